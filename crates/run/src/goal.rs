@@ -1,0 +1,286 @@
+//! What a run is asked to do, with whom, under which rules, and what it may spend.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::id::{Cost, Hash, Millis};
+use crate::message::is_false;
+
+/// What someone wants done.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Goal {
+    /// In their words.
+    pub text: String,
+    /// Files handed over with it, relative to the workspace where they lie inside it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
+    /// Shared variables to start with.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub variables: BTreeMap<String, Value>,
+    /// How the graph comes about.
+    #[serde(default)]
+    pub mode: Mode,
+}
+
+/// How the graph of a run comes about.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// The planner makes it.
+    #[default]
+    Plan,
+    /// One agent, one step.
+    Agent(String),
+    /// The router makes it from the swarm's workers.
+    Swarm,
+    /// The user gave it.
+    Given,
+}
+
+/// How a step's result is judged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reflect {
+    /// By rules alone: writes, schema, failure marks.
+    #[default]
+    Rule,
+    /// By a model as well.
+    Model,
+}
+
+impl Reflect {
+    fn is_rule(&self) -> bool {
+        *self == Reflect::Rule
+    }
+}
+
+/// What the rules must know about an agent. The rest of its file is a blob.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentCard {
+    /// Its name.
+    pub name: String,
+    /// The blob with its prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<Hash>,
+    /// Names of the tools it may call.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<String>,
+    /// Its model, where it is not the run's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Turns it may take, where not the default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<u32>,
+    /// How its results are judged.
+    #[serde(default, skip_serializing_if = "Reflect::is_rule")]
+    pub reflect: Reflect,
+    /// It may not change anything.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub read_only: bool,
+    /// JSON Schema that each of its results must fit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Value>,
+}
+
+/// Everyone and everything a run began with, so that it goes on with the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Roster {
+    /// The agents, in name order.
+    pub agents: Vec<AgentCard>,
+    /// The blob with the definitions of all tools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Hash>,
+    /// The blob with all prompt templates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompts: Option<Hash>,
+}
+
+impl Roster {
+    /// Finds an agent by its name.
+    pub fn agent(&self, name: &str) -> Option<&AgentCard> {
+        self.agents.iter().find(|agent| agent.name == name)
+    }
+}
+
+/// Who decides about calls that reach beyond workspace and sandbox.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Approvals {
+    /// A person is asked.
+    #[default]
+    Ask,
+    /// Nobody can be asked: such calls are refused and the agent is told.
+    Refuse,
+    /// All are allowed, except what a rule denies.
+    Allow,
+    /// Nothing may be changed at all.
+    ReadOnly,
+}
+
+/// The rules and limits of a run. Every field has a default that works.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Settings {
+    /// The model, as `provider/name`.
+    pub model: String,
+    /// The folder it may work in.
+    pub workspace: String,
+    /// Questions to the model per visit of a step.
+    pub turns: u32,
+    /// The same for a run of one agent.
+    pub query_turns: u32,
+    /// Steps at work at once.
+    pub parallel: u32,
+    /// Visits a step gets by retry, pivot or `call_self`, beyond the first.
+    pub revisits: u32,
+    /// New plans after a failure.
+    pub replans: u32,
+    /// Faulty plans in a row before planning fails.
+    pub plan_attempts: u32,
+    /// The same call with the same arguments, one turn after another, before the step ends.
+    pub repeats: u32,
+    /// Steps a graph may have.
+    pub max_steps: u32,
+    /// Tokens a conversation may reach before older turns are summarised.
+    pub compact_at: u64,
+    /// Who decides about calls beyond workspace and sandbox.
+    pub approvals: Approvals,
+    /// Tools that are never called.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub deny: Vec<String>,
+    /// The blob with the context the run started with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<Hash>,
+    /// What each step may spend.
+    #[serde(skip_serializing_if = "Budget::is_unlimited")]
+    pub step_budget: Budget,
+    /// Cap on the tokens of one answer.
+    pub max_output: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            model: "builtin".into(),
+            workspace: String::new(),
+            turns: 15,
+            query_turns: 10,
+            parallel: 64,
+            revisits: 3,
+            replans: 2,
+            plan_attempts: 3,
+            repeats: 5,
+            max_steps: 100_000,
+            compact_at: 100_000,
+            approvals: Approvals::Ask,
+            deny: Vec::new(),
+            context: None,
+            step_budget: Budget::default(),
+            max_output: 8_192,
+        }
+    }
+}
+
+/// What may be spent. What is absent is unlimited.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Budget {
+    /// Money.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
+    /// Tokens in both directions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Time at work; waiting for people, pauses and downtime do not count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<Millis>,
+    /// Questions to models.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turns: Option<u64>,
+    /// Tool calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calls: Option<u64>,
+}
+
+impl Budget {
+    /// Whether nothing is limited.
+    pub fn is_unlimited(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether a model call must be estimated before it may begin.
+    pub fn needs_estimates(&self) -> bool {
+        self.cost.is_some() || self.tokens.is_some()
+    }
+
+    /// The same budget with the given limits put in the place of its own.
+    #[must_use]
+    pub fn raised_by(&self, other: &Budget) -> Budget {
+        Budget {
+            cost: other.cost.or(self.cost),
+            tokens: other.tokens.or(self.tokens),
+            time: other.time.or(self.time),
+            turns: other.turns.or(self.turns),
+            calls: other.calls.or(self.calls),
+        }
+    }
+}
+
+/// Which limit was reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limit {
+    /// Money.
+    Cost,
+    /// Tokens.
+    Tokens,
+    /// Time at work.
+    Time,
+    /// Questions to models.
+    Turns,
+    /// Tool calls.
+    Calls,
+}
+
+impl Limit {
+    /// The word for people, and the flag that raises it.
+    pub fn flag(self) -> (&'static str, &'static str) {
+        match self {
+            Limit::Cost => ("cost", "--budget"),
+            Limit::Tokens => ("tokens", "--max-tokens"),
+            Limit::Time => ("time", "--max-time"),
+            Limit::Turns => ("turns", "--max-turns"),
+            Limit::Calls => ("tool calls", "--max-calls"),
+        }
+    }
+}
+
+/// The most a model call can use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ceiling {
+    /// Tokens in, and the cap on tokens out.
+    pub tokens: u64,
+    /// What those would cost; absent where the price is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
+}
+
+/// All that a run starts from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Start {
+    /// What to do.
+    pub goal: Goal,
+    /// With whom.
+    pub roster: Arc<Roster>,
+    /// Under which rules.
+    pub settings: Arc<Settings>,
+    /// For how much.
+    #[serde(default, skip_serializing_if = "Budget::is_unlimited")]
+    pub budget: Budget,
+    /// The graph, where the user gave one; it has been checked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Arc<crate::graph::Graph>>,
+}

@@ -1,0 +1,36 @@
+//! The graph of steps that carries a goal, and its check before it is accepted.
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::StepId;
+
+/// One step as it was planned.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepSpec {
+    /// Its name.
+    pub id: StepId,
+    /// The agent that does it.
+    pub agent: String,
+    /// What it does, for people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// What its agent is told.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub prompt: String,
+    /// Variables it needs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reads: Vec<String>,
+    /// Variables it gives.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub writes: Vec<String>,
+    /// Steps that must be done first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<StepId>,
+}
+
+/// A directed graph of steps without cycles. Only a checked one is ever planned.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Graph {
+    /// The steps, in the order they were planned.
+    pub steps: Vec<StepSpec>,
+}

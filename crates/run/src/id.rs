@@ -1,0 +1,290 @@
+//! Names and places: run ids, step ids, effect addresses, content hashes, times and amounts.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Why a piece of text is not an id.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not a valid {what}: {expected}")]
+pub struct BadId {
+    /// What was read.
+    pub text: String,
+    /// What it was read as.
+    pub what: &'static str,
+    /// What would have been accepted.
+    pub expected: &'static str,
+}
+
+/// Cuts a text for an error message, so that a hostile id of a megabyte stays readable.
+fn shown(text: &str) -> String {
+    let short: String = text.chars().take(80).collect();
+    if short.len() < text.len() { format!("{short}…") } else { short }
+}
+
+/// Names a run. Unguessable when made by the engine; any unique prefix names it for a person.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RunId(Arc<str>);
+
+impl RunId {
+    /// Checks a run id: 1 to 64 letters, digits, `_`, `-`.
+    pub fn parse(text: &str) -> Result<Self, BadId> {
+        let fits = (1..=64).contains(&text.len())
+            && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+        if fits {
+            Ok(Self(text.into()))
+        } else {
+            Err(BadId { text: shown(text), what: "run id", expected: "1 to 64 letters, digits, `_`, `-`" })
+        }
+    }
+
+    /// Spells 80 random bits, given by the caller, as 16 lower-case letters and digits.
+    pub fn from_bits(bits: [u8; 10]) -> Self {
+        const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+        let mut value = bits.iter().fold(0u128, |sum, byte| (sum << 8) | u128::from(*byte));
+        let mut text = [0u8; 16];
+        for place in text.iter_mut().rev() {
+            *place = ALPHABET[(value & 31) as usize];
+            value >>= 5;
+        }
+        Self(text.iter().map(|b| *b as char).collect::<String>().into())
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Names a step of a graph: 1 to 64 letters, digits, `_`, `-`, `.`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StepId(Arc<str>);
+
+impl StepId {
+    /// Checks what comes from a model or a file.
+    pub fn parse(text: &str) -> Result<Self, BadId> {
+        let fits = (1..=64).contains(&text.len())
+            && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
+        if fits {
+            Ok(Self(text.into()))
+        } else {
+            Err(BadId { text: shown(text), what: "step id", expected: "1 to 64 letters, digits, `_`, `-`, `.`" })
+        }
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// What sort of effect stands at an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// A question to the step's model: one turn.
+    Ask,
+    /// A tool call of that turn.
+    Call,
+    /// A person's approval of a call.
+    Approve,
+    /// A model's judgement of the step's result.
+    Judge,
+    /// A summary of older turns.
+    Compact,
+}
+
+impl Kind {
+    const ALL: [(Kind, &'static str); 5] = [
+        (Kind::Ask, "ask"),
+        (Kind::Call, "call"),
+        (Kind::Approve, "approve"),
+        (Kind::Judge, "judge"),
+        (Kind::Compact, "compact"),
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Ask => "ask",
+            Kind::Call => "call",
+            Kind::Approve => "approve",
+            Kind::Judge => "judge",
+            Kind::Compact => "compact",
+        }
+    }
+}
+
+/// The place of an effect: `step/visit/turn/kind.n`, and `/k` for the k-th call made from inside code.
+///
+/// A place is never used twice, so a reply that names it cannot be taken for another's.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Address {
+    /// The step that wants it.
+    pub step: StepId,
+    /// How often the step was entered before.
+    pub visit: u32,
+    /// Which question of this visit.
+    pub turn: u32,
+    /// What sort of effect.
+    pub kind: Kind,
+    /// Which of several of that sort in this turn.
+    pub n: u32,
+    /// Which call made by the code that this call runs.
+    pub inner: Option<u32>,
+}
+
+impl Address {
+    /// The place of the only effect of a kind in a turn.
+    pub fn of(step: &StepId, visit: u32, turn: u32, kind: Kind) -> Self {
+        Self { step: step.clone(), visit, turn, kind, n: 0, inner: None }
+    }
+
+    /// The same turn, another kind and number.
+    pub fn sibling(&self, kind: Kind, n: u32) -> Self {
+        Self { kind, n, inner: None, ..self.clone() }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}/{}/{}.{}", self.step, self.visit, self.turn, self.kind.name(), self.n)?;
+        self.inner.map_or(Ok(()), |k| write!(f, "/{k}"))
+    }
+}
+
+impl FromStr for Address {
+    type Err = BadId;
+
+    fn from_str(text: &str) -> Result<Self, BadId> {
+        let bad = || BadId { text: shown(text), what: "effect address", expected: "`step/visit/turn/kind.n`" };
+        let mut parts = text.split('/');
+        let mut next = || parts.next().ok_or_else(bad);
+        let step = StepId::parse(next()?)?;
+        let visit = next()?.parse().map_err(|_| bad())?;
+        let turn = next()?.parse().map_err(|_| bad())?;
+        let (name, n) = next()?.split_once('.').ok_or_else(bad)?;
+        let kind = Kind::ALL.iter().find(|(_, known)| *known == name).ok_or_else(bad)?.0;
+        let n = n.parse().map_err(|_| bad())?;
+        let inner = parts.next().map(|k| k.parse().map_err(|_| bad())).transpose()?;
+        if parts.next().is_some() {
+            return Err(bad());
+        }
+        Ok(Self { step, visit, turn, kind, n, inner })
+    }
+}
+
+/// The SHA-256 of a stored value. Computed outside, where the bytes are; here it is only carried.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Hash(pub [u8; 32]);
+
+impl fmt::Display for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Hash({self})")
+    }
+}
+
+impl FromStr for Hash {
+    type Err = BadId;
+
+    fn from_str(text: &str) -> Result<Self, BadId> {
+        let bad = || BadId { text: shown(text), what: "content hash", expected: "64 hexadecimal digits" };
+        if text.len() != 64 || !text.is_ascii() {
+            return Err(bad());
+        }
+        let mut bytes = [0u8; 32];
+        for (place, digits) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
+            let digits = std::str::from_utf8(digits).map_err(|_| bad())?;
+            *place = u8::from_str_radix(digits, 16).map_err(|_| bad())?;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+macro_rules! as_text {
+    ($($type:ty: $parse:expr),* $(,)?) => {$(
+        impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+                $parse(&text).map_err(serde::de::Error::custom)
+            }
+        }
+    )*};
+}
+
+as_text! { RunId: RunId::parse, StepId: StepId::parse, Address: Address::from_str, Hash: Hash::from_str }
+
+macro_rules! shows_as_text {
+    ($($type:ty),*) => {$(
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    )*};
+}
+
+shows_as_text!(RunId, StepId);
+
+/// A moment, in milliseconds since 1970. Always given from outside.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Timestamp(pub i64);
+
+impl Timestamp {
+    /// How long after `earlier` this is; zero if a clock went backwards.
+    pub fn since(self, earlier: Timestamp) -> Millis {
+        Millis(self.0.saturating_sub(earlier.0).max(0) as u64)
+    }
+}
+
+/// A length of time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Millis(pub u64);
+
+/// An amount of money in billionths of a US dollar: whole, so that sums are exact.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Cost(pub u64);
+
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let dollars = self.0 as f64 / 1e9;
+        if self.0 == 0 || dollars >= 0.01 { write!(f, "${dollars:.2}") } else { write!(f, "${dollars:.6}") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_reads_back_as_it_was_written() {
+        let step = StepId::parse("find.it-2").unwrap();
+        let plain = Address::of(&step, 1, 4, Kind::Call);
+        let inside = Address { inner: Some(3), n: 2, ..plain.clone() };
+        for address in [plain, inside] {
+            assert_eq!(address.to_string().parse::<Address>().unwrap(), address);
+        }
+        assert!("a/0/0/ask.0/1/2".parse::<Address>().is_err());
+        assert!("a/0/ask.0".parse::<Address>().is_err());
+    }
+
+    #[test]
+    fn run_ids_spell_all_their_bits() {
+        assert_eq!(RunId::from_bits([0; 10]).as_str(), "0000000000000000");
+        assert_eq!(RunId::from_bits([255; 10]).as_str(), "zzzzzzzzzzzzzzzz");
+    }
+}

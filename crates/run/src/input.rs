@@ -1,0 +1,230 @@
+//! What can happen *to* a run, and the record of one input with all that followed from it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::effect::{Facts, Prepared};
+use crate::event::Event;
+use crate::goal::{Approvals, Budget, Ceiling, Start};
+use crate::id::{Address, RunId, StepId, Timestamp};
+use crate::reply::{Reply, Verdict};
+
+/// Everything that can happen to a run. A repeated or late input decides nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Input {
+    /// Begin.
+    Start(Box<Start>),
+    /// The engine estimated the most a model call can use.
+    Estimated {
+        /// The call's place.
+        id: Address,
+        /// Its ceiling.
+        ceiling: Ceiling,
+    },
+    /// The engine is about to perform an effect.
+    Begun {
+        /// The effect's place.
+        id: Address,
+        /// Which attempt.
+        attempt: u32,
+        /// Which process.
+        epoch: u64,
+        /// What is known only now.
+        facts: Facts,
+    },
+    /// Something to find a running effect again by.
+    Noted {
+        /// The effect's place.
+        id: Address,
+        /// The handle.
+        handle: String,
+    },
+    /// The world replied.
+    Replied {
+        /// The effect's place.
+        id: Address,
+        /// Which attempt.
+        attempt: u32,
+        /// The reply.
+        reply: Reply,
+        /// What is known about the calls it asks for, one for each (see `Run::calls_in`).
+        #[serde(default)]
+        prepared: Vec<Prepared>,
+    },
+    /// The user said something more.
+    Tell {
+        /// In their words.
+        message: String,
+    },
+    /// A person answered a question; without an id, the only open one.
+    Answer {
+        /// The question's place.
+        #[serde(default)]
+        id: Option<Address>,
+        /// The answer.
+        text: String,
+    },
+    /// A person allowed or refused a call; without an id, all that wait.
+    Verdict {
+        /// The approval's place.
+        #[serde(default)]
+        id: Option<Address>,
+        /// The word.
+        verdict: Verdict,
+    },
+    /// A clock reached a moment the run waits for: a timer's, or its time budget's end.
+    Due,
+    /// Start nothing new.
+    Pause,
+    /// Go on: after a pause or an exhausted budget, perhaps with more of it.
+    Resume {
+        /// Raised limits.
+        #[serde(default)]
+        budget: Option<Budget>,
+        /// Changed rules about approvals.
+        #[serde(default)]
+        approvals: Option<Approvals>,
+    },
+    /// Stop: the whole run, or one step.
+    Cancel {
+        /// Who wants it.
+        by: String,
+        /// Only this step.
+        #[serde(default)]
+        step: Option<StepId>,
+    },
+    /// Another process takes over after the one before ended. Open effects are looked at.
+    Recovered {
+        /// What was found about those that had begun and may not simply be done again.
+        found: Vec<Finding>,
+    },
+    /// Begin a copy of another run's first events.
+    Fork {
+        /// The run it was copied from.
+        from: RunId,
+        /// How many events were copied.
+        at: u64,
+        /// What changes from here on.
+        change: Box<ForkChange>,
+    },
+    /// Take agents, prompts and tools anew.
+    Reload {
+        /// The new ones.
+        roster: std::sync::Arc<crate::goal::Roster>,
+    },
+}
+
+/// What a fork changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ForkChange {
+    /// Other rules (another model).
+    pub settings: Option<std::sync::Arc<crate::goal::Settings>>,
+    /// Another goal.
+    pub goal: Option<String>,
+    /// Variables with other values.
+    pub variables: std::collections::BTreeMap<String, Value>,
+}
+
+/// What looking at the world told about an effect that was cut off.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// The effect's place.
+    pub id: Address,
+    /// What was found.
+    pub found: Found,
+}
+
+/// What became of an effect that was cut off.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Found {
+    /// It happened, and this is what it gave.
+    Happened(Reply),
+    /// It did not happen: it may be performed.
+    DidNotHappen,
+    /// Nobody can tell; here is what is known.
+    CannotTell(String),
+}
+
+/// One input, when it came, and the events that followed from it: what the journal keeps and `replay` repeats.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// When.
+    pub at: Timestamp,
+    /// What came.
+    pub input: Input,
+    /// What followed.
+    pub events: Vec<Event>,
+}
+
+#[derive(Serialize)]
+struct Written<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    i: Option<&'a Input>,
+    e: &'a [Event],
+}
+
+#[derive(Deserialize)]
+struct Read {
+    #[serde(default)]
+    i: Option<Input>,
+    e: Vec<Event>,
+}
+
+impl Record {
+    /// The record's input and events as JSON. An input that the first event tells word for word is left out.
+    pub fn to_json(&self) -> Result<Vec<u8>, serde_json::Error> {
+        let told = self.events.first().and_then(told_by).is_some_and(|input| input == self.input);
+        serde_json::to_vec(&Written { i: (!told).then_some(&self.input), e: &self.events })
+    }
+
+    /// Reads what `to_json` wrote.
+    pub fn from_json(at: Timestamp, json: &[u8]) -> Result<Self, serde_json::Error> {
+        let read: Read = serde_json::from_slice(json)?;
+        let input = match read.i {
+            Some(input) => input,
+            None => read
+                .e
+                .first()
+                .and_then(told_by)
+                .ok_or_else(|| serde::de::Error::custom("a record has neither an input nor an event that tells it"))?,
+        };
+        Ok(Self { at, input, events: read.e })
+    }
+}
+
+/// The input that an event tells word for word, for those events that do.
+fn told_by(event: &Event) -> Option<Input> {
+    match event.clone() {
+        Event::Started(start) => Some(Input::Start(start)),
+        Event::Begun { id, attempt, epoch, facts } => Some(Input::Begun { id, attempt, epoch, facts }),
+        Event::Noted { id, handle } => Some(Input::Noted { id, handle }),
+        Event::Replied { id, attempt, reply, prepared } => Some(Input::Replied { id, attempt, reply, prepared }),
+        Event::Told { message } => Some(Input::Tell { message }),
+        Event::Paused => Some(Input::Pause),
+        Event::Resumed { budget, approvals } => Some(Input::Resume { budget, approvals }),
+        Event::Reloaded { roster } => Some(Input::Reload { roster }),
+        Event::Reserved { id, ceiling } => Some(Input::Estimated { id, ceiling }),
+        Event::Forked { .. }
+        | Event::Profiled { .. }
+        | Event::Planned { .. }
+        | Event::Wanted { .. }
+        | Event::Held { .. }
+        | Event::Interrupted { .. }
+        | Event::Rejected { .. }
+        | Event::Advised { .. }
+        | Event::Wrote { .. }
+        | Event::Judged { .. }
+        | Event::StepDone { .. }
+        | Event::StepFailed { .. }
+        | Event::StepSkipped { .. }
+        | Event::StepCancelled { .. }
+        | Event::Compacted { .. }
+        | Event::Cancelled { .. }
+        | Event::Exhausted { .. }
+        | Event::Finished { .. } => None,
+    }
+}

@@ -1,0 +1,139 @@
+//! What is said between us and a model, in no provider's dialect.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::id::Cost;
+
+/// A tool call as a model asked for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// The provider's name for the call, given back with the result.
+    pub id: String,
+    /// The tool's name, as the model wrote it.
+    pub name: String,
+    /// The arguments; an empty object where the model gave none.
+    #[serde(default)]
+    pub args: Value,
+    /// What was wrong with the arguments' text, where they could not be read safely.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
+}
+
+/// Why a model stopped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Finish {
+    /// It had said what it wanted to say.
+    #[default]
+    Stop,
+    /// It reached the limit on output: the end is missing.
+    Length,
+    /// The provider withheld the rest.
+    Filtered,
+}
+
+impl Finish {
+    fn is_stop(&self) -> bool {
+        *self == Finish::Stop
+    }
+}
+
+/// What a model call used.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Tokens read, cached ones included.
+    pub input: u64,
+    /// Tokens written, reasoning included.
+    pub output: u64,
+    /// Of the tokens read, those that came from the provider's cache.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cached: u64,
+    /// Of the tokens written, those spent on reasoning.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reasoning: u64,
+    /// What it cost; absent where the price is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
+    /// The provider reported no figures, and these were estimated.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub estimated: bool,
+}
+
+impl Usage {
+    /// Tokens in both directions.
+    pub fn tokens(&self) -> u64 {
+        self.input.saturating_add(self.output)
+    }
+}
+
+pub(crate) fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+pub(crate) fn is_false(b: &bool) -> bool {
+    !b
+}
+
+/// A model's whole answer to one question.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// What it said, reasoning and calls taken out.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    /// What it thought, where it shows that.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reasoning: String,
+    /// The tools it wants called.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<ToolCall>,
+    /// Why it stopped.
+    #[serde(default, skip_serializing_if = "Finish::is_stop")]
+    pub finish: Finish,
+    /// What it used.
+    #[serde(default)]
+    pub usage: Usage,
+    /// Parts only its provider understands (thought signatures), to be given back to it unread.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub opaque: Vec<Value>,
+}
+
+/// The result of one call, as a model is told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolResult {
+    /// The call's id.
+    pub call: String,
+    /// The tool's name.
+    pub name: String,
+    /// What it gave, cut to size.
+    pub text: String,
+    /// Whether this is an error the model should react to.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_error: bool,
+}
+
+/// One message of a conversation after the system prompt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// What the model is told.
+    User(Arc<str>),
+    /// What the model said.
+    Assistant(Arc<Answer>),
+    /// The results of all calls of the answer before.
+    Results(Vec<ToolResult>),
+}
+
+/// A tool as a model sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolSpec {
+    /// Its name.
+    pub name: String,
+    /// What it does, for the model.
+    pub description: String,
+    /// JSON Schema of its arguments.
+    pub parameters: Value,
+}

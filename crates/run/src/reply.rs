@@ -1,0 +1,166 @@
+//! What the world gave back for an effect, and why something failed.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::id::{Hash, Millis};
+use crate::message::{Answer, is_false};
+
+/// What came back for an effect. Failure, timeout and doubt are replies too: the run goes on with them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Reply {
+    /// A model answered.
+    Answer(Arc<Answer>),
+    /// A tool gave its output.
+    Output(Arc<Output>),
+    /// A person answered a question.
+    Said(String),
+    /// A person allowed or refused a call.
+    Verdict(Verdict),
+    /// It did not work.
+    Failed(Failure),
+    /// It was stopped at its time limit.
+    TimedOut {
+        /// The limit.
+        limit: Millis,
+    },
+    /// It was stopped because the run or step was cancelled.
+    Cancelled,
+    /// It had begun when our process ended, and nobody knows whether it happened.
+    InDoubt {
+        /// What was attempted, and what traces there are.
+        evidence: String,
+    },
+}
+
+/// A person's word on a call that needs approval.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// Whether the call may be made.
+    pub allow: bool,
+    /// Who said so: a person's name, or the rule that stands in for one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub by: String,
+    /// What the agent is told with a refusal.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub because: String,
+}
+
+/// What a tool call gave.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Output {
+    /// What the model is shown, cut to size.
+    pub text: String,
+    /// The result as data, where the tool gives data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<Value>,
+    /// The tool says that it failed; `text` says why.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_error: bool,
+    /// What changed in the workspace.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Change>,
+    /// The whole output, where `text` is only a part of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole: Option<BlobRef>,
+    /// It holds text from outside (a web page, a remote server).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub untrusted: bool,
+}
+
+/// A stored value: its content hash and length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlobRef {
+    /// SHA-256 of the bytes.
+    pub hash: Hash,
+    /// How many bytes.
+    pub len: u64,
+}
+
+/// A file that a tool created, changed or deleted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// Relative to the workspace, with `/`.
+    pub path: String,
+    /// Hash of the content before; absent if the file was not there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Hash>,
+    /// Hash of the content after; absent if the file is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<Hash>,
+}
+
+/// Why something did not work, for people, models and scripts alike.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// The sort of failure.
+    pub kind: FailureKind,
+    /// What happened, in one or two sentences.
+    pub message: String,
+}
+
+impl Failure {
+    /// A failure of a kind.
+    pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+/// The sorts of failure. The names are a contract with scripts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum FailureKind {
+    /// A permission or the sandbox refused it.
+    Security,
+    /// A tool failed.
+    Tool,
+    /// A time limit was reached.
+    Timeout,
+    /// Arguments or results did not fit their schema.
+    Validation,
+    /// The model did something it must not: repeats itself, leaves out what was asked.
+    ModelBehavior,
+    /// The model could not be reached or refused.
+    Model,
+    /// What should have been JSON was not.
+    Json,
+    /// A budget or limit is used up.
+    Budget,
+    /// Someone cancelled it.
+    Cancelled,
+    /// The outcome is unknown.
+    InDoubt,
+    /// Settings or credentials are missing or wrong.
+    Config,
+}
+
+impl FailureKind {
+    /// The name scripts see.
+    pub fn name(self) -> &'static str {
+        match self {
+            FailureKind::Security => "security",
+            FailureKind::Tool => "tool",
+            FailureKind::Timeout => "timeout",
+            FailureKind::Validation => "validation",
+            FailureKind::ModelBehavior => "model_behavior",
+            FailureKind::Model => "model",
+            FailureKind::Json => "json",
+            FailureKind::Budget => "budget",
+            FailureKind::Cancelled => "cancelled",
+            FailureKind::InDoubt => "in_doubt",
+            FailureKind::Config => "config",
+        }
+    }
+}

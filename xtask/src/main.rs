@@ -1,0 +1,68 @@
+//! The house rules that no compiler checks: `cargo xtask check`.
+//!
+//! Each rule is a pure function from what was read to a list of [`Fault`]s; this file reads, prints and counts.
+
+mod arrows;
+mod clippy_files;
+mod exceptions;
+mod fault;
+mod measure;
+mod sizes;
+mod tree;
+mod words;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use fault::Fault;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  check     all of the below
+  arrows    no crate depends on one it must not know
+  sizes     files and functions stay readable, every file says what it is for
+  words     no path of somebody's own machine in a file we publish
+";
+
+/// A rule by its name, and what it finds wrong in the workspace at `root`.
+type Rule = (&'static str, fn(&Path) -> Result<Vec<Fault>, String>);
+
+const RULES: [Rule; 3] = [("arrows", arrows::check), ("sizes", sizes::check), ("words", words::check)];
+
+#[expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool speaks by printing")]
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let chosen: Vec<&Rule> = match arguments.as_slice() {
+        [only] if only == "check" => RULES.iter().collect(),
+        [only] => RULES.iter().filter(|(name, _)| name == only).collect(),
+        _ => Vec::new(),
+    };
+    if chosen.is_empty() {
+        eprint!("{USAGE}");
+        return ExitCode::from(2);
+    }
+
+    let root = tree::root();
+    let mut faults = 0;
+    for (name, check) in chosen {
+        match check(root) {
+            Ok(found) if found.is_empty() => println!("{name}: ok"),
+            Ok(found) => {
+                faults += found.len();
+                for fault in found {
+                    eprintln!("{name}: {fault}");
+                }
+            }
+            Err(why) => {
+                faults += 1;
+                eprintln!("{name}: could not check: {why}");
+            }
+        }
+    }
+    if faults == 0 {
+        return ExitCode::SUCCESS;
+    }
+    eprintln!("{faults} to put right");
+    ExitCode::FAILURE
+}
