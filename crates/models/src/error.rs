@@ -65,3 +65,28 @@ pub enum Error {
         message: String,
     },
 }
+
+impl Error {
+    /// What to do about it, where we know.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Error::Unknown { close, .. } if close.is_empty() => None,
+            Error::Unknown { close, .. } => Some(format!("write one of: {}", close.join(", "))),
+            Error::Config { hint, .. } => Some(hint.clone()).filter(|hint| !hint.is_empty()),
+            Error::Refused { status: 401 | 403, .. } => {
+                Some("set OPENAI_API_KEY to a key that may use this model".to_owned())
+            }
+            Error::Refused { status: 404, .. } => {
+                Some("check the model's name, and that OPENAI_BASE_URL ends with `/v1`".to_owned())
+            }
+            Error::Refused { .. } => None,
+            Error::Unreachable { model, .. } if model.starts_with("openai") => {
+                Some("check that the server runs, and OPENAI_BASE_URL".to_owned())
+            }
+            Error::Garbled { model, .. } if model.starts_with("openai") => {
+                Some("check that OPENAI_BASE_URL ends with `/v1`".to_owned())
+            }
+            Error::Unreachable { .. } | Error::Stalled { .. } | Error::Garbled { .. } | Error::Script { .. } => None,
+        }
+    }
+}

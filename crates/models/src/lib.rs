@@ -1,7 +1,40 @@
 //! Turn a `Prompt` into an answer, whichever provider answers.
+//!
+//! A [`Model`] answers a [`Prompt`], streaming the parts to whoever listens. [`resolve`] goes from a name as people
+//! write it (`openai/gpt-5-mini`, `openai-compatible/qwen`, `scripted/answers.json`, `builtin`) to a model, and [`choose`]
+//! also takes `auto`. Nothing here reads the environment: what a model needs to be reached stands in [`Access`].
+//!
+//! ```
+//! use updraft_models::{Access, Error, resolve};
+//!
+//! let refused = resolve("openai/gpt-5-mini", &Access::default());
+//! assert!(matches!(refused, Err(Error::Config { .. })), "a key is needed");
+//! assert_eq!(resolve("openai-compatible/qwen", &Access::default())?.name(), "openai-compatible/qwen");
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! | module | holds |
+//! |---|---|
+//! | `model` | the trait and what passes through it |
+//! | `openai` | any server with `/chat/completions` |
+//! | `scripted` | answers written down beforehand, for tests |
+//! | `resolve` | names, prices and the choice of `auto` |
+//! | `http`, `sse`, `retry`, `tokens` | what providers over HTTP share |
 
 mod error;
+mod http;
 mod model;
+mod openai;
+mod resolve;
+mod retry;
+mod scripted;
+mod sse;
+mod tokens;
 
 pub use error::Error;
+pub use http::{Http, Token};
 pub use model::{Asking, Brief, Delta, Draft, Hear, Model, Price, Prompt};
+pub use openai::{Endpoint, OpenAi};
+pub use resolve::{Access, Chosen, Known, choose, known, resolve};
+pub use retry::Patience;
+pub use scripted::Scripted;

@@ -1,0 +1,169 @@
+//! The HTTP clients all providers share, and the keys they carry.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use reqwest::header::HeaderValue;
+use reqwest::redirect::Policy;
+
+use crate::Error;
+
+/// Longer than any healthy connection takes, also across the world.
+const CONNECT_TIME: Duration = Duration::from_secs(10);
+
+/// Servers commonly close idle connections after a minute: ours are gone before that.
+const IDLE_TIME: Duration = Duration::from_secs(30);
+
+/// A secret that will not print.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Token(String);
+
+impl Token {
+    /// Takes a secret; blanks around it, as files and variables tend to have, are dropped.
+    pub fn new(secret: impl AsRef<str>) -> Self {
+        Self(secret.as_ref().trim().to_owned())
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The header that carries it, marked so that no log shows it.
+    pub(crate) fn bearer(&self) -> Result<HeaderValue, Error> {
+        let mut header = HeaderValue::try_from(format!("Bearer {}", self.0)).map_err(|_| Error::Config {
+            what: "the key holds characters that no key has".to_owned(),
+            hint: "set the key again, without line breaks".to_owned(),
+        })?;
+        header.set_sensitive(true);
+        Ok(header)
+    }
+
+    /// The text without the secret, should a server have echoed it.
+    pub(crate) fn redact(&self, text: String) -> String {
+        if self.0.is_empty() {
+            return text;
+        }
+        let mut text = if text.contains(&self.0) { text.replace(&self.0, "(key)") } else { text };
+        // A message that was cut to size may end in the middle of the secret.
+        if let Some(kept) = text.strip_suffix('…')
+            && let Some(begun) =
+                (4..self.0.len()).rev().filter_map(|n| self.0.get(..n)).find(|begun| kept.ends_with(begun))
+        {
+            text = format!("{}(key)…", &kept[..kept.len() - begun.len()]);
+        }
+        text
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(..)")
+    }
+}
+
+/// The connections to providers, shared by all models that were given the same one. Cloning shares it.
+#[derive(Clone, Debug, Default)]
+pub struct Http(Arc<Clients>);
+
+#[derive(Debug, Default)]
+struct Clients {
+    proxy: Option<String>,
+    /// For `http://`: trusts no certificate, so that none is loaded.
+    plain: OnceLock<reqwest::Client>,
+    /// For `https://`: loads what the system trusts, when first needed.
+    secure: OnceLock<reqwest::Client>,
+}
+
+impl Http {
+    /// Connections through a proxy, such as `http://proxy.example:3128`. The default goes straight.
+    pub fn through(proxy: impl Into<String>) -> Self {
+        Self(Arc::new(Clients { proxy: Some(proxy.into()), ..Clients::default() }))
+    }
+
+    /// The client for addresses of this scheme, made when first asked for.
+    pub(crate) fn client(&self, scheme: &str) -> Result<&reqwest::Client, Error> {
+        let (slot, trust) = match scheme {
+            "https" => (&self.0.secure, Trust::System),
+            _ => (&self.0.plain, Trust::Nobody),
+        };
+        if let Some(client) = slot.get() {
+            return Ok(client);
+        }
+        let client = build(trust, self.0.proxy.as_deref())?;
+        // Two who build at once cost a little time; the first one stays.
+        Ok(slot.get_or_init(|| client))
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Trust {
+    Nobody,
+    System,
+}
+
+fn build(trust: Trust, proxy: Option<&str>) -> Result<reqwest::Client, Error> {
+    // Fails where one is installed already, and that one will do.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut builder = reqwest::Client::builder()
+        .no_proxy()
+        .redirect(Policy::none()) // a provider that redirects is not the provider the key is for
+        .tcp_nodelay(true)
+        .connect_timeout(CONNECT_TIME)
+        .pool_idle_timeout(IDLE_TIME);
+    builder = match proxy {
+        Some(address) => builder.proxy(reqwest::Proxy::all(address).map_err(|why| unusable(&why))?),
+        None => builder,
+    };
+    builder = match trust {
+        Trust::Nobody => builder.tls_certs_only([]),
+        Trust::System => builder,
+    };
+    builder.build().map_err(|why| unusable(&why))
+}
+
+fn unusable(why: &reqwest::Error) -> Error {
+    Error::Config {
+        what: format!("no HTTP client can be made: {}", chain(why)),
+        hint: "check the proxy and the system's certificates (`ca-certificates`)".to_owned(),
+    }
+}
+
+/// An error and its causes in one line, without the address.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let words = cause.to_string();
+        if !text.contains(&words) {
+            text.push_str(": ");
+            text.push_str(&words);
+        }
+        source = cause.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_does_not_print_and_is_taken_out_of_echoes() {
+        let token = Token::new(" sk-secret\n");
+
+        assert_eq!(format!("{token:?}"), "Token(..)");
+        assert_eq!(token.redact("bad key sk-secret!".to_owned()), "bad key (key)!");
+        assert_eq!(token.redact("bad key sk-sec…".to_owned()), "bad key (key)…");
+        assert!(!format!("{:?}", token.bearer()).contains("sk-secret"));
+    }
+
+    #[test]
+    fn one_client_serves_all_clones() {
+        let http = Http::default();
+        let first: *const reqwest::Client = http.client("http").unwrap();
+
+        assert!(std::ptr::eq(first, http.clone().client("http").unwrap()));
+    }
+}

@@ -1,0 +1,222 @@
+//! When to ask again, and how long to wait before.
+
+use std::time::Duration;
+
+use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
+
+use crate::http::Token;
+use crate::sse::TooLarge;
+use crate::{Delta, Error, Hear};
+
+/// How long a provider is waited for, and how often it is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// Attempts in all. At least one is made.
+    pub attempts: u32,
+    /// The wait before the second attempt; each further one is three times as long.
+    pub first_wait: Duration,
+    /// No wait is longer, also where the provider asks for more.
+    pub longest_wait: Duration,
+    /// A provider that sends nothing for this long is given up.
+    pub stall: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            attempts: 4,
+            first_wait: Duration::from_millis(250),
+            longest_wait: Duration::from_mins(1),
+            stall: Duration::from_mins(2),
+        }
+    }
+}
+
+impl Patience {
+    /// The wait after this attempt, counted from one: what the provider asked for, or else between half and the whole
+    /// of a time that grows. `salt` sets those apart who failed at the same time.
+    pub(crate) fn wait(&self, attempt: u32, asked: Option<Duration>, salt: u64) -> Duration {
+        if let Some(asked) = asked {
+            return asked.min(self.longest_wait);
+        }
+        let whole = self.first_wait.saturating_mul(3_u32.saturating_pow(attempt.saturating_sub(1)));
+        let share = 0.5 + 0.5 * fraction(salt ^ u64::from(attempt));
+        whole.min(self.longest_wait).mul_f64(share)
+    }
+}
+
+/// A number from 0 to 1 that neighbours do not share (the finisher of splitmix64).
+fn fraction(seed: u64) -> f64 {
+    let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (z ^ (z >> 31)) as f64 / u64::MAX as f64
+}
+
+/// Why one attempt gave no answer.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    /// A status that passes: overload, rate limits, a server's own failure.
+    Busy { status: u16, message: String, after: Option<Duration> },
+    /// No connection, or one that ended too early.
+    Cut(String),
+    /// Nothing came for this long.
+    Stalled(Duration),
+    /// What came in the middle of an answer cannot be read.
+    Garbled(String),
+    /// What came is no answer at all, and would not be the next time.
+    Useless(String),
+    /// The request was refused, and would be the next time.
+    Refused { status: u16, message: String },
+}
+
+impl From<TooLarge> for Trouble {
+    fn from(_: TooLarge) -> Self {
+        Trouble::Garbled("an event without end".to_owned())
+    }
+}
+
+impl Trouble {
+    /// What a status means for a request that did not succeed.
+    pub(crate) fn of_status(status: u16, message: String, after: Option<Duration>) -> Self {
+        let passes = matches!(status, 408 | 409 | 429 | 500..=599);
+        // OpenAI says "too many requests" also to those who have not paid; waiting does not change that.
+        if passes && !message.contains("insufficient_quota") {
+            Trouble::Busy { status, message, after }
+        } else {
+            Trouble::Refused { status, message }
+        }
+    }
+
+    /// Whether another attempt may help.
+    pub(crate) fn passes(&self) -> bool {
+        match self {
+            Trouble::Busy { .. } | Trouble::Cut(_) | Trouble::Stalled(_) | Trouble::Garbled(_) => true,
+            Trouble::Useless(_) | Trouble::Refused { .. } => false,
+        }
+    }
+
+    /// How long the provider asked us to wait.
+    pub(crate) fn asked_wait(&self) -> Option<Duration> {
+        match self {
+            Trouble::Busy { after, .. } => *after,
+            Trouble::Cut(_)
+            | Trouble::Stalled(_)
+            | Trouble::Garbled(_)
+            | Trouble::Useless(_)
+            | Trouble::Refused { .. } => None,
+        }
+    }
+
+    /// Tells the listener that the request is made again.
+    pub(crate) fn tell(&self, hear: Hear<'_>) {
+        let words = self.words();
+        match self {
+            Trouble::Busy { status: 429 | 503, .. } => hear(Delta::Waiting(&words)),
+            _ => hear(Delta::Again(&words)),
+        }
+    }
+
+    fn words(&self) -> String {
+        match self {
+            Trouble::Busy { status, message, .. } | Trouble::Refused { status, message } => {
+                format!("status {status}: {message}")
+            }
+            Trouble::Cut(message) | Trouble::Garbled(message) | Trouble::Useless(message) => message.clone(),
+            Trouble::Stalled(limit) => format!("nothing came for {limit:?}"),
+        }
+    }
+
+    /// The same without the key, should the provider have echoed it.
+    pub(crate) fn without(self, key: Option<&Token>) -> Self {
+        let Some(key) = key else { return self };
+        match self {
+            Trouble::Busy { status, message, after } => Trouble::Busy { status, message: key.redact(message), after },
+            Trouble::Cut(message) => Trouble::Cut(key.redact(message)),
+            Trouble::Stalled(limit) => Trouble::Stalled(limit),
+            Trouble::Garbled(message) => Trouble::Garbled(key.redact(message)),
+            Trouble::Useless(message) => Trouble::Useless(key.redact(message)),
+            Trouble::Refused { status, message } => Trouble::Refused { status, message: key.redact(message) },
+        }
+    }
+
+    /// The error that remains after the last attempt.
+    pub(crate) fn into_error(self, model: &str, attempts: u32) -> Error {
+        let model = model.to_owned();
+        match self {
+            Trouble::Busy { .. } => Error::Unreachable { model, attempts, message: self.words() },
+            Trouble::Cut(message) => Error::Unreachable { model, attempts, message },
+            Trouble::Stalled(limit) => Error::Stalled { model, limit },
+            Trouble::Garbled(message) | Trouble::Useless(message) => Error::Garbled { model, message },
+            Trouble::Refused { status, message } => Error::Refused { model, status, message },
+        }
+    }
+}
+
+/// What `Retry-After` asks for: seconds, or a date, which is measured against the server's own clock in `Date`.
+pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = value.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let then = seconds_of_date(value)?;
+    let now = seconds_of_date(headers.get(DATE)?.to_str().ok()?)?;
+    Some(Duration::from_secs(then.saturating_sub(now)))
+}
+
+/// Seconds since 1970 of a date as HTTP writes it: `Sun, 06 Nov 1994 08:49:37 GMT`.
+fn seconds_of_date(text: &str) -> Option<u64> {
+    const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    let mut words = text.trim().split_once(", ")?.1.split([' ', ':']);
+    let day: u64 = words.next()?.parse().ok()?;
+    let month = words.next().filter(|name| name.len() == 3).and_then(|name| MONTHS.find(name))? as u64 / 3 + 1;
+    let year: u64 = words.next()?.parse().ok().filter(|year| (1970..10_000).contains(year))?;
+    let mut clock = words.map_while(|word| word.parse::<u64>().ok());
+    let (hours, minutes, seconds) = (clock.next()?, clock.next()?, clock.next()?);
+
+    // Days of the proleptic calendar, the year beginning in March.
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1;
+    Some(days.checked_sub(719_468)? * 86_400 + hours * 3_600 + minutes * 60 + seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
+    }
+
+    #[test]
+    fn waits_grow_differ_and_end() {
+        let patience = Patience::default();
+
+        for (attempt, whole) in [(1, 250.0), (2, 750.0), (3, 2_250.0), (30, 60_000.0)] {
+            let wait = patience.wait(attempt, None, 7).as_secs_f64() * 1_000.0;
+            assert!(wait >= whole / 2.0 && wait <= whole, "{attempt}: {wait}");
+        }
+        assert_ne!(patience.wait(1, None, 7), patience.wait(1, None, 8));
+        assert_eq!(patience.wait(1, Some(Duration::from_secs(3)), 7), Duration::from_secs(3));
+        assert_eq!(patience.wait(1, Some(Duration::from_hours(1)), 7), Duration::from_mins(1));
+    }
+
+    #[test]
+    fn retry_after_is_seconds_or_a_date() {
+        assert_eq!(seconds_of_date("Sun, 06 Nov 1994 08:49:37 GMT"), Some(784_111_777));
+        assert_eq!(seconds_of_date("Thu, 29 Feb 2024 00:00:00 GMT"), Some(1_709_164_800));
+        assert_eq!(seconds_of_date("tomorrow"), None);
+        assert_eq!(retry_after(&headers(&[("retry-after", "7")])), Some(Duration::from_secs(7)));
+        assert_eq!(retry_after(&headers(&[("retry-after", "-7")])), None);
+        let date = [("retry-after", "Sun, 06 Nov 1994 08:49:37 GMT"), ("date", "Sun, 06 Nov 1994 08:49:07 GMT")];
+        assert_eq!(retry_after(&headers(&date)), Some(Duration::from_secs(30)));
+        assert_eq!(retry_after(&headers(&date[..1])), None);
+    }
+
+    #[test]
+    fn an_empty_purse_is_not_waited_for() {
+        assert!(Trouble::of_status(429, "slow down".to_owned(), None).passes());
+        assert!(!Trouble::of_status(429, "insufficient_quota: pay".to_owned(), None).passes());
+        assert!(!Trouble::of_status(422, String::new(), None).passes());
+    }
+}

@@ -1,0 +1,160 @@
+//! A model whose answers are written down beforehand, for tests in process and through the binary.
+//!
+//! A script is a JSON file, named `scripted/PATH`. Either a list of answers, given in order:
+//!
+//! ```json
+//! [{"calls": [{"name": "read", "args": {"path": "a.txt"}}]}, {"text": "It says hello."}]
+//! ```
+//!
+//! or rules, of which the first that fits answers:
+//!
+//! ```json
+//! {"rules": [{"when": {"agent": "planner"}, "answer": {"json": {"steps": []}}},
+//!            {"when": {"step": "find", "turn": 0}, "answer": {"text": "found", "delay_ms": 20}},
+//!            {"when": {"contains": "again"}, "answer": {"fail": "no more"}, "times": 2}],
+//!  "default": {"text": "done"}, "price": {"input": 1.0, "output": 2.0}}
+//! ```
+//!
+//! **Scripts have no memory.** An answer is a function of the prompt alone, so that a process that resumes a run hears
+//! what the first would have heard. The turn is the number of the model's own messages in the prompt; it indexes the list,
+//! so each step begins at the list's beginning. `times` counts the earlier turns of the same conversation that the rule
+//! answered. Calls are named `c<turn>.<n>`. What a script does not say was used, was not used: figures stay the same
+//! when prompts are reworded.
+
+mod script;
+
+use std::fmt;
+use std::path::Path;
+use std::time::Duration;
+
+use updraft_run::{Answer, Message, ToolCall};
+
+use self::script::{Line, Script};
+use crate::{Asking, Delta, Draft, Error, Hear, Model, Price, Prompt};
+
+/// A model that says what a script, or a function, says.
+#[derive(Debug)]
+pub struct Scripted {
+    name: String,
+    price: Price,
+    source: Source,
+}
+
+enum Source {
+    Script(Box<Script>),
+    Function(Box<dyn Fn(&Prompt<'_>) -> Answer + Send + Sync>),
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Script(script) => script.fmt(f),
+            Source::Function(_) => f.write_str("Function(..)"),
+        }
+    }
+}
+
+impl Scripted {
+    /// Reads a script from a file.
+    pub fn load(path: &Path) -> Result<Self, Error> {
+        let text = std::fs::read_to_string(path).map_err(|why| Error::Config {
+            what: format!("the script `{}` cannot be read: {why}", path.display()),
+            hint: "a scripted model is named `scripted/` and the path of a JSON file".to_owned(),
+        })?;
+        Self::parse(&path.display().to_string(), &text)
+    }
+
+    /// Reads a script from its text.
+    pub fn parse(name: &str, text: &str) -> Result<Self, Error> {
+        let script = Script::parse(text).map_err(|why| Error::Config {
+            what: format!("the script `{name}` cannot be read: {why}"),
+            hint: "a script is a list of answers, or an object with `rules` and `default`".to_owned(),
+        })?;
+        Ok(Self { name: format!("scripted/{name}"), price: script.price(), source: Source::Script(Box::new(script)) })
+    }
+
+    /// A model in process: what the function says is the answer.
+    pub fn from_fn(name: &str, answer: impl Fn(&Prompt<'_>) -> Answer + Send + Sync + 'static) -> Self {
+        Self { name: format!("scripted/{name}"), price: Price::default(), source: Source::Function(Box::new(answer)) }
+    }
+
+    /// The same at a price, which also bounds what an ask may cost.
+    #[must_use]
+    pub fn at(mut self, price: Price) -> Self {
+        self.price = price;
+        self
+    }
+
+    fn answer(&self, line: &Line, prompt: &Prompt<'_>) -> Result<Answer, Error> {
+        if let Some(message) = &line.fail {
+            return Err(Error::Unreachable { model: self.name.clone(), attempts: 1, message: message.clone() });
+        }
+        let turn = turn_of(prompt.messages);
+        let calls = line.calls.iter().enumerate();
+        let mut answer = Answer {
+            text: line.text(),
+            reasoning: line.reasoning.clone(),
+            calls: calls
+                .map(|(n, call)| ToolCall {
+                    id: format!("c{turn}.{n}"),
+                    name: call.name.clone(),
+                    args: call.args.clone(),
+                    fault: call.fault.clone(),
+                })
+                .collect(),
+            finish: line.finish,
+            usage: line.usage(),
+            opaque: Vec::new(),
+        };
+        answer.usage.cost = Some(line.price().unwrap_or(self.price).of(&answer.usage));
+        Ok(answer)
+    }
+}
+
+impl Model for Scripted {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn price(&self) -> Option<Price> {
+        Some(self.price)
+    }
+
+    fn ask<'a>(&'a self, prompt: &'a Prompt<'a>, _draft: &'a mut Draft, hear: Hear<'a>) -> Asking<'a> {
+        Box::pin(async move {
+            let answer = match &self.source {
+                Source::Function(function) => {
+                    let mut answer = function(prompt);
+                    answer.usage.cost = Some(self.price.of(&answer.usage));
+                    answer
+                }
+                Source::Script(script) => {
+                    let line = script.line_for(prompt)?;
+                    if line.delay_ms > 0 {
+                        tokio::time::sleep(Duration::from_millis(line.delay_ms)).await;
+                    }
+                    self.answer(line, prompt)?
+                }
+            };
+            tell(&answer, hear);
+            Ok(answer)
+        })
+    }
+}
+
+fn tell(answer: &Answer, hear: Hear<'_>) {
+    if !answer.reasoning.is_empty() {
+        hear(Delta::Reasoning(&answer.reasoning));
+    }
+    if !answer.text.is_empty() {
+        hear(Delta::Text(&answer.text));
+    }
+    for call in &answer.calls {
+        hear(Delta::Call(&call.name));
+    }
+}
+
+/// How often the model has spoken already.
+fn turn_of(messages: &[Message]) -> usize {
+    messages.iter().filter(|message| matches!(message, Message::Assistant(_))).count()
+}

@@ -1,0 +1,216 @@
+//! The file a scripted model reads, and which of its lines answers a prompt.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use updraft_run::{Finish, Message, Usage};
+
+use super::turn_of;
+use crate::{Brief, Error, Price, Prompt};
+
+/// A script, in either of its two forms.
+#[derive(Debug)]
+pub(super) enum Script {
+    /// Answers in order: the turn is the index.
+    List { lines: Vec<Line>, price: Option<Dollars> },
+    /// The first rule that fits answers.
+    Rules { rules: Vec<Rule>, default: Option<Line>, price: Option<Dollars> },
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    #[serde(default)]
+    answers: Option<Vec<Line>>,
+    #[serde(default)]
+    rules: Vec<Rule>,
+    #[serde(default)]
+    default: Option<Line>,
+    #[serde(default)]
+    price: Option<Dollars>,
+}
+
+/// A condition and what is said when it holds.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Rule {
+    #[serde(default)]
+    when: When,
+    answer: Line,
+    /// It answers this often within one conversation, then never again.
+    #[serde(default)]
+    times: Option<usize>,
+}
+
+/// All that is named must hold; an empty condition always does.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct When {
+    #[serde(default)]
+    agent: Option<String>,
+    #[serde(default)]
+    step: Option<String>,
+    #[serde(default)]
+    turn: Option<usize>,
+    #[serde(default)]
+    contains: Option<String>,
+    #[serde(default)]
+    has_result: Option<String>,
+}
+
+/// One answer.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Line {
+    #[serde(default)]
+    text: String,
+    #[serde(default)]
+    json: Option<Value>,
+    #[serde(default)]
+    pub(super) calls: Vec<Call>,
+    #[serde(default)]
+    pub(super) reasoning: String,
+    #[serde(default)]
+    pub(super) finish: Finish,
+    #[serde(default)]
+    pub(super) delay_ms: u64,
+    #[serde(default)]
+    usage: Tokens,
+    #[serde(default)]
+    pub(super) fail: Option<String>,
+    #[serde(default)]
+    price: Option<Dollars>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Call {
+    pub(super) name: String,
+    #[serde(default = "no_arguments")]
+    pub(super) args: Value,
+    #[serde(default)]
+    pub(super) fault: Option<String>,
+}
+
+fn no_arguments() -> Value {
+    Value::Object(Map::new())
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Tokens {
+    #[serde(default)]
+    input: u64,
+    #[serde(default)]
+    output: u64,
+}
+
+/// A price in dollars per million tokens.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Dollars {
+    input: f64,
+    output: f64,
+}
+
+impl Dollars {
+    fn price(self) -> Price {
+        Price::per_million(self.input, self.output, None)
+    }
+}
+
+impl Line {
+    pub(super) fn text(&self) -> String {
+        self.json.as_ref().map_or_else(|| self.text.clone(), Value::to_string)
+    }
+
+    pub(super) fn usage(&self) -> Usage {
+        Usage { input: self.usage.input, output: self.usage.output, ..Usage::default() }
+    }
+
+    pub(super) fn price(&self) -> Option<Price> {
+        self.price.map(Dollars::price)
+    }
+}
+
+impl Script {
+    pub(super) fn parse(text: &str) -> serde_json::Result<Self> {
+        if text.trim_start().starts_with('[') {
+            return Ok(Script::List { lines: serde_json::from_str(text)?, price: None });
+        }
+        let Written { answers, rules, default, price } = serde_json::from_str(text)?;
+        Ok(match answers {
+            Some(lines) => Script::List { lines, price },
+            None => Script::Rules { rules, default, price },
+        })
+    }
+
+    pub(super) fn price(&self) -> Price {
+        match self {
+            Script::List { price, .. } | Script::Rules { price, .. } => price.map(Dollars::price).unwrap_or_default(),
+        }
+    }
+
+    /// The line that answers this prompt, whichever process asks.
+    pub(super) fn line_for(&self, prompt: &Prompt<'_>) -> Result<&Line, Error> {
+        let turn = turn_of(prompt.messages);
+        let (line, why) = match self {
+            Script::List { lines, .. } => (lines.get(turn), format!("it ends after {} answers", lines.len())),
+            Script::Rules { rules, default, .. } => {
+                let rule = choose(rules, prompt.brief, prompt.messages);
+                (
+                    rule.map(|at| &rules[at].answer).or(default.as_ref()),
+                    "no rule fits, and there is no default".to_owned(),
+                )
+            }
+        };
+        let Brief { agent, step, .. } = prompt.brief;
+        line.ok_or_else(|| Error::Script { message: format!("turn {turn} of agent `{agent}`, step `{step}`: {why}") })
+    }
+}
+
+/// The first rule that fits and has not answered as often as it may.
+fn choose(rules: &[Rule], brief: &Brief, messages: &[Message]) -> Option<usize> {
+    let mut answered = vec![0; rules.len()];
+    let fits = |answered: &[usize], told: &[Message]| {
+        let mut numbered = rules.iter().enumerate();
+        numbered
+            .position(|(at, rule)| rule.times.is_none_or(|times| answered[at] < times) && rule.when.holds(brief, told))
+    };
+    // Only counting needs the turns before; what was said then follows from the messages before each answer.
+    if rules.iter().any(|rule| rule.times.is_some()) {
+        for (at, message) in messages.iter().enumerate() {
+            if let Message::Assistant(_) = message
+                && let Some(rule) = fits(&answered, &messages[..at])
+            {
+                answered[rule] += 1;
+            }
+        }
+    }
+    fits(&answered, messages)
+}
+
+impl When {
+    fn holds(&self, brief: &Brief, messages: &[Message]) -> bool {
+        let is = |wanted: &Option<String>, found: &str| wanted.as_ref().is_none_or(|wanted| wanted == found);
+        is(&self.agent, &brief.agent)
+            && is(&self.step, &brief.step)
+            && self.turn.is_none_or(|turn| turn == turn_of(messages))
+            && self.contains.as_ref().is_none_or(|text| messages.last().is_some_and(|last| contains(last, text)))
+            && self.has_result.as_ref().is_none_or(|tool| messages.last().is_some_and(|last| has_result(last, tool)))
+    }
+}
+
+fn contains(message: &Message, text: &str) -> bool {
+    match message {
+        Message::User(said) => said.contains(text),
+        Message::Assistant(answer) => answer.text.contains(text),
+        Message::Results(results) => results.iter().any(|result| result.text.contains(text)),
+    }
+}
+
+fn has_result(message: &Message, tool: &str) -> bool {
+    match message {
+        Message::Results(results) => results.iter().any(|result| result.name == tool),
+        Message::User(_) | Message::Assistant(_) => false,
+    }
+}
