@@ -230,7 +230,9 @@ fn is_one(n: &u32) -> bool {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Because {
-    /// It is the first.
+    /// The steps every goal begins with: profiling files, planning.
+    Goal,
+    /// It is the first real plan.
     First,
     /// A step failed or its result was rejected.
     Failed(StepId),
@@ -258,6 +260,8 @@ pub enum Judgement {
         /// What it wants to do next.
         instruction: String,
     },
+    /// It failed for good: what depends on it is skipped.
+    GiveUp,
     /// The rest of the graph is planned anew.
     Replan {
         /// What failed.
@@ -301,7 +305,6 @@ pub enum Note {
     },
 }
 
-/// The name a person reads for an event.
 impl Event {
     /// The event's name, as it stands in the journal.
     pub fn name(&self) -> &'static str {

@@ -1,8 +1,13 @@
-//! The graph of steps that carries a goal, and its check before it is accepted.
+//! The graph of steps that carries a goal.
+
+mod check;
+mod read;
 
 use serde::{Deserialize, Serialize};
 
 use crate::id::StepId;
+
+pub use check::{Surroundings, close_to};
 
 /// One step as it was planned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +31,21 @@ pub struct StepSpec {
     /// Steps that must be done first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<StepId>,
+}
+
+impl StepSpec {
+    /// A step that does nothing but name its agent.
+    pub fn new(id: StepId, agent: impl Into<String>) -> Self {
+        Self {
+            id,
+            agent: agent.into(),
+            description: String::new(),
+            prompt: String::new(),
+            reads: Vec::new(),
+            writes: Vec::new(),
+            after: Vec::new(),
+        }
+    }
 }
 
 /// A directed graph of steps without cycles. Only a checked one is ever planned.

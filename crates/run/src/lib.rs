@@ -1,21 +1,65 @@
 //! What a run is and what it wants next, as pure data.
+//!
+//! A run is a log of events. [`Run`] is what you get by folding that log. [`Run::advance`] takes one [`Input`] (a goal,
+//! a reply, a cancel), decides what follows, records it, and gives it back as a [`Record`] for the journal; some of its
+//! events want an effect, which the engine performs outside and feeds back as the next input.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use updraft_run::{AgentCard, Event, Goal, Input, Mode, Roster, Run, Settings, Start, Timestamp};
+//!
+//! let goal = Goal { text: "Say hello".into(), mode: Mode::Agent("thinker".into()), ..Goal::default() };
+//! let agents = vec![AgentCard { name: "thinker".into(), ..AgentCard::default() }];
+//! let roster = Arc::new(Roster { agents, ..Roster::default() });
+//! let start = Start { goal, roster, settings: Arc::new(Settings::default()), budget: Default::default(), plan: None };
+//!
+//! let mut run = Run::default();
+//! let record = run.advance(Input::Start(Box::new(start)), Timestamp(0));
+//! let wanted: Vec<String> = run.open().keys().map(ToString::to_string).collect();
+//! assert_eq!(wanted, ["thinker/0/0/ask.0"]);
+//! assert_eq!(Run::fold([record]), run);
+//! ```
+//!
+//! Nothing here awaits, reads a clock or a file, or draws a random number.
+//!
+//! | to read | file |
+//! |---|---|
+//! | what can happen | `event.rs`, `input.rs` |
+//! | what follows | `decide.rs`, then `decide/turn.rs`, `decide/calls.rs`, `decide/conclude.rs` |
+//! | what is so | `state.rs`, `apply.rs` |
+//! | graphs | `graph.rs`, `graph/check.rs`, `graph/read.rs` |
+//! | models' text | `protocol.rs`, `repair.rs`, `extract.rs` |
 
+mod apply;
+mod budget;
+mod decide;
 mod effect;
 mod event;
+mod extract;
 mod goal;
 mod graph;
 mod id;
 mod input;
 mod message;
+mod permit;
+mod protocol;
+mod repair;
 mod reply;
+mod schema;
+mod state;
+mod talk;
 
+pub use budget::Ledger;
 pub use effect::{Class, Effect, Expected, Facts, Prepared};
 pub use event::{Because, Event, Judgement, Note};
-pub use goal::{
-    AgentCard, Approvals, Budget, Ceiling, Goal, Limit, Mode, Reflect, Roster, Settings, Start,
-};
-pub use graph::{Graph, StepSpec};
+pub use goal::{AgentCard, Approvals, Budget, Ceiling, Goal, Limit, Mode, Reflect, Roster, Settings, Start};
+pub use graph::{Graph, StepSpec, Surroundings, close_to};
 pub use id::{Address, BadId, Cost, Hash, Kind, Millis, RunId, StepId, Timestamp};
 pub use input::{Finding, ForkChange, Found, Input, Record};
 pub use message::{Answer, Finish, Message, ToolCall, ToolResult, ToolSpec, Usage};
+pub use permit::{Permission, permit};
+pub use protocol::{Parsed, TextCall, read as read_calls, split_reasoning};
+pub use repair::{Fault, Repair, Repaired, repair, repair_with};
 pub use reply::{BlobRef, Change, Failure, FailureKind, Output, Reply, Verdict};
+pub use state::{Carried, Entry, Funds, Open, Outcome, Phase, Role, Run, Slot, State, Step, Variable};
+pub use talk::{ASK_USER, outcome_words};

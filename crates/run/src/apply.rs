@@ -1,0 +1,128 @@
+//! Recording one event. Decides nothing and never fails, so that every journal ever written still folds.
+
+mod effect;
+mod graph;
+mod step;
+
+use std::sync::Arc;
+
+use crate::event::{Event, Judgement};
+use crate::goal::Start;
+use crate::id::Timestamp;
+use crate::input::{Input, Record};
+use crate::state::{Phase, Run, State, Variable};
+
+impl Run {
+    /// Folds a whole journal.
+    pub fn fold(records: impl IntoIterator<Item = Record>) -> Run {
+        let mut run = Run::default();
+        for record in records {
+            run.record(&record);
+        }
+        run
+    }
+
+    /// Takes one record in: the time that passed, and what happened.
+    pub fn record(&mut self, record: &Record) {
+        self.pass_time(&record.input, record.at);
+        for event in &record.events {
+            self.apply(event);
+        }
+    }
+
+    /// Counts the time since the last input as time at work, unless nobody was at work.
+    pub(crate) fn pass_time(&mut self, input: &Input, now: Timestamp) {
+        let idle = matches!(input, Input::Start(_) | Input::Recovered { .. } | Input::Fork { .. });
+        if self.busy > 0 && !idle {
+            self.worked.0 += now.since(self.clock).0;
+        }
+        self.clock = self.clock.max(now);
+    }
+
+    /// Records one event.
+    pub fn apply(&mut self, event: &Event) {
+        self.events += 1;
+        match event {
+            Event::Started(start) => self.started(start),
+            Event::Forked { settings, goal, .. } => {
+                if let Some(settings) = settings {
+                    self.settings = settings.clone();
+                }
+                if let Some(goal) = goal {
+                    self.goal.text.clone_from(goal);
+                }
+            }
+            Event::Told { message } => self.was_told(message),
+            Event::Profiled { files } => self.profile = Some(Arc::new(files.clone())),
+            Event::Planned { graph, because } => self.planned(graph, because),
+            Event::Wanted { id, effect } => self.wanted(id, effect),
+            Event::Reserved { id, ceiling } => self.reserved(id, *ceiling),
+            Event::Held { id, ceiling } => self.held(id, *ceiling),
+            Event::Begun { id, epoch, facts, .. } => self.begun(id, *epoch, facts),
+            Event::Noted { id, handle } => {
+                if let Some(open) = self.open.get_mut(id) {
+                    open.handle = Some(handle.clone());
+                }
+            }
+            Event::Replied { id, reply, prepared, .. } => self.replied(id, reply, prepared),
+            Event::Interrupted { id, .. } => self.interrupted(id),
+            Event::Rejected { id, why } => self.rejected(id, why),
+            Event::Advised { step, note } => self.with_step(step, |step| step.pending.push(note.clone())),
+            Event::Wrote { name, value, untrusted, .. } => {
+                let variable = Variable { value: Arc::new(value.clone()), untrusted: *untrusted };
+                self.variables.insert(name.clone(), variable);
+            }
+            Event::Judged { step, verdict } => self.judged(step, verdict),
+            Event::StepDone { step, .. } => self.step_done(step),
+            Event::StepFailed { step, why } => self.step_ended(step, State::Failed(why.clone())),
+            Event::StepSkipped { step, because } => {
+                self.step_ended(step, State::Skipped { because: because.clone() });
+            }
+            Event::StepCancelled { step } => self.step_ended(step, State::Cancelled),
+            Event::Compacted { step, upto, summary } => self.compacted(step, *upto, summary),
+            Event::Paused => self.phase = Phase::Paused,
+            Event::Resumed { budget, approvals } => {
+                if let Some(budget) = budget {
+                    self.budget = self.budget.raised_by(budget);
+                }
+                if let Some(approvals) = approvals {
+                    Arc::make_mut(&mut self.settings).approvals = *approvals;
+                }
+                self.phase = Phase::Running;
+            }
+            Event::Reloaded { roster } => self.roster = roster.clone(),
+            Event::Cancelled { by } => self.cancelled(by),
+            Event::Exhausted { which } => self.phase = Phase::Exhausted(*which),
+            Event::Finished { answer, failed } => {
+                self.phase = Phase::Over { answer: answer.as_str().into(), failed: failed.clone() };
+                self.open.clear();
+                self.busy = 0;
+            }
+        }
+    }
+
+    fn started(&mut self, start: &Start) {
+        self.goal = start.goal.clone();
+        self.roster = start.roster.clone();
+        self.settings = start.settings.clone();
+        self.budget = start.budget.clone();
+        for (name, value) in &start.goal.variables {
+            let variable = Variable { value: Arc::new(value.clone()), untrusted: false };
+            self.variables.insert(name.clone(), variable);
+        }
+        self.phase = Phase::Running;
+    }
+
+    fn judged(&mut self, step: &crate::StepId, verdict: &Judgement) {
+        match verdict {
+            Judgement::Accept => {}
+            Judgement::GiveUp => {
+                if let Some(at) = self.places.get(step) {
+                    self.fallen.remove(at);
+                }
+            }
+            Judgement::Retry { .. } | Judgement::Pivot { .. } | Judgement::Again { .. } => self.re_enter(step, verdict),
+            Judgement::Replan { .. } => self.replan(step, verdict),
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Recording what became of an effect.
+
+use crate::effect::{Effect, Facts, Prepared};
+use crate::goal::Ceiling;
+use crate::id::{Address, Kind};
+use crate::reply::{Failure, FailureKind, Reply};
+use crate::state::{Entry, Funds, Open, Outcome, Phase, Run, Slot, State};
+
+impl Run {
+    pub(super) fn wanted(&mut self, id: &Address, effect: &Effect) {
+        let open = Open { effect: effect.clone(), attempt: 1, funds: Funds::None, begun: None, handle: None };
+        self.busy += u32::from(!effect.is_patient());
+        self.open.insert(id.clone(), open);
+        let Some(at) = self.places.get(&id.step).copied() else { return };
+        match id.kind {
+            Kind::Ask => self.turn_begins(at, id.turn),
+            Kind::Call => {
+                let is_call = matches!(effect, Effect::Call);
+                self.fill_slot(at, id, Slot::Open);
+                self.ledger.calls += u64::from(is_call);
+                self.steps[at].ledger.calls += u64::from(is_call);
+            }
+            Kind::Approve => self.fill_slot(at, id, Slot::Asked),
+            Kind::Judge => self.aside_begins(at, State::Judging { turn: id.turn }),
+            Kind::Compact => self.aside_begins(at, State::Compacting { turn: id.turn }),
+        }
+    }
+
+    fn turn_begins(&mut self, at: usize, turn: u32) {
+        self.count_turn(at);
+        let reads_outside = |name: &String| self.variables.get(name).is_some_and(|variable| variable.untrusted);
+        let untrusted = turn == 0 && self.steps[at].spec.reads.iter().any(reads_outside);
+        let step = &mut self.steps[at];
+        step.untrusted |= untrusted;
+        if !step.is_at_work() {
+            self.running += 1;
+            self.ready.remove(&at);
+        }
+        step.state = State::Thinking { turn };
+        let pending = std::mem::take(&mut step.pending);
+        step.talk.extend(pending.into_iter().map(Entry::Note));
+        self.attention.remove(&at);
+    }
+
+    fn aside_begins(&mut self, at: usize, state: State) {
+        self.count_turn(at);
+        self.steps[at].state = state;
+        self.attention.remove(&at);
+    }
+
+    fn count_turn(&mut self, at: usize) {
+        self.ledger.turns += 1;
+        self.steps[at].ledger.turns += 1;
+    }
+
+    /// Puts a call where it stands now. The first call of a turn ends the thinking.
+    fn fill_slot(&mut self, at: usize, id: &Address, slot: Slot) {
+        let step = &mut self.steps[at];
+        if let State::Thinking { turn } = step.state {
+            let calls = step.prepared.len().max(id.n as usize + 1);
+            step.state = State::Acting { turn, slots: vec![Slot::Undecided; calls] };
+        }
+        let State::Acting { slots, .. } = &mut step.state else { return };
+        if let Some(place) = slots.get_mut(id.n as usize) {
+            *place = slot;
+        }
+        self.settle_slots(at);
+    }
+
+    /// When the last call has ended, the results join the conversation and a decision is due.
+    fn settle_slots(&mut self, at: usize) {
+        let step = &mut self.steps[at];
+        let State::Acting { slots, .. } = &mut step.state else { return };
+        if slots.iter().all(|slot| matches!(slot, Slot::Closed(_))) {
+            let outcomes = slots.drain(..).filter_map(|slot| match slot {
+                Slot::Closed(outcome) => Some(outcome),
+                Slot::Undecided | Slot::Asked | Slot::Decided(_) | Slot::Open => None,
+            });
+            let outcomes: Vec<Outcome> = outcomes.collect();
+            step.untrusted |= outcomes.iter().any(|o| matches!(o, Outcome::Replied(Reply::Output(out)) if out.untrusted));
+            step.talk.push(Entry::Results(outcomes));
+            step.prepared.clear();
+            self.attention.insert(at);
+        } else if slots.iter().any(|slot| matches!(slot, Slot::Decided(_))) {
+            self.attention.insert(at);
+        } else {
+            self.attention.remove(&at);
+        }
+    }
+
+    pub(super) fn reserved(&mut self, id: &Address, ceiling: Ceiling) {
+        let Some(open) = self.open.get_mut(id) else { return };
+        open.funds = Funds::Reserved(ceiling);
+        self.ledger.reserve(&ceiling);
+        if let Some(at) = self.places.get(&id.step) {
+            self.steps[*at].ledger.reserve(&ceiling);
+        }
+    }
+
+    pub(super) fn held(&mut self, id: &Address, ceiling: Ceiling) {
+        if let Some(open) = self.open.get_mut(id) {
+            open.funds = Funds::Held(ceiling);
+        }
+    }
+
+    pub(super) fn begun(&mut self, id: &Address, epoch: u64, facts: &Facts) {
+        if let Some(open) = self.open.get_mut(id) {
+            open.begun = Some((epoch, facts.clone()));
+        }
+    }
+
+    /// Takes an effect out of those that are open, and settles its money.
+    pub(super) fn close(&mut self, id: &Address, was_cut_off: bool) -> Option<Open> {
+        let open = self.open.remove(id)?;
+        self.busy = self.busy.saturating_sub(u32::from(!open.effect.is_patient()));
+        if let Funds::Reserved(ceiling) = open.funds {
+            self.ledger.free(&ceiling);
+            let step = self.places.get(&id.step).map(|at| &mut self.steps[*at].ledger);
+            if let Some(ledger) = step {
+                ledger.free(&ceiling);
+                if was_cut_off {
+                    ledger.doubt(&ceiling);
+                }
+            }
+            if was_cut_off {
+                self.ledger.doubt(&ceiling);
+            }
+        }
+        Some(open)
+    }
+
+    pub(super) fn interrupted(&mut self, id: &Address) {
+        let Some(open) = self.close(id, true) else { return };
+        self.busy += u32::from(!open.effect.is_patient());
+        let again = Open { attempt: open.attempt + 1, funds: Funds::None, begun: None, ..open };
+        self.open.insert(id.clone(), again);
+    }
+
+    pub(super) fn replied(&mut self, id: &Address, reply: &Reply, prepared: &[Prepared]) {
+        let unbilled = matches!(reply, Reply::Answer(_));
+        if self.close(id, !unbilled && matches!(reply, Reply::InDoubt { .. } | Reply::TimedOut { .. })).is_none() {
+            return;
+        }
+        let Some(at) = self.places.get(&id.step).copied() else { return };
+        if let Reply::Answer(answer) = reply {
+            self.ledger.spend(&answer.usage);
+            self.ledger.reasoning_steps += u64::from(!answer.reasoning.is_empty());
+            self.steps[at].ledger.spend(&answer.usage);
+        }
+        if self.steps[at].has_ended() || matches!(self.phase, Phase::Cancelling { .. }) {
+            return;
+        }
+        match id.kind {
+            Kind::Ask => {
+                let step = &mut self.steps[at];
+                match reply {
+                    Reply::Answer(answer) => step.talk.push(Entry::Answer(answer.clone())),
+                    other => step.trouble = Some(trouble(other)),
+                }
+                step.prepared = prepared.to_vec();
+                self.attention.insert(at);
+            }
+            Kind::Call => self.fill_slot(at, id, Slot::Closed(Outcome::Replied(reply.clone()))),
+            Kind::Approve => {
+                if let Reply::Verdict(verdict) = reply {
+                    self.fill_slot(at, id, Slot::Decided(verdict.clone()));
+                }
+            }
+            Kind::Judge | Kind::Compact => {
+                let step = &mut self.steps[at];
+                match reply {
+                    Reply::Answer(answer) => step.aside = Some(answer.clone()),
+                    other => step.trouble = Some(trouble(other)),
+                }
+                self.attention.insert(at);
+            }
+        }
+    }
+
+    pub(super) fn rejected(&mut self, id: &Address, why: &Failure) {
+        self.close(id, false);
+        if let Some(at) = self.places.get(&id.step).copied() {
+            self.fill_slot(at, id, Slot::Closed(Outcome::Rejected(why.clone())));
+        }
+    }
+
+    pub(super) fn cancelled(&mut self, by: &str) {
+        self.phase = Phase::Cancelling { by: by.to_owned() };
+        // What nobody has begun is over; what had begun replies, or is given up.
+        let idle: Vec<Address> =
+            self.open.iter().filter(|(_, open)| open.effect.is_patient()).map(|(id, _)| id.clone()).collect();
+        for id in idle {
+            self.close(&id, false);
+        }
+    }
+}
+
+/// Why a model call gave no answer.
+fn trouble(reply: &Reply) -> Failure {
+    match reply {
+        Reply::Failed(failure) => failure.clone(),
+        Reply::TimedOut { limit } => {
+            Failure::new(FailureKind::Timeout, format!("the model did not answer within {} s", limit.0 / 1000))
+        }
+        Reply::Cancelled => Failure::new(FailureKind::Cancelled, "the question was cancelled"),
+        Reply::InDoubt { evidence } => Failure::new(FailureKind::InDoubt, evidence.clone()),
+        Reply::Answer(_) | Reply::Output(_) | Reply::Said(_) | Reply::Verdict(_) => {
+            Failure::new(FailureKind::Model, "the model call got a reply of another kind")
+        }
+    }
+}

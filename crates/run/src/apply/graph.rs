@@ -1,0 +1,96 @@
+//! Recording a plan: steps join the run, and a new plan takes the place of what had not begun.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::budget::Ledger;
+use crate::event::Because;
+use crate::graph::{Graph, StepSpec};
+use crate::state::{Role, Run, State, Step};
+
+impl Run {
+    pub(super) fn planned(&mut self, graph: &Arc<Graph>, because: &Because) {
+        let role = |spec: &StepSpec| match because {
+            Because::Goal if spec.id.as_str() == "plan" => Role::Plan,
+            Because::Goal if spec.id.as_str() == "distill" => Role::Distill,
+            Because::Goal | Because::First | Because::Failed(_) => Role::Work,
+        };
+        if let Because::Failed(_) = because {
+            self.drop_what_has_not_begun();
+        }
+        let first = self.steps.len();
+        for spec in &graph.steps {
+            self.places.insert(spec.id.clone(), self.steps.len());
+            self.steps.push(fresh(spec, role(spec)));
+        }
+        self.unfinished += graph.steps.len() as u32;
+        self.connect(graph, first);
+    }
+
+    fn drop_what_has_not_begun(&mut self) {
+        if let Some(at) = self.replanning.take() {
+            self.steps[at].superseded = true;
+        }
+        for (at, step) in self.steps.iter_mut().enumerate() {
+            let begun = step.role != Role::Work || !matches!(step.state, State::Waiting | State::Ready);
+            if !begun {
+                step.state = State::Dropped;
+                self.places.remove(&step.spec.id);
+                self.ready.remove(&at);
+                self.unfinished = self.unfinished.saturating_sub(1);
+            }
+        }
+    }
+
+    /// Links the new steps to those they wait for, new and old, and finds the ones that may begin.
+    fn connect(&mut self, graph: &Graph, first: usize) {
+        let read: BTreeSet<&str> = graph.steps.iter().flat_map(|step| step.reads.iter().map(String::as_str)).collect();
+        let mut writers: BTreeMap<String, usize> = BTreeMap::new();
+        for (at, step) in self.steps[..first].iter().enumerate().filter(|(_, step)| !step.has_ended()) {
+            let names = step.spec.writes.iter().filter(|name| read.contains(name.as_str()));
+            writers.extend(names.map(|name| (name.clone(), at)));
+        }
+        for (place, mut waits_for) in graph.dependencies().into_iter().enumerate() {
+            waits_for.iter_mut().for_each(|at| *at += first);
+            let spec = &graph.steps[place];
+            let earlier = spec.after.iter().filter_map(|id| self.places.get(id).copied()).filter(|at| *at < first);
+            waits_for.extend(earlier);
+            waits_for.extend(spec.reads.iter().filter_map(|name| writers.get(name.as_str()).copied()));
+            waits_for.sort_unstable();
+            waits_for.dedup();
+            let mut waits = 0;
+            for at in waits_for {
+                self.steps[at].next.push(first + place);
+                waits += u32::from(self.steps[at].state != State::Done);
+            }
+            let step = &mut self.steps[first + place];
+            step.waits = waits;
+            if waits == 0 {
+                step.state = State::Ready;
+                self.ready.insert(first + place);
+            }
+        }
+    }
+}
+
+fn fresh(spec: &StepSpec, role: Role) -> Step {
+    Step {
+        spec: Arc::new(spec.clone()),
+        role,
+        state: State::Waiting,
+        visit: 0,
+        carried: None,
+        talk: Vec::new(),
+        ledger: Ledger::default(),
+        untrusted: false,
+        output: None,
+        superseded: false,
+        next: Vec::new(),
+        waits: 0,
+        prepared: Vec::new(),
+        trouble: None,
+        pending: Vec::new(),
+        corrections: 0,
+        aside: None,
+    }
+}

@@ -1,0 +1,170 @@
+//! Recording how a step began again, ended, or was shortened.
+
+use std::sync::Arc;
+
+use crate::event::{Judgement, Note};
+use crate::id::{Address, StepId};
+use crate::reply::Failure;
+use crate::state::{Carried, Entry, Run, State, Step};
+
+impl Run {
+    pub(super) fn with_step(&mut self, id: &StepId, change: impl FnOnce(&mut Step)) {
+        if let Some(step) = self.places.get(id).and_then(|at| self.steps.get_mut(*at)) {
+            change(step);
+        }
+    }
+
+    pub(super) fn was_told(&mut self, message: &str) {
+        self.told.push(message.to_owned());
+        for step in self.steps.iter_mut().filter(|step| step.is_at_work()) {
+            step.pending.push(Note::Told { message: message.to_owned() });
+        }
+    }
+
+    /// A new visit: the conversation starts afresh, with what the last one came to.
+    pub(super) fn re_enter(&mut self, id: &StepId, judgement: &Judgement) {
+        let Some(at) = self.places.get(id).copied() else { return };
+        self.forget_effects(id);
+        let step = &mut self.steps[at];
+        if step.is_at_work() {
+            self.running = self.running.saturating_sub(1);
+        } else if step.has_ended() {
+            self.unfinished += 1;
+        }
+        let previous = previous_words(step);
+        step.carried = Some(Carried { judgement: judgement.clone(), previous });
+        step.visit += 1;
+        step.talk.clear();
+        step.pending.clear();
+        step.prepared.clear();
+        step.corrections = 0;
+        step.trouble = None;
+        step.aside = None;
+        step.state = State::Ready;
+        self.attention.remove(&at);
+        self.fallen.remove(&at);
+        self.ready.insert(at);
+    }
+
+    pub(super) fn step_done(&mut self, id: &StepId) {
+        let Some(at) = self.places.get(id).copied() else { return };
+        let output = self.output_of(&self.steps[at]);
+        self.leave(at, State::Done);
+        self.steps[at].output = Some(output);
+        for next in self.steps[at].next.clone() {
+            let later = &mut self.steps[next];
+            later.waits = later.waits.saturating_sub(1);
+            if later.waits == 0 && later.state == State::Waiting {
+                later.state = State::Ready;
+                self.ready.insert(next);
+            }
+        }
+        // What was said is in the journal; the run keeps what it came to.
+        self.steps[at].talk = Vec::new();
+        self.steps[at].carried = None;
+    }
+
+    pub(super) fn step_ended(&mut self, id: &StepId, state: State) {
+        let Some(at) = self.places.get(id).copied() else { return };
+        self.forget_effects(id);
+        // What a fallen step takes with it is decided once, with the step that fell first.
+        let fell = !matches!(state, State::Skipped { .. });
+        self.leave(at, state);
+        if fell {
+            self.fallen.insert(at);
+        }
+        if self.steps[at].role == crate::Role::Plan {
+            // There will be no new plan.
+            self.fallen.extend(self.replanning.take());
+        }
+        self.steps[at].talk = Vec::new();
+    }
+
+    fn leave(&mut self, at: usize, state: State) {
+        let step = &mut self.steps[at];
+        if step.is_at_work() {
+            self.running = self.running.saturating_sub(1);
+        }
+        if !step.has_ended() {
+            self.unfinished = self.unfinished.saturating_sub(1);
+        }
+        step.state = state;
+        step.pending = Vec::new();
+        step.prepared = Vec::new();
+        step.aside = None;
+        self.ready.remove(&at);
+        self.attention.remove(&at);
+    }
+
+    /// Closes what a step still had open: its replies, should they come, decide nothing.
+    fn forget_effects(&mut self, id: &StepId) {
+        let from = Address::of(id, 0, 0, crate::Kind::Ask);
+        let mine = self.open.range(from..).take_while(|(address, _)| address.step == *id);
+        let mine: Vec<Address> = mine.map(|(address, _)| address.clone()).collect();
+        for address in mine {
+            self.close(&address, true);
+        }
+    }
+
+    pub(super) fn compacted(&mut self, id: &StepId, upto: u32, summary: &str) {
+        self.with_step(id, |step| {
+            let rest = step.talk.split_off((upto as usize).min(step.talk.len()));
+            // What the model was told outright stays word for word; what it said and saw is summarised.
+            step.talk.retain(|entry| matches!(entry, Entry::Note(_)));
+            step.talk.push(Entry::Summary(summary.into()));
+            step.talk.extend(rest);
+            step.aside = None;
+        });
+        if let Some(at) = self.places.get(id).copied() {
+            self.attention.insert(at);
+            let turn = self.steps[at].turn();
+            self.steps[at].state = State::Thinking { turn };
+        }
+    }
+
+    /// The planner is asked again; the failed step's dependants wait for what it says.
+    pub(super) fn replan(&mut self, failed: &StepId, judgement: &Judgement) {
+        let Some(at) = self.places.get(failed).copied() else { return };
+        self.replans += 1;
+        self.replanning = Some(at);
+        self.fallen.remove(&at);
+        if !self.steps[at].has_ended() {
+            let why = match judgement {
+                Judgement::Replan { why } => why.clone(),
+                Judgement::Accept
+                | Judgement::GiveUp
+                | Judgement::Retry { .. }
+                | Judgement::Pivot { .. }
+                | Judgement::Again { .. } => String::new(),
+            };
+            let failure = Failure::new(crate::FailureKind::ModelBehavior, why);
+            self.step_ended(failed, State::Failed(failure));
+            self.fallen.remove(&at);
+        }
+        let planner = self.steps.iter().find(|step| step.role == crate::Role::Plan).map(|step| step.spec.id.clone());
+        if let Some(planner) = planner {
+            self.re_enter(&planner, judgement);
+        }
+    }
+}
+
+/// What a step said last, for the visit that follows: its text, or else what its tools gave.
+fn previous_words(step: &Step) -> Arc<str> {
+    if let Some(output) = &step.output {
+        return output.clone();
+    }
+    let mut words = String::new();
+    for entry in step.talk.iter().rev().take(2).rev() {
+        match entry {
+            Entry::Answer(answer) => words.push_str(&answer.text),
+            Entry::Results(outcomes) => {
+                for outcome in outcomes {
+                    words.push('\n');
+                    words.push_str(&crate::talk::outcome_words(outcome));
+                }
+            }
+            Entry::Note(_) | Entry::Summary(_) => {}
+        }
+    }
+    words.into()
+}

@@ -1,0 +1,104 @@
+//! What follows from an input, and what follows from the state itself.
+//!
+//! A decision is taken in small strides: `decide` gives the direct consequence of an input, `settle` the next thing
+//! that follows from where the run stands. `advance` takes strides until the run is quiet. All of it is pure.
+
+mod calls;
+mod conclude;
+mod control;
+mod fall;
+mod finish;
+mod funds;
+mod judge;
+mod plan;
+mod turn;
+
+use crate::event::Event;
+use crate::goal::Limit;
+use crate::id::Timestamp;
+use crate::input::{Input, Record};
+use crate::state::{Phase, Run};
+
+impl Run {
+    /// Takes one input in: decides what follows and records it, until nothing more follows.
+    pub fn advance(&mut self, input: Input, now: Timestamp) -> Record {
+        self.pass_time(&input, now);
+        let mut events = self.decide(&input);
+        events.iter().for_each(|event| self.apply(event));
+        loop {
+            let more = self.settle();
+            if more.is_empty() {
+                return Record { at: now, input, events };
+            }
+            more.iter().for_each(|event| self.apply(event));
+            events.extend(more);
+        }
+    }
+
+    /// Decides the direct consequence of an input. Changes nothing.
+    pub fn decide(&self, input: &Input) -> Vec<Event> {
+        if self.phase == Phase::New && !matches!(input, Input::Start(_)) {
+            return Vec::new();
+        }
+        if self.is_over() && !matches!(input, Input::Fork { .. }) {
+            return Vec::new();
+        }
+        match input {
+            Input::Start(start) => self.begin(start),
+            Input::Estimated { id, ceiling } => self.fund(id, *ceiling),
+            Input::Begun { id, attempt, epoch, facts } if self.is_current(id, *attempt) => {
+                vec![Event::Begun { id: id.clone(), attempt: *attempt, epoch: *epoch, facts: facts.clone() }]
+            }
+            Input::Noted { id, handle } if self.open.contains_key(id) => {
+                vec![Event::Noted { id: id.clone(), handle: handle.clone() }]
+            }
+            Input::Replied { id, attempt, reply, prepared } if self.is_current(id, *attempt) => {
+                let (reply, prepared) = (reply.clone(), prepared.clone());
+                vec![Event::Replied { id: id.clone(), attempt: *attempt, reply, prepared }]
+            }
+            Input::Begun { .. } | Input::Noted { .. } | Input::Replied { .. } => Vec::new(),
+            Input::Tell { message } => vec![Event::Told { message: message.clone() }],
+            Input::Answer { id, text } => self.hear_answer(id.as_ref(), text),
+            Input::Verdict { id, verdict } => self.hear_verdict(id.as_ref(), verdict),
+            // The time that passed is recorded; `settle` looks at it.
+            Input::Due => Vec::new(),
+            Input::Pause => self.pause(),
+            Input::Resume { budget, approvals } => self.resume(budget.as_ref(), *approvals),
+            Input::Cancel { by, step } => self.cancel(by, step.as_ref()),
+            Input::Recovered { found } => self.recover(found),
+            Input::Fork { from, at, change } => self.fork(from, *at, change),
+            Input::Reload { roster } => vec![Event::Reloaded { roster: roster.clone() }],
+        }
+    }
+
+    /// Decides the next thing that follows from where the run stands; empty when it is quiet. Changes nothing.
+    ///
+    /// Each stride leads to a state from which fewer remain: a step gets its turn, ends, or the run stops.
+    pub fn settle(&self) -> Vec<Event> {
+        match &self.phase {
+            Phase::New | Phase::Paused | Phase::Exhausted(_) | Phase::Over { .. } => return Vec::new(),
+            Phase::Cancelling { by } => return self.finish_cancelling(by),
+            Phase::Running => {}
+        }
+        if crate::budget::time_is_up(&self.budget, self.worked) && self.unfinished > 0 {
+            return vec![Event::Exhausted { which: Limit::Time }];
+        }
+        if let Some(at) = self.attention.first() {
+            return self.attend(*at);
+        }
+        if let Some(events) = self.settle_funds() {
+            return events;
+        }
+        if let Some(at) = self.fallen.first().filter(|_| self.replanning.is_none()) {
+            return self.fall(*at);
+        }
+        if let Some(at) = self.ready.first().filter(|_| self.running < self.settings.parallel) {
+            return self.enter(*at);
+        }
+        if self.unfinished == 0 { self.finish() } else { Vec::new() }
+    }
+
+    fn is_current(&self, id: &crate::Address, attempt: u32) -> bool {
+        self.open.get(id).is_some_and(|open| open.attempt == attempt)
+    }
+}

@@ -1,0 +1,108 @@
+//! The calls of a turn: repeated ones are stopped, each of the others is allowed, asked about or refused.
+
+use crate::effect::{Effect, Prepared};
+use crate::event::{Event, Note};
+use crate::id::Kind;
+use crate::message::{Answer, ToolCall};
+use crate::permit::{Permission, permit};
+use crate::reply::{Failure, FailureKind, Verdict};
+use crate::state::{Entry, Run, Slot, Step};
+use crate::talk::ASK_USER;
+
+impl Run {
+    /// Decides what follows from a model's answer: calls, or the end of the visit.
+    pub(super) fn after_answer(&self, step: &Step, turn: u32, answer: &Answer) -> Vec<Event> {
+        let calls = self.calls_in(step, answer);
+        if calls.is_empty() {
+            return self.conclude(step, turn, answer);
+        }
+        if turn + 1 >= self.turns_of(step) {
+            return self.best_effort(step, answer);
+        }
+        let repeats = self.repeats(step, &calls);
+        if repeats >= self.settings.repeats {
+            let name = &calls[0].name;
+            let why = format!("called `{name}` {repeats} times with the same arguments");
+            return self.fail(step, Failure::new(FailureKind::ModelBehavior, why));
+        }
+        let wanted = calls.len() as u64;
+        if let Some(which) = self.ledger.counts_break(&self.budget, 0, wanted) {
+            return vec![Event::Exhausted { which }];
+        }
+        if step.ledger.counts_break(&self.settings.step_budget, 0, wanted).is_some() {
+            return self.fail(step, Failure::new(FailureKind::Budget, "the step has used up its tool calls"));
+        }
+        let mut events = Vec::with_capacity(calls.len() + 1);
+        if repeats >= 3 {
+            let note = Note::RepeatedCall { name: calls[0].name.clone() };
+            events.push(Event::Advised { step: step.spec.id.clone(), note });
+        }
+        for (n, call) in calls.iter().enumerate() {
+            events.push(self.decide_call(step, turn, n as u32, call));
+        }
+        events
+    }
+
+    fn decide_call(&self, step: &Step, turn: u32, n: u32, call: &ToolCall) -> Event {
+        let id = step.address(turn, Kind::Ask).sibling(Kind::Call, n);
+        let Some(agent) = self.card(&step.spec.agent) else {
+            let why = Failure::new(FailureKind::Config, format!("the agent `{}` is gone", step.spec.agent));
+            return Event::Rejected { id, why };
+        };
+        let plain = Prepared::default();
+        let prepared = step.prepared.get(n as usize).unwrap_or(&plain);
+        match permit(call, prepared, agent, &self.settings) {
+            Permission::Allowed if call.name == ASK_USER => Event::Wanted { id, effect: question(call) },
+            Permission::Allowed => Event::Wanted { id, effect: Effect::Call },
+            Permission::Asked(why) => {
+                Event::Wanted { id: id.sibling(Kind::Approve, n), effect: Effect::Approval { why } }
+            }
+            Permission::Denied(why) => Event::Rejected { id, why },
+        }
+    }
+
+    /// A person has decided about some calls.
+    pub(super) fn after_verdicts(&self, step: &Step, turn: u32, slots: &[Slot]) -> Vec<Event> {
+        let place = step.address(turn, Kind::Call);
+        let decided = slots.iter().enumerate().filter_map(|(n, slot)| match slot {
+            Slot::Decided(verdict) => Some((n as u32, verdict)),
+            Slot::Undecided | Slot::Asked | Slot::Open | Slot::Closed(_) => None,
+        });
+        decided
+            .map(|(n, verdict)| {
+                let id = place.sibling(Kind::Call, n);
+                if verdict.allow {
+                    Event::Wanted { id, effect: Effect::Call }
+                } else {
+                    Event::Rejected { id, why: Failure::new(FailureKind::Security, refusal(verdict)) }
+                }
+            })
+            .collect()
+    }
+
+    /// How many turns in a row, this one included, asked for exactly these calls.
+    fn repeats(&self, step: &Step, calls: &[ToolCall]) -> u32 {
+        let same = |answer: &Answer| {
+            let earlier = self.calls_in(step, answer);
+            earlier.len() == calls.len()
+                && earlier.iter().zip(calls).all(|(a, b)| a.name == b.name && a.args == b.args)
+        };
+        let answers = step.talk.iter().rev().filter_map(|entry| match entry {
+            Entry::Answer(answer) => Some(answer),
+            Entry::Results(_) | Entry::Note(_) | Entry::Summary(_) => None,
+        });
+        answers.take_while(|answer| same(answer)).take(self.settings.repeats as usize).count() as u32
+    }
+}
+
+fn question(call: &ToolCall) -> Effect {
+    let text = |key: &str| call.args.get(key).and_then(serde_json::Value::as_str);
+    let options = call.args.get("options").and_then(serde_json::Value::as_array);
+    let options = options.into_iter().flatten().filter_map(|option| option.as_str().map(str::to_owned));
+    Effect::Question { text: text("question").or_else(|| text("text")).unwrap_or_default().to_owned(), options: options.collect() }
+}
+
+fn refusal(verdict: &Verdict) -> String {
+    let by = if verdict.by.is_empty() { "the user" } else { &verdict.by };
+    if verdict.because.is_empty() { format!("refused by {by}") } else { format!("refused by {by}: {}", verdict.because) }
+}

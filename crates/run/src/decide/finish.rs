@@ -1,0 +1,95 @@
+//! The end of a run: its answer, or what it has of one.
+
+use std::sync::Arc;
+
+use crate::event::Event;
+use crate::extract::plain;
+use crate::reply::{Failure, FailureKind};
+use crate::state::{Role, Run, State, Step};
+
+/// An answer that joins several results stops here: beyond, the results are better looked at one by one.
+const LONGEST_ANSWER: usize = 256 * 1024;
+
+impl Run {
+    /// Nothing is left to do.
+    pub(super) fn finish(&self) -> Vec<Event> {
+        vec![Event::Finished { answer: self.answer(), failed: self.failure() }]
+    }
+
+    /// Cancelling ends when what had begun has ended.
+    pub(super) fn finish_cancelling(&self, by: &str) -> Vec<Event> {
+        if !self.open.is_empty() {
+            return Vec::new();
+        }
+        let unfinished = self.steps().filter(|step| !step.has_ended());
+        let mut events: Vec<Event> =
+            unfinished.map(|step| Event::StepCancelled { step: step.spec.id.clone() }).collect();
+        let failed = Some(Failure::new(FailureKind::Cancelled, format!("cancelled by {by}")));
+        events.push(Event::Finished { answer: self.answer(), failed });
+        events
+    }
+
+    /// What the run has come to so far: the results that no other step went on with.
+    pub fn answer(&self) -> String {
+        let is_last = |step: &&Step| {
+            let used = self.dependants(step).any(|next| next.state == State::Done);
+            step.role == Role::Work && step.state == State::Done && !used
+        };
+        let last: Vec<&Step> = self.steps().filter(is_last).collect();
+        if let [only] = last.as_slice() {
+            return only.output.as_deref().unwrap_or_default().to_owned();
+        }
+        let mut answer = String::new();
+        for step in last {
+            let title = if step.spec.description.is_empty() { step.spec.id.as_str() } else { &step.spec.description };
+            let output = step.output.as_deref().unwrap_or_default();
+            if answer.len() + output.len() > LONGEST_ANSWER {
+                answer.push_str("\n…\n");
+                break;
+            }
+            answer.push_str(&format!("## {title}\n\n{output}\n\n"));
+        }
+        answer.truncate(answer.trim_end().len());
+        answer
+    }
+
+    /// Why the run counts as failed: the first step that failed and was not replaced by a new plan.
+    fn failure(&self) -> Option<Failure> {
+        self.steps().find_map(|step| match &step.state {
+            State::Failed(why) if !step.superseded => {
+                Some(Failure::new(why.kind, format!("step `{}` failed: {why}", step.spec.id)))
+            }
+            State::Cancelled if !step.superseded => {
+                Some(Failure::new(FailureKind::Tool, format!("step `{}` was cancelled", step.spec.id)))
+            }
+            _ => None,
+        })
+    }
+
+    /// What a step gave, as text: its only variable, all of them as JSON, or what it said.
+    pub(crate) fn output_of(&self, step: &Step) -> Arc<str> {
+        let names = step.spec.writes.iter();
+        let written: Vec<_> = names.filter_map(|name| Some((name, &self.variables.get(name)?.value))).collect();
+        let text = match written.as_slice() {
+            [] => step.last_answer().map(|answer| final_text(&answer.text)).unwrap_or_default(),
+            [(_, only)] => plain(only),
+            several => {
+                let object: serde_json::Map<_, _> =
+                    several.iter().map(|(name, value)| ((*name).clone(), (***value).clone())).collect();
+                plain(&serde_json::Value::Object(object))
+            }
+        };
+        text.into()
+    }
+}
+
+/// An answer's text without the marks of reasoning, and out of its JSON where that holds only an answer.
+fn final_text(text: &str) -> String {
+    let (_, text) = crate::protocol::split_reasoning(text);
+    if let Some(object) = crate::extract::object_in(&text)
+        && let Some(answer) = ["final_answer", "answer"].iter().find_map(|key| object.get(*key))
+    {
+        return plain(answer);
+    }
+    text.trim().to_owned()
+}

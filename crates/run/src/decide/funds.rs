@@ -1,0 +1,69 @@
+//! Money and tokens: reserved before a model is asked, so that parallel steps can never overspend together.
+
+use crate::event::Event;
+use crate::goal::{Ceiling, Limit};
+use crate::id::Address;
+use crate::reply::{Failure, FailureKind, Reply};
+use crate::state::{Funds, Run};
+
+impl Run {
+    /// Decides whether a model call may be made for at most this much.
+    pub(super) fn fund(&self, id: &Address, ceiling: Ceiling) -> Vec<Event> {
+        let Some(open) = self.open.get(id).filter(|open| !matches!(open.funds, Funds::Reserved(_))) else {
+            return Vec::new();
+        };
+        let capped = self.budget.cost.is_some() || self.settings.step_budget.cost.is_some();
+        if capped && ceiling.cost.is_none() {
+            let why = "the price of this model is not known, so a budget in money cannot be kept; \
+                       set its price in the configuration";
+            let reply = Reply::Failed(Failure::new(FailureKind::Config, why));
+            return vec![Event::Replied { id: id.clone(), attempt: open.attempt, reply, prepared: Vec::new() }];
+        }
+        match self.too_much(id, &ceiling) {
+            TooMuch::No => vec![Event::Reserved { id: id.clone(), ceiling }],
+            TooMuch::ForTheStep(which) => {
+                let why = format!("the step has used up its budget of {}", which.flag().0);
+                let reply = Reply::Failed(Failure::new(FailureKind::Budget, why));
+                vec![Event::Replied { id: id.clone(), attempt: open.attempt, reply, prepared: Vec::new() }]
+            }
+            TooMuch::ForTheRun(_) if self.ledger.reservations > 0 => {
+                vec![Event::Held { id: id.clone(), ceiling }]
+            }
+            TooMuch::ForTheRun(which) => vec![Event::Held { id: id.clone(), ceiling }, Event::Exhausted { which }],
+        }
+    }
+
+    /// Calls that were held get their money when others have given some back, or the run stops.
+    pub(super) fn settle_funds(&self) -> Option<Vec<Event>> {
+        if !self.needs_estimates() {
+            return None;
+        }
+        let held = self.open.iter().filter_map(|(id, open)| match open.funds {
+            Funds::Held(ceiling) => Some((id, ceiling)),
+            Funds::None | Funds::Reserved(_) => None,
+        });
+        let mut stuck = None;
+        for (id, ceiling) in held {
+            match self.too_much(id, &ceiling) {
+                TooMuch::No => return Some(vec![Event::Reserved { id: id.clone(), ceiling }]),
+                TooMuch::ForTheStep(which) | TooMuch::ForTheRun(which) => stuck = stuck.or(Some(which)),
+            }
+        }
+        let which = stuck.filter(|_| self.ledger.reservations == 0)?;
+        Some(vec![Event::Exhausted { which }])
+    }
+
+    fn too_much(&self, id: &Address, ceiling: &Ceiling) -> TooMuch {
+        let step = self.step(&id.step).map(|step| &step.ledger);
+        if let Some(which) = step.and_then(|ledger| ledger.breaks(&self.settings.step_budget, ceiling)) {
+            return TooMuch::ForTheStep(which);
+        }
+        self.ledger.breaks(&self.budget, ceiling).map_or(TooMuch::No, TooMuch::ForTheRun)
+    }
+}
+
+enum TooMuch {
+    No,
+    ForTheStep(Limit),
+    ForTheRun(Limit),
+}

@@ -1,0 +1,42 @@
+//! What follows from a model's judgement of a result.
+
+use serde_json::Value;
+
+use crate::event::{Event, Judgement};
+use crate::extract::object_in;
+use crate::reply::{Failure, FailureKind};
+use crate::state::{Run, Step};
+
+impl Run {
+    pub(super) fn after_judgement(&self, step: &Step) -> Vec<Event> {
+        let (Some(words), Some(answer)) = (step.aside.as_ref(), step.last_answer()) else {
+            return self.fail(step, Failure::new(FailureKind::ModelBehavior, "the result could not be judged"));
+        };
+        let object = object_in(&words.text).unwrap_or_default();
+        let feedback = object.get("feedback").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let id = step.spec.id.clone();
+        let verdict = match object.get("verdict").and_then(Value::as_str) {
+            Some("retry") => Judgement::Retry { feedback },
+            Some("pivot") => Judgement::Pivot { feedback },
+            Some("replan") if self.may_replan() => Judgement::Replan { why: feedback },
+            Some("replan") => Judgement::Pivot { feedback },
+            // A judge that says nothing we understand does not stop the work.
+            Some(_) | None => Judgement::Accept,
+        };
+        match &verdict {
+            Judgement::Accept => {
+                let mut events = vec![Event::Judged { step: id, verdict }];
+                events.extend(self.accept(step, answer, false));
+                events
+            }
+            Judgement::Replan { .. } | Judgement::GiveUp => vec![Event::Judged { step: id, verdict }],
+            Judgement::Retry { feedback } | Judgement::Pivot { feedback } | Judgement::Again { instruction: feedback } => {
+                if self.may_re_enter(step) {
+                    return vec![Event::Judged { step: id, verdict }];
+                }
+                let why = format!("its result was rejected {} times, lastly: {feedback}", step.visit + 1);
+                self.fail(step, Failure::new(FailureKind::ModelBehavior, why))
+            }
+        }
+    }
+}

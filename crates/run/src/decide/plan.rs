@@ -1,0 +1,145 @@
+//! How a run gets its graph: from the user, from one agent's name, or from a planner whose plan is checked.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::event::{Because, Event, Note};
+use crate::extract::object_in;
+use crate::goal::{Mode, Start};
+use crate::graph::{Graph, StepSpec, Surroundings};
+use crate::id::StepId;
+use crate::message::Answer;
+use crate::reply::{Failure, FailureKind};
+use crate::state::{Phase, Role, Run, State, Step};
+
+impl Run {
+    /// A run begins with a graph that was given, or with the steps that make one.
+    pub(super) fn begin(&self, start: &Start) -> Vec<Event> {
+        if self.phase != Phase::New {
+            return Vec::new();
+        }
+        let mut events = vec![Event::Started(Box::new(start.clone()))];
+        let (graph, because) = match (&start.goal.mode, &start.plan) {
+            (_, Some(plan)) => (plan.clone(), Because::First),
+            (Mode::Agent(name), None) => (Arc::new(single(name, &start.goal.text)), Because::First),
+            (Mode::Swarm, None) => (Arc::new(first_steps("router", start)), Because::Goal),
+            (Mode::Plan | Mode::Given, None) => (Arc::new(first_steps("planner", start)), Because::Goal),
+        };
+        events.push(Event::Planned { graph, because });
+        events
+    }
+
+    /// The planner has answered: the plan is checked, and accepted or sent back with its faults.
+    pub(super) fn conclude_plan(&self, step: &Step, turn: u32, answer: &Answer) -> Vec<Event> {
+        let read = plan_in(&answer.text).and_then(|graph| {
+            let faults = graph.faults(&self.surroundings());
+            if faults.is_empty() { Ok(graph) } else { Err(faults) }
+        });
+        let graph = match read {
+            Ok(graph) => graph,
+            Err(faults) => {
+                let last = step.corrections() + 1 >= self.settings.plan_attempts || turn + 1 >= self.turns_of(step);
+                if last && self.goal.mode == Mode::Swarm {
+                    fallback_swarm(&self.goal.text)
+                } else {
+                    let why = format!("the plan has faults: {}", faults.join("; "));
+                    return self.correct(step, turn, Note::PlanFaults { faults }, Failure::new(FailureKind::Json, why));
+                }
+            }
+        };
+        let because = match self.replanning {
+            Some(failed) => Because::Failed(self.steps[failed].spec.id.clone()),
+            None => Because::First,
+        };
+        let done = Event::StepDone { step: step.spec.id.clone(), best_effort: false };
+        vec![done, Event::Planned { graph: Arc::new(graph), because }]
+    }
+
+    pub(super) fn conclude_profile(&self, step: &Step, answer: &Answer) -> Vec<Event> {
+        let files = object_in(&answer.text)
+            .map_or_else(|| serde_json::Value::String(answer.text.trim().to_owned()), serde_json::Value::Object);
+        vec![Event::Profiled { files }, Event::StepDone { step: step.spec.id.clone(), best_effort: false }]
+    }
+
+    /// What a plan is checked against, here and now.
+    pub fn surroundings(&self) -> Surroundings<'_> {
+        let mut variables: BTreeSet<&str> = self.variables.keys().map(String::as_str).collect();
+        let mut begun = BTreeMap::new();
+        for step in self.steps() {
+            let stays = step.role != Role::Work || !matches!(step.state, State::Waiting | State::Ready);
+            if stays {
+                let failed = matches!(step.state, State::Failed(_) | State::Skipped { .. } | State::Cancelled);
+                begun.insert(&step.spec.id, !failed);
+                if !step.has_ended() {
+                    variables.extend(step.spec.writes.iter().map(String::as_str));
+                }
+            }
+        }
+        let agents = self.roster.agents.iter().map(|agent| agent.name.as_str()).collect();
+        Surroundings { agents, variables, begun, max_steps: self.settings.max_steps as usize }
+    }
+}
+
+/// Reads a plan out of a model's text.
+fn plan_in(text: &str) -> Result<Graph, Vec<String>> {
+    let value = match serde_json::from_str(text) {
+        Ok(value) => value,
+        Err(_) => match crate::repair::repair(text) {
+            Some(repaired) => repaired.value,
+            None => return Err(vec!["the answer holds no JSON; answer with the plan as one JSON object".into()]),
+        },
+    };
+    Graph::read(&value)
+}
+
+/// A step's id out of an agent's name.
+fn named(text: &str) -> StepId {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let plain: String = text.chars().filter(|c| fits(*c)).take(64).collect();
+    StepId::parse(&plain).unwrap_or_else(|_| StepId::known("step"))
+}
+
+fn single(agent: &str, goal: &str) -> Graph {
+    let mut step = StepSpec::new(named(agent), agent);
+    step.prompt = goal.to_owned();
+    Graph { steps: vec![step] }
+}
+
+/// The steps every planned run begins with: the files handed over are profiled, then the graph is planned.
+fn first_steps(planner: &str, start: &Start) -> Graph {
+    let mut plan = StepSpec::new(StepId::known("plan"), planner);
+    plan.description = "Plan the work".into();
+    let mut steps = Vec::new();
+    if !start.goal.files.is_empty() && start.roster.agent("distiller").is_some() {
+        let mut distill = StepSpec::new(StepId::known("distill"), "distiller");
+        distill.description = "Profile the files handed over".into();
+        plan.after.push(distill.id.clone());
+        steps.push(distill);
+    }
+    steps.push(plan);
+    Graph { steps }
+}
+
+/// Who works when the router's plan cannot be read, by the words of the goal.
+fn fallback_swarm(goal: &str) -> Graph {
+    let goal = goal.to_ascii_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| goal.contains(word));
+    let mut steps = vec![];
+    let mut add = |agent: &str, after: Vec<StepId>, reads: Vec<String>| {
+        let mut step = StepSpec::new(named(agent), agent);
+        step.reads = reads;
+        step.writes = vec![format!("{agent}_result")];
+        step.after = after;
+        steps.push(step);
+    };
+    if has(&["code", "implement", "write", "fix", "build", "refactor", "function", "script"]) {
+        add("coder", vec![], vec![]);
+        add("reviewer", vec![named("coder")], vec!["coder_result".into()]);
+    } else {
+        add("researcher", vec![], vec![]);
+        if has(&["review", "check", "audit", "verify"]) {
+            add("reviewer", vec![named("researcher")], vec!["researcher_result".into()]);
+        }
+    }
+    Graph { steps }
+}

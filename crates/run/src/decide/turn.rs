@@ -1,0 +1,151 @@
+//! The turn loop of a step: ask, act on the calls, ask again.
+
+use crate::effect::Effect;
+use crate::event::{Event, Note};
+use crate::id::Kind;
+use crate::reply::{Failure, FailureKind};
+use crate::state::{Entry, Run, State, Step};
+
+/// Turns that stay word for word when older ones are summarised.
+const KEPT: usize = 4;
+
+impl Run {
+    /// Begins a visit of a step.
+    pub(super) fn enter(&self, at: usize) -> Vec<Event> {
+        self.ask(&self.steps[at], 0)
+    }
+
+    /// Decides about a step that something happened to.
+    pub(super) fn attend(&self, at: usize) -> Vec<Event> {
+        let step = &self.steps[at];
+        if let Some(trouble) = &step.trouble {
+            return self.fail(step, trouble.clone());
+        }
+        match &step.state {
+            State::Thinking { turn } => match step.talk.last() {
+                Some(Entry::Answer(answer)) => self.after_answer(step, *turn, answer),
+                // Older turns have just been summarised.
+                Some(Entry::Results(_) | Entry::Note(_) | Entry::Summary(_)) | None => self.ask(step, turn + 1),
+            },
+            State::Acting { turn, slots } if slots.is_empty() => self.after_results(step, *turn),
+            State::Acting { turn, slots } => self.after_verdicts(step, *turn, slots),
+            State::Judging { .. } => self.after_judgement(step),
+            State::Compacting { .. } => self.after_summary(step),
+            State::Waiting
+            | State::Ready
+            | State::Done
+            | State::Failed(_)
+            | State::Skipped { .. }
+            | State::Cancelled
+            | State::Dropped => Vec::new(),
+        }
+    }
+
+    /// Wants the model asked, unless a budget forbids it. The last turn says that it is the last.
+    pub(super) fn ask(&self, step: &Step, turn: u32) -> Vec<Event> {
+        if let Some(which) = self.ledger.counts_break(&self.budget, 1, 0) {
+            return vec![Event::Exhausted { which }];
+        }
+        if step.ledger.counts_break(&self.settings.step_budget, 1, 0).is_some() {
+            return self.fail(step, Failure::new(FailureKind::Budget, "the step has used up its turns"));
+        }
+        let mut events = Vec::with_capacity(2);
+        let told = step.talk.iter().any(|entry| matches!(entry, Entry::Note(Note::LastTurn)));
+        if turn + 1 >= self.turns_of(step) && !told && self.turns_of(step) > 1 {
+            events.push(Event::Advised { step: step.spec.id.clone(), note: Note::LastTurn });
+        }
+        events.push(Event::Wanted { id: step.address(turn, Kind::Ask), effect: Effect::Ask });
+        events
+    }
+
+    /// Tells the model something and asks again; where no turn is left, gives the reason why that fails.
+    pub(super) fn correct(&self, step: &Step, turn: u32, note: Note, otherwise: Failure) -> Vec<Event> {
+        if turn + 1 >= self.turns_of(step) || step.corrections() >= self.settings.plan_attempts {
+            return self.fail(step, otherwise);
+        }
+        unless_stopped(vec![Event::Advised { step: step.spec.id.clone(), note }], self.ask(step, turn + 1))
+    }
+
+    /// All calls of a turn have ended: the model sees the results.
+    fn after_results(&self, step: &Step, turn: u32) -> Vec<Event> {
+        if let Some(answer) = step.last_answer()
+            && answer.calls.is_empty()
+            && let Some(again) = crate::talk::again(&answer.text)
+        {
+            return self.run_again(step, again.instruction);
+        }
+        let outcomes = match step.talk.last() {
+            Some(Entry::Results(outcomes)) => outcomes.as_slice(),
+            Some(Entry::Answer(_) | Entry::Note(_) | Entry::Summary(_)) | None => &[],
+        };
+        let mut events = Vec::new();
+        if !outcomes.is_empty() && outcomes.iter().all(|outcome| !outcome.is_good()) {
+            events.push(Event::Advised { step: step.spec.id.clone(), note: Note::AllToolsFailed });
+        }
+        let next = if self.must_compact(step) {
+            vec![Event::Wanted { id: step.address(turn, Kind::Compact), effect: Effect::Ask }]
+        } else {
+            self.ask(step, turn + 1)
+        };
+        unless_stopped(events, next)
+    }
+
+    /// Whether the conversation has grown too long.
+    fn must_compact(&self, step: &Step) -> bool {
+        let long = |usage: &crate::Usage| usage.tokens() >= self.settings.compact_at;
+        step.last_answer().is_some_and(|answer| long(&answer.usage)) && compactable(step).is_some()
+    }
+
+    fn after_summary(&self, step: &Step) -> Vec<Event> {
+        let (Some(summary), Some(upto)) = (step.aside.as_ref(), compactable(step)) else {
+            return self.fail(step, Failure::new(FailureKind::ModelBehavior, "the conversation could not be summarised"));
+        };
+        let before: usize = step.talk[..upto as usize].iter().map(size).sum();
+        if summary.text.trim().is_empty() || summary.text.len() >= before {
+            let why = format!("a summary of {} bytes for {before} does not shrink the conversation", summary.text.len());
+            return self.fail(step, Failure::new(FailureKind::ModelBehavior, why));
+        }
+        vec![Event::Compacted { step: step.spec.id.clone(), upto, summary: summary.text.clone() }]
+    }
+}
+
+/// Notes followed by a question; if the question cannot be asked now, only the reason, so that nothing is said twice.
+fn unless_stopped(mut notes: Vec<Event>, next: Vec<Event>) -> Vec<Event> {
+    if matches!(next.first(), Some(Event::Exhausted { .. } | Event::StepFailed { .. })) {
+        return next;
+    }
+    notes.extend(next);
+    notes
+}
+
+/// How many entries from the start may be summarised: all but the last few turns, cut where a turn begins.
+pub(crate) fn compactable(step: &Step) -> Option<u32> {
+    let answers = step.talk.iter().enumerate().filter(|(_, entry)| matches!(entry, Entry::Answer(_)));
+    let answers: Vec<usize> = answers.map(|(at, _)| at).collect();
+    let cut = answers.len().checked_sub(KEPT).and_then(|n| answers.get(n)).copied()?;
+    // At least as many turns again must have passed, or summarising would follow summarising.
+    (answers.len() >= 2 * KEPT).then_some(cut as u32)
+}
+
+fn size(entry: &Entry) -> usize {
+    match entry {
+        Entry::Answer(answer) => {
+            answer.text.len() + answer.calls.iter().map(|c| c.name.len() + c.args.to_string().len()).sum::<usize>()
+        }
+        Entry::Results(outcomes) => outcomes.iter().map(|o| crate::talk::outcome_words(o).len()).sum(),
+        // Notes stay as they are.
+        Entry::Note(_) => 0,
+        Entry::Summary(summary) => summary.len(),
+    }
+}
+
+impl Step {
+    /// How often the model was corrected in this visit.
+    pub(super) fn corrections(&self) -> u32 {
+        let is_correction = |note: &Note| match note {
+            Note::MissingOutput { .. } | Note::Unfit { .. } | Note::PlanFaults { .. } => true,
+            Note::LastTurn | Note::AllToolsFailed | Note::RepeatedCall { .. } | Note::Told { .. } => false,
+        };
+        self.talk.iter().filter(|entry| matches!(entry, Entry::Note(note) if is_correction(note))).count() as u32
+    }
+}

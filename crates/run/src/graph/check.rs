@@ -1,0 +1,268 @@
+//! The check of a graph before it is accepted: every fault is named at once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Graph, StepSpec};
+use crate::id::StepId;
+
+/// What a graph is checked against.
+#[derive(Clone, Debug, Default)]
+pub struct Surroundings<'a> {
+    /// Agents there are.
+    pub agents: Vec<&'a str>,
+    /// Variables that exist already, or will be written by steps that are at work.
+    pub variables: BTreeSet<&'a str>,
+    /// Steps that have begun: their ids are taken, and may stand in `after` if they did not fail.
+    pub begun: BTreeMap<&'a StepId, bool>,
+    /// Steps a graph may have.
+    pub max_steps: usize,
+}
+
+/// Prompts and descriptions beyond this are not plans but payloads.
+const LONGEST_TEXT: usize = 200_000;
+/// Names of variables beyond this are mistakes.
+const LONGEST_NAME: usize = 128;
+/// Visits spent on ordering several writers of one variable, before the graph counts as too tangled.
+const MOST_VISITS: usize = 5_000_000;
+
+impl Graph {
+    /// All faults of the graph, in words a model can act on. Empty means it may be planned.
+    pub fn faults(&self, around: &Surroundings<'_>) -> Vec<String> {
+        if self.steps.is_empty() {
+            return vec!["the plan has no steps".into()];
+        }
+        if self.steps.len() > around.max_steps {
+            return vec![format!("the plan has {} steps; at most {} are allowed", self.steps.len(), around.max_steps)];
+        }
+        let mut faults = Vec::new();
+        let places = self.places(around, &mut faults);
+        for step in &self.steps {
+            check_step(step, around, &places, &mut faults);
+        }
+        let writers = self.writers();
+        let edges = self.edges(around, &places, &writers, &mut faults);
+        match order(&edges) {
+            Ok(order) => self.check_writers(around, &writers, &edges, &order, &mut faults),
+            Err(stuck) => {
+                let names: Vec<String> = stuck.iter().take(10).map(|at| format!("`{}`", self.steps[*at].id)).collect();
+                faults.push(format!("the steps {} wait for each other in a circle", names.join(", ")));
+            }
+        }
+        faults
+    }
+
+    /// For each step, the places of the steps it waits for inside this graph: `after`, and the writers of what it reads.
+    pub fn dependencies(&self) -> Vec<Vec<usize>> {
+        let places: BTreeMap<&StepId, usize> = self.steps.iter().enumerate().map(|(at, s)| (&s.id, at)).collect();
+        let writers = self.writers();
+        self.steps.iter().enumerate().map(|(at, step)| waits_for(at, step, &places, &writers)).collect()
+    }
+
+    fn places(&self, around: &Surroundings<'_>, faults: &mut Vec<String>) -> BTreeMap<&StepId, usize> {
+        let mut places = BTreeMap::new();
+        for (at, step) in self.steps.iter().enumerate() {
+            if places.insert(&step.id, at).is_some() {
+                faults.push(format!("two steps are called `{}`; each needs an id of its own", step.id));
+            }
+            if around.begun.contains_key(&step.id) {
+                faults.push(format!("the id `{}` belongs to a step that has already begun; use another", step.id));
+            }
+        }
+        places
+    }
+
+    /// For each variable, the steps that write it.
+    fn writers(&self) -> BTreeMap<&str, Vec<usize>> {
+        let mut writers: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (at, step) in self.steps.iter().enumerate() {
+            for name in &step.writes {
+                writers.entry(name).or_default().push(at);
+            }
+        }
+        writers
+    }
+
+    fn edges(
+        &self,
+        around: &Surroundings<'_>,
+        places: &BTreeMap<&StepId, usize>,
+        writers: &BTreeMap<&str, Vec<usize>>,
+        faults: &mut Vec<String>,
+    ) -> Vec<Vec<usize>> {
+        let mut edges = Vec::with_capacity(self.steps.len());
+        for (at, step) in self.steps.iter().enumerate() {
+            for name in &step.reads {
+                let others = writers.get(name.as_str()).map_or(0, |w| w.iter().filter(|w| **w != at).count());
+                if others == 0 && !around.variables.contains(name.as_str()) {
+                    faults.push(format!(
+                        "step `{}` reads `{name}`, which no step before it writes and which was not given",
+                        step.id
+                    ));
+                }
+            }
+            edges.push(waits_for(at, step, places, writers));
+        }
+        edges
+    }
+
+    /// Two writers of one variable must be ordered, and so must a reader of it.
+    fn check_writers(
+        &self,
+        around: &Surroundings<'_>,
+        writers: &BTreeMap<&str, Vec<usize>>,
+        edges: &[Vec<usize>],
+        order: &[usize],
+        faults: &mut Vec<String>,
+    ) {
+        let mut rank = vec![0; order.len()];
+        for (n, at) in order.iter().enumerate() {
+            rank[*at] = n;
+        }
+        let mut reach = Reach { edges, rank: &rank, left: MOST_VISITS };
+        for (name, several) in writers.iter().filter(|(_, several)| several.len() > 1) {
+            let mut several = several.clone();
+            several.sort_by_key(|at| rank[*at]);
+            for pair in several.windows(2) {
+                if !reach.from(pair[1], pair[0]) {
+                    faults.push(format!(
+                        "the steps `{}` and `{}` both write `{name}` and neither waits for the other; add `after`, or use two names",
+                        self.steps[pair[0]].id, self.steps[pair[1]].id
+                    ));
+                }
+            }
+            for (at, step) in self.steps.iter().enumerate() {
+                let reads = step.reads.iter().any(|read| read == name) && !around.variables.contains(name);
+                if reads && !several.iter().any(|writer| *writer != at && reach.from(at, *writer)) {
+                    faults.push(format!(
+                        "step `{}` reads `{name}`, which several steps write; say with `after` which of them comes first",
+                        step.id
+                    ));
+                }
+            }
+        }
+        if reach.left == 0 {
+            faults.push("the plan is too tangled to check; use more names for variables".into());
+        }
+    }
+}
+
+fn check_step(step: &StepSpec, around: &Surroundings<'_>, places: &BTreeMap<&StepId, usize>, faults: &mut Vec<String>) {
+    let id = &step.id;
+    if !around.agents.contains(&step.agent.as_str()) {
+        let close = close_to(&step.agent, &around.agents);
+        faults.push(format!("step `{id}` names the agent `{}`, which does not exist; there is {close}", step.agent));
+    }
+    for earlier in &step.after {
+        match (places.contains_key(earlier), around.begun.get(earlier)) {
+            (true, _) | (false, Some(true)) => {}
+            (false, Some(false)) => faults.push(format!("step `{id}` waits for `{earlier}`, which has failed")),
+            (false, None) => faults.push(format!("step `{id}` waits for `{earlier}`, and there is no such step")),
+        }
+    }
+    if step.description.len() > LONGEST_TEXT || step.prompt.len() > LONGEST_TEXT {
+        faults.push(format!("the text of step `{id}` is longer than {LONGEST_TEXT} bytes"));
+    }
+    for name in step.reads.iter().chain(&step.writes) {
+        if name.is_empty() || name.len() > LONGEST_NAME || name.chars().any(char::is_control) {
+            let shown: String = name.chars().take(40).collect();
+            faults.push(format!("step `{id}` has a variable `{shown}`; names have 1 to {LONGEST_NAME} characters"));
+        }
+    }
+}
+
+fn waits_for(
+    at: usize,
+    step: &StepSpec,
+    places: &BTreeMap<&StepId, usize>,
+    writers: &BTreeMap<&str, Vec<usize>>,
+) -> Vec<usize> {
+    let mut found: Vec<usize> = step.after.iter().filter_map(|id| places.get(id).copied()).collect();
+    for name in &step.reads {
+        // With several writers, `after` says which; a writer's own variable is the earlier value.
+        if let Some([only]) = writers.get(name.as_str()).map(Vec::as_slice)
+            && *only != at
+        {
+            found.push(*only);
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// The steps in an order in which each comes after those it waits for; or those in or behind a circle.
+fn order(edges: &[Vec<usize>]) -> Result<Vec<usize>, Vec<usize>> {
+    let mut next = vec![Vec::new(); edges.len()];
+    let mut waits = vec![0usize; edges.len()];
+    for (at, earlier) in edges.iter().enumerate() {
+        waits[at] = earlier.len();
+        for from in earlier {
+            next[*from].push(at);
+        }
+    }
+    let mut order: Vec<usize> = (0..edges.len()).filter(|at| waits[*at] == 0).collect();
+    let mut done = 0;
+    while let Some(at) = order.get(done).copied() {
+        done += 1;
+        for later in &next[at] {
+            waits[*later] -= 1;
+            if waits[*later] == 0 {
+                order.push(*later);
+            }
+        }
+    }
+    if order.len() == edges.len() { Ok(order) } else { Err((0..edges.len()).filter(|at| waits[*at] > 0).collect()) }
+}
+
+/// Looks for ways backwards through the graph, with a limit on the work.
+struct Reach<'a> {
+    edges: &'a [Vec<usize>],
+    rank: &'a [usize],
+    left: usize,
+}
+
+impl Reach<'_> {
+    fn from(&mut self, later: usize, earlier: usize) -> bool {
+        let mut seen = BTreeSet::new();
+        let mut todo = vec![later];
+        while let Some(at) = todo.pop() {
+            if at == earlier {
+                return true;
+            }
+            if self.left == 0 {
+                return true;
+            }
+            self.left -= 1;
+            let before = self.edges[at].iter().filter(|from| self.rank[**from] >= self.rank[earlier]);
+            todo.extend(before.filter(|from| seen.insert(**from)));
+        }
+        false
+    }
+}
+
+/// Names what was probably meant, or all there are.
+pub fn close_to(name: &str, known: &[&str]) -> String {
+    let mut close: Vec<&&str> = known.iter().filter(|k| distance(name, k) <= 2 || k.starts_with(name)).collect();
+    close.sort();
+    let shown: Vec<String> = if close.is_empty() { known.iter().collect() } else { close }
+        .iter()
+        .take(20)
+        .map(|k| format!("`{k}`"))
+        .collect();
+    if shown.is_empty() { "none".into() } else { shown.join(", ") }
+}
+
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().take(64).collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().take(64).enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let replace = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = replace.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}

@@ -1,0 +1,138 @@
+//! Reading a plan as models, people and other tools write it.
+
+use serde_json::{Map, Value};
+
+use super::{Graph, StepSpec};
+use crate::id::StepId;
+
+impl Graph {
+    /// Reads a plan: our JSON, `plan_graph.nodes`, NetworkX node-link data, or a bare list of steps.
+    ///
+    /// All faults are named at once, in words the planner can act on. The result is not checked yet.
+    pub fn read(plan: &Value) -> Result<Graph, Vec<String>> {
+        let mut faults = Vec::new();
+        let Some((nodes, holder)) = nodes_of(plan) else {
+            return Err(vec![
+                "the plan has no steps: expected an object with a list `steps`, each with `id`, `agent`, `prompt`, `reads`, `writes`, `after`"
+                    .into(),
+            ]);
+        };
+        let mut steps = Vec::with_capacity(nodes.len());
+        for (place, node) in nodes.iter().enumerate() {
+            match step_of(node, place) {
+                Ok(Some(step)) => steps.push(step),
+                Ok(None) => {}
+                Err(fault) => faults.push(fault),
+            }
+        }
+        add_edges(holder, &mut steps, &mut faults);
+        if faults.is_empty() { Ok(Graph { steps }) } else { Err(faults) }
+    }
+}
+
+/// The list of steps, and the object it stands in (which may hold edges beside it).
+fn nodes_of(plan: &Value) -> Option<(&Vec<Value>, Option<&Map<String, Value>>)> {
+    match plan {
+        Value::Array(nodes) => Some((nodes, None)),
+        Value::Object(object) => {
+            if let Some(nodes) = ["steps", "nodes"].iter().find_map(|key| object.get(*key)?.as_array()) {
+                return Some((nodes, Some(object)));
+            }
+            ["plan_graph", "plan", "graph", "output", "dag"].iter().find_map(|key| nodes_of(object.get(*key)?))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    }
+}
+
+/// `None` for the artificial root of node-link data.
+fn step_of(node: &Value, place: usize) -> Result<Option<StepSpec>, String> {
+    let Value::Object(node) = node else {
+        return Err(format!("step {} is not an object", place + 1));
+    };
+    let id = text(node, &["id", "step_id", "name"]).ok_or_else(|| format!("step {} has no `id`", place + 1))?;
+    if id == "ROOT" {
+        return Ok(None);
+    }
+    let id = StepId::parse(&id).map_err(|bad| bad.to_string())?;
+    let agent = text(node, &["agent", "agent_name", "agent_type"]).ok_or_else(|| format!("step `{id}` names no `agent`"))?;
+    let after = names(node, &["after", "depends_on", "dependencies"], &id)?;
+    let after = after.iter().filter(|name| *name != "ROOT").map(|name| StepId::parse(name));
+    Ok(Some(StepSpec {
+        agent: plain_agent(&agent),
+        description: text(node, &["description"]).unwrap_or_default(),
+        prompt: text(node, &["prompt", "agent_prompt", "instruction", "task"]).unwrap_or_default(),
+        reads: names(node, &["reads", "inputs"], &id)?,
+        writes: names(node, &["writes", "outputs"], &id)?,
+        after: after.collect::<Result<_, _>>().map_err(|bad| format!("step `{id}`: {bad}"))?,
+        id,
+    }))
+}
+
+/// `ThinkerAgent` and `Thinker` are `thinker`.
+fn plain_agent(name: &str) -> String {
+    let lower = name.trim().to_ascii_lowercase();
+    let short = lower.strip_suffix("agent").unwrap_or(&lower).trim_end_matches(['_', '-', ' ']);
+    if short.is_empty() { lower } else { short.to_owned() }
+}
+
+fn text(node: &Map<String, Value>, keys: &[&str]) -> Option<String> {
+    keys.iter().find_map(|key| match node.get(*key)? {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+    })
+}
+
+fn names(node: &Map<String, Value>, keys: &[&str], id: &StepId) -> Result<Vec<String>, String> {
+    let Some((key, value)) = keys.iter().find_map(|key| Some((*key, node.get(*key)?))) else {
+        return Ok(Vec::new());
+    };
+    let wrong = || format!("`{key}` of step `{id}` must be a list of names");
+    let mut found: Vec<String> = Vec::new();
+    let items = match value {
+        Value::Null => return Ok(found),
+        Value::String(_) | Value::Number(_) => std::slice::from_ref(value),
+        Value::Array(items) => items.as_slice(),
+        Value::Bool(_) | Value::Object(_) => return Err(wrong()),
+    };
+    for item in items {
+        let name = match item {
+            Value::String(name) => name.clone(),
+            Value::Number(number) => number.to_string(),
+            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => return Err(wrong()),
+        };
+        if !found.contains(&name) {
+            found.push(name);
+        }
+    }
+    Ok(found)
+}
+
+/// Adds `edges` or `links` with `source` and `target` to the steps' `after`.
+fn add_edges(holder: Option<&Map<String, Value>>, steps: &mut [StepSpec], faults: &mut Vec<String>) {
+    let Some(edges) = holder.and_then(|object| ["edges", "links"].iter().find_map(|key| object.get(*key)?.as_array()))
+    else {
+        return;
+    };
+    let places: std::collections::BTreeMap<StepId, usize> =
+        steps.iter().enumerate().map(|(place, step)| (step.id.clone(), place)).collect();
+    for edge in edges {
+        let end = |keys: &[&str]| edge.as_object().and_then(|edge| text(edge, keys));
+        let (Some(source), Some(target)) = (end(&["source", "from"]), end(&["target", "to"])) else {
+            faults.push("an edge lacks `source` or `target`".into());
+            continue;
+        };
+        if source == "ROOT" || target == "ROOT" {
+            continue;
+        }
+        match (StepId::parse(&source), StepId::parse(&target).ok().and_then(|id| places.get(&id))) {
+            (Ok(source), Some(place)) => {
+                let after = &mut steps[*place].after;
+                if !after.contains(&source) {
+                    after.push(source);
+                }
+            }
+            _ => faults.push(format!("an edge goes from `{source}` to `{target}`, and there is no such step")),
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Reads tool calls and reasoning out of plain model text, for models that do not call tools natively.
+//!
+//! The reader goes through the text once. JSON objects, tags such as `<tool_call>` and lines such as `Action:` are
+//! looked at where they stand; what names a known tool becomes a call, and everything else stays as it was written.
+
+mod forms;
+mod lines;
+mod reasoning;
+mod tags;
+
+use serde_json::Value;
+
+use crate::repair::{Finder, Repair};
+
+pub use reasoning::split_reasoning;
+
+/// A call to a tool that was written as text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TextCall {
+    /// The tool's name, known to whoever asked.
+    pub name: String,
+    /// The arguments: an object, unless the model wrote something else.
+    pub args: Value,
+    /// What had to be repaired to read the call. Offsets count from the beginning of the call's JSON.
+    pub repairs: Vec<Repair>,
+}
+
+/// A model's text, taken apart.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Parsed {
+    /// What the model thought aloud.
+    pub reasoning: String,
+    /// What is left as the answer, without reasoning and calls.
+    pub text: String,
+    /// The calls, in the order they were written.
+    pub calls: Vec<TextCall>,
+}
+
+/// Says whether a name is a tool's.
+type Known<'k> = &'k dyn Fn(&str) -> bool;
+
+/// A form in which calls are written, found in the text.
+struct Section {
+    calls: Vec<TextCall>,
+    /// Where the text goes on.
+    end: usize,
+}
+
+/// Broken JSON may swallow the rest of a text, calls and all. This often the reader goes back into it; a limit keeps
+/// reading linear.
+const MOST_RETURNS: usize = 16;
+
+/// Splits a model's text into reasoning, calls and answer.
+///
+/// `known` says whether a name is a tool's: JSON that merely looks like a call, but names no tool, stays text. So does
+/// `call_self`, which is not a tool. What a model writes after an `Observation:` it invented is dropped.
+pub fn read(text: &str, known: &dyn Fn(&str) -> bool) -> Parsed {
+    let (reasoning, rest) = split_reasoning(text);
+    let mut reader = Reader::new(&rest, known);
+    reader.run();
+    let text = if reader.calls.is_empty() { reader.out } else { tags::without_wrappers(reader.out) };
+    Parsed { reasoning, text: text.trim().to_owned(), calls: reader.calls }
+}
+
+struct Reader<'t, 'k> {
+    text: &'t str,
+    known: Known<'k>,
+    finder: Finder<'t>,
+    tags: tags::Tags<'t>,
+    pos: usize,
+    /// What is left as text, up to `copied`.
+    out: String,
+    copied: usize,
+    calls: Vec<TextCall>,
+    /// Whether the fence around the last call was dropped and its end is still to come.
+    in_call_fence: bool,
+    /// Whether a call was written as `Action:`, so that an `Observation:` is the model's invention.
+    has_acted: bool,
+    returns: usize,
+}
+
+impl<'t, 'k> Reader<'t, 'k> {
+    fn new(text: &'t str, known: Known<'k>) -> Self {
+        Self {
+            text,
+            known,
+            finder: Finder::new(text),
+            tags: tags::Tags::new(text),
+            pos: 0,
+            out: String::new(),
+            copied: 0,
+            calls: Vec::new(),
+            in_call_fence: false,
+            has_acted: false,
+            returns: 0,
+        }
+    }
+
+    fn run(&mut self) {
+        let mut at_line_start = true;
+        while let Some(&byte) = self.text.as_bytes().get(self.pos) {
+            if at_line_start && self.has_acted && lines::is_observation(self.rest()) {
+                self.copy_to(self.pos);
+                return;
+            }
+            let line_start = std::mem::replace(&mut at_line_start, byte == b'\n');
+            match byte {
+                b'{' | b'[' => self.json(),
+                b'<' => self.tag(),
+                b'`' if self.in_call_fence && self.rest().starts_with("```") => self.drop_fence(),
+                _ if line_start && lines::may_begin(byte) => self.line(),
+                _ => self.pos += 1,
+            }
+        }
+        self.copy_to(self.text.len());
+    }
+
+    fn rest(&self) -> &'t str {
+        self.text.get(self.pos..).unwrap_or("")
+    }
+
+    fn copy_to(&mut self, end: usize) {
+        self.out.push_str(self.text.get(self.copied..end).unwrap_or(""));
+        self.copied = end;
+    }
+
+    fn json(&mut self) {
+        let Some(found) = self.finder.at(self.pos) else {
+            self.pos += 1;
+            return;
+        };
+        if let Some(calls) = forms::calls(&found, self.known) {
+            self.take(Section { calls, end: found.end });
+            return;
+        }
+        let inner = self.text.get(self.pos + 1..found.end).unwrap_or("");
+        let hidden = if found.repairs.is_empty() { None } else { tags::first(inner) };
+        match hidden {
+            Some(at) if self.returns < MOST_RETURNS => {
+                self.returns += 1;
+                self.pos += 1 + at;
+            }
+            Some(_) | None => self.pos = found.end.max(self.pos + 1),
+        }
+    }
+
+    fn tag(&mut self) {
+        match self.tags.section(self.pos, self.known) {
+            Some(section) if !section.calls.is_empty() => self.take(section),
+            Some(section) => self.pos = section.end.max(self.pos + 1),
+            None => self.pos += 1,
+        }
+    }
+
+    fn line(&mut self) {
+        match lines::section(self.text, self.pos, self.known) {
+            Some(section) => {
+                self.has_acted = true;
+                self.take(section);
+            }
+            None => self.pos += 1,
+        }
+    }
+
+    /// Takes calls out of the text, and the opening of a fence that held nothing before them.
+    fn take(&mut self, section: Section) {
+        self.copy_to(self.pos);
+        if let Some(before) = without_fence_opening(&self.out) {
+            self.out.truncate(before);
+            self.in_call_fence = true;
+        }
+        self.calls.extend(section.calls);
+        self.pos = section.end.max(self.pos + 1).min(self.text.len());
+        self.copied = self.pos;
+    }
+
+    fn drop_fence(&mut self) {
+        self.copy_to(self.pos);
+        self.in_call_fence = false;
+        self.pos += 3;
+        self.copied = self.pos;
+    }
+}
+
+/// How long the text is without the line that opens a fence at its end, if there is one.
+fn without_fence_opening(out: &str) -> Option<usize> {
+    let trimmed = out.trim_end();
+    let line = trimmed.rfind('\n').map_or(0, |i| i + 1);
+    let last = trimmed.get(line..)?;
+    let fence = last.rfind("```")?;
+    let word = last.get(fence + 3..)?.trim();
+    // Only the first word, `json` or `tool_call`, may stand behind the marks.
+    word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')).then_some(line + fence)
+}

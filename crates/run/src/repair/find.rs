@@ -1,0 +1,148 @@
+//! Finds values in prose.
+
+use serde_json::Value;
+
+use super::quote::Place;
+use super::scan::Scan;
+use super::{Fault, Repair};
+
+/// A value and where it stands in the text.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Found {
+    pub(crate) value: Value,
+    pub(crate) repairs: Vec<Repair>,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+}
+
+/// Goes through a text from value to value. Objects and arrays count; numbers and words between them are prose.
+pub(crate) struct Finder<'t> {
+    scan: Scan<'t>,
+}
+
+impl<'t> Finder<'t> {
+    pub(crate) fn new(text: &'t str) -> Self {
+        Self { scan: Scan::new(text) }
+    }
+
+    /// The value whose opening bracket stands at `at`, if one begins there.
+    pub(crate) fn at(&mut self, at: usize) -> Option<Found> {
+        self.scan.pos = at;
+        if matches!(self.scan.byte(at), b'{' | b'[') && self.scan.begins_value(at) { Some(self.read(at)) } else { None }
+    }
+
+    fn read(&mut self, start: usize) -> Found {
+        let read = self.scan.value(Place::Alone);
+        let repairs = std::mem::take(&mut self.scan.repairs);
+        Found { value: read.value, repairs, start, end: self.scan.pos }
+    }
+
+    /// An object whose opening bracket is missing, if the text begins like one.
+    pub(crate) fn braceless(&mut self) -> Option<Found> {
+        let scan = &mut self.scan;
+        let start = scan.skip_blank(0);
+        let is_key = scan.mark(start).is_some() && scan.is_quoted_key(start) && !scan.text.trim_end().ends_with(['"', '\'']);
+        let is_key = is_key || (scan.byte(start) == b'"' && has_colon_after_string(scan, start));
+        if !is_key {
+            return None;
+        }
+        scan.pos = start;
+        scan.open.push(b'{');
+        let value = scan.members().value;
+        scan.open.pop();
+        scan.report(start, Fault::MissingBracket);
+        let is_flat = value.as_object().is_some_and(|map| !map.is_empty() && !map.values().any(holds_more));
+        if !is_flat {
+            scan.repairs.clear();
+            scan.pos = 0;
+            return None;
+        }
+        Some(Found { value, repairs: std::mem::take(&mut scan.repairs), start, end: scan.pos })
+    }
+}
+
+fn has_colon_after_string(scan: &Scan<'_>, start: usize) -> bool {
+    let rest = scan.slice(start + 1, scan.end);
+    rest.find('"').is_some_and(|end| scan.byte(scan.skip_blank(start + end + 2)) == b':')
+}
+
+/// With brackets inside, the text is more likely a label and a value: `"output": {…}`.
+fn holds_more(value: &Value) -> bool {
+    value.is_object() || value.is_array()
+}
+
+impl Iterator for Finder<'_> {
+    type Item = Found;
+
+    fn next(&mut self) -> Option<Found> {
+        loop {
+            let scan = &mut self.scan;
+            let start = scan.pos + scan.slice(scan.pos, scan.end).find(['{', '['])?;
+            scan.pos = start;
+            if !scan.begins_value(start) {
+                scan.pos += 1;
+                continue;
+            }
+            return Some(self.read(start));
+        }
+    }
+}
+
+impl Scan<'_> {
+    /// Whether the bracket at `at` is likely to begin a value rather than to stand in a sentence.
+    fn begins_value(&self, at: usize) -> bool {
+        let next = self.skip_blank(at + 1);
+        if next >= self.end || self.mark(next).is_some() || self.is_comment(next) {
+            return true;
+        }
+        match (self.byte(at), self.byte(next)) {
+            (b'{', b'}' | b',' | b':' | b']') => true,
+            (b'{', b'{') => false,
+            (b'{', b'[') => self.skip_blank(next + 1) >= self.end,
+            (b'{', _) => self.is_ellipsis(next) || self.begins_bare_member(next),
+            (_, b'{' | b'[' | b'}') => true,
+            _ => self.stands_apart(at) && !self.is_link(next),
+        }
+    }
+
+    fn begins_bare_member(&self, at: usize) -> bool {
+        let line = self.slice(at, self.end);
+        let colon = line.bytes().take(64).position(|b| matches!(b, b':' | b'=' | b'\n' | b',' | b'{' | b'}' | b'.' | b';'));
+        match colon.map(|i| (i, self.byte(at + i))) {
+            Some((i, b':')) => i > 0,
+            // `a.b: 1` is a key, `as said. Here:` is not.
+            Some((i, b'.')) => self.byte(self.end_of_word(at + i)) == b':',
+            Some((i, b'=')) => i > 0 && self.stands_apart(at.saturating_sub(1)),
+            Some(_) => false,
+            None => line.len() < 64,
+        }
+    }
+
+    /// Whether nothing, a line end, or a mark that announces a value stands before `at`.
+    fn stands_apart(&self, at: usize) -> bool {
+        let before = self.blank_before(at);
+        before == 0
+            || self.slice(before, at).contains('\n')
+            || matches!(self.byte(before - 1), b':' | b'`' | b'>' | b'=' | b'}' | b']' | b',')
+            || self.starts(before.saturating_sub(3), "\u{FEFF}")
+            || (before >= 7 && self.slice(before - 7, before).eq_ignore_ascii_case("```json"))
+    }
+
+    /// Whether `[text](…)` or a bracket without an end stands here, as prose has them.
+    fn is_link(&self, at: usize) -> bool {
+        if matches!(self.byte(at), b'-' | b'.' | b'+' | b'0'..=b'9' | b',' | b']') || self.is_ellipsis(at) {
+            return false;
+        }
+        let rest = self.slice(at, self.end);
+        let stop = rest.bytes().take(256).position(|b| matches!(b, b']' | b',' | b'\n' | b'{' | b'"'));
+        match stop.map(|i| at + i) {
+            Some(i) if self.byte(i) == b',' => false,
+            Some(i) if self.byte(i) == b']' => self.byte(i + 1) == b'(',
+            Some(_) => {
+                let word = self.slice(at, self.end_of_word(at));
+                !super::bare::is_literal(word)
+            }
+            None => rest.len() >= 256,
+        }
+    }
+}

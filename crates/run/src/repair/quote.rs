@@ -1,0 +1,248 @@
+//! Decides which quote ends a string, by looking a few tokens ahead.
+//!
+//! Models forget to escape quotes, so a quote ends a string only if what follows makes sense after a string.
+//! Every look ahead ends at the next quote, comma or bracket, or after a fixed number of bytes, so reading stays linear.
+
+use super::bare::is_literal;
+use super::scan::{LOOK_AHEAD, Mark, Scan};
+
+/// Where a string stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Key,
+    /// The value of a key.
+    Member,
+    /// An item of an array.
+    Item,
+    /// Alone in the text.
+    Alone,
+}
+
+/// What has been seen inside a string so far.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Inside {
+    /// Quotes that did not end the string.
+    pub(super) quotes: usize,
+    /// Whether the last of them opened something that is not yet closed.
+    pub(super) is_quoting: bool,
+    /// Brackets opened in the string and not closed in it.
+    pub(super) brackets: usize,
+    /// Brackets closed in the string and not opened in it.
+    pub(super) surplus: usize,
+}
+
+impl Inside {
+    pub(super) fn bracket(&mut self, byte: u8) {
+        match byte {
+            b'{' | b'[' | b'(' => self.brackets += 1,
+            b'}' | b']' | b')' if self.brackets > 0 => self.brackets -= 1,
+            b'}' | b']' => self.surplus += 1,
+            _ => {}
+        }
+    }
+}
+
+impl Scan<'_> {
+    /// Whether a quote that stops right before `after` ends a string that stands in `place`.
+    pub(super) fn ends_string(&self, after: usize, place: Place, inside: Inside) -> bool {
+        let next = self.skip_blank(after);
+        if self.is_end(next) {
+            return true;
+        }
+        match place {
+            Place::Alone => false,
+            Place::Key => self.ends_key(after, next),
+            Place::Member | Place::Item => self.ends_value(after, next, place, inside),
+        }
+    }
+
+    fn ends_key(&self, after: usize, next: usize) -> bool {
+        let apart = next > after;
+        match self.byte(next) {
+            b':' | b'=' | b',' | b';' | b'}' | b'{' | b'[' | b'-' | b'0'..=b'9' => true,
+            b'/' | b'#' => apart && self.is_comment(next),
+            _ => match self.mark(next) {
+                // A quote right behind the quote is either the doubled end of the key or the value's beginning.
+                Some(mark) => apart || self.byte(self.skip_blank(next + mark.width())) == b':',
+                None => apart && is_literal(self.slice(next, self.end_of_word(next))),
+            },
+        }
+    }
+
+    fn ends_value(&self, after: usize, next: usize, place: Place, inside: Inside) -> bool {
+        let apart = next > after;
+        let byte = self.byte(next);
+        if inside.is_quoting && inside.brackets > 0 {
+            // Code such as `f("a", "b")`: only the very end of the text can end the string here.
+            return matches!(byte, b'}' | b']') && self.closes_everything(next);
+        }
+        let calm = !inside.is_quoting;
+        match byte {
+            b',' | b';' => self.follows_comma(next + 1, place, inside),
+            b'}' | b']' | b')' => self.follows_brackets(next, inside),
+            b':' => place == Place::Item && inside.quotes == 0,
+            b'+' => inside.quotes == 0 && self.mark(self.skip_blank(next + 1)).is_some(),
+            b'/' | b'#' => apart && calm && self.is_comment(next),
+            b'{' | b'[' => place == Place::Item && calm,
+            b'0'..=b'9' | b'-' => place == Place::Item && apart && inside.quotes == 0,
+            _ if self.mark(next).is_some() => match place {
+                Place::Member => (calm || apart) && self.is_quoted_key(next),
+                Place::Item | Place::Key | Place::Alone => calm && self.is_whole_string(next),
+            },
+            _ if !apart || !calm => false,
+            _ => match place {
+                Place::Member => self.is_bare_key(next),
+                Place::Item => inside.quotes == 0 && is_literal(self.slice(next, self.end_of_word(next))),
+                Place::Key | Place::Alone => false,
+            },
+        }
+    }
+
+    /// Whether what stands after a comma could be the next member or item.
+    fn follows_comma(&self, at: usize, place: Place, inside: Inside) -> bool {
+        let next = self.skip_blank(at);
+        let calm = !inside.is_quoting;
+        let untouched = inside.quotes == 0;
+        if self.is_end(next) || self.is_ellipsis(next) {
+            return true;
+        }
+        match self.byte(next) {
+            b'}' | b']' | b')' | b',' => return calm,
+            b'/' | b'#' if self.is_comment(next) => return calm,
+            b'{' => return if place == Place::Item { calm } else { untouched },
+            _ => {}
+        }
+        let is_quote = self.mark(next).is_some();
+        match place {
+            Place::Item if is_quote => calm || self.is_whole_string(next),
+            Place::Item => match self.byte(next) {
+                b'[' | b'-' | b'0'..=b'9' => calm,
+                _ => untouched,
+            },
+            Place::Member | Place::Key | Place::Alone if is_quote => {
+                self.is_quoted_key(next) || (untouched && self.is_lone_key(next))
+            }
+            Place::Member | Place::Key | Place::Alone => self.is_bare_key(next),
+        }
+    }
+
+    /// Whether the brackets at `at` close what is open, and something sensible follows them.
+    fn follows_brackets(&self, at: usize, inside: Inside) -> bool {
+        let calm = !inside.is_quoting;
+        let Some((next, depth)) = self.walk_out(at) else { return calm && self.byte(at) != b')' };
+        if self.is_end(next) {
+            return true;
+        }
+        let has_line_end = self.slice(at, next).contains('\n');
+        let Some(outer) = depth.checked_sub(1).and_then(|d| self.open.get(d)) else {
+            return calm || has_line_end || matches!(self.byte(next), b'{' | b'[' | b'<');
+        };
+        match self.byte(next) {
+            b',' => {
+                let place = if *outer == b'{' { Place::Member } else { Place::Item };
+                calm || self.follows_comma(next + 1, place, inside)
+            }
+            _ => calm,
+        }
+    }
+
+    fn closes_everything(&self, at: usize) -> bool {
+        self.walk_out(at).is_some_and(|(next, depth)| depth == 0 && self.is_end(next))
+    }
+
+    /// Follows closing brackets from `at` on. Gives what stands behind them and how many brackets remain open,
+    /// or nothing when one of them closes nothing.
+    fn walk_out(&self, at: usize) -> Option<(usize, usize)> {
+        let mut next = at;
+        let mut depth = self.open.len();
+        loop {
+            let opener = match self.byte(next) {
+                b'}' => b'{',
+                b']' => b'[',
+                b')' => b'(',
+                _ => return Some((next, depth)),
+            };
+            match self.open.get(..depth)?.iter().rposition(|o| *o == opener) {
+                Some(at) => depth = at,
+                // A bracket too many behind the last one is no reason to doubt the string.
+                None if depth == 0 => return Some((next, 0)),
+                None => return None,
+            }
+            next = self.skip_blank(next + 1);
+        }
+    }
+
+    /// Whether a quoted key and its colon stand at `at`.
+    pub(super) fn is_quoted_key(&self, at: usize) -> bool {
+        match self.quoted(at) {
+            Quoted::Ends { inner_end, after } => {
+                self.byte(self.skip_blank(after)) == b':'
+                    // The key's own end quote may be missing, and this one begin the value.
+                    || self.byte(self.blank_before(inner_end).saturating_sub(1)) == b':'
+            }
+            Quoted::CutOff => true,
+            Quoted::TooLong => false,
+        }
+    }
+
+    /// Whether a quoted text that could be a key without a value, or without a colon, stands at `at`.
+    fn is_lone_key(&self, at: usize) -> bool {
+        match self.quoted(at) {
+            Quoted::Ends { after, .. } => {
+                let next = self.skip_blank(after);
+                self.is_end(next) || matches!(self.byte(next), b',' | b'}' | b'{' | b'[' | b'0'..=b'9' | b'"')
+            }
+            Quoted::CutOff => true,
+            Quoted::TooLong => false,
+        }
+    }
+
+    /// Whether the text quoted at `at` is followed by something that may follow a string in an array.
+    pub(super) fn is_whole_string(&self, at: usize) -> bool {
+        match self.quoted(at) {
+            Quoted::Ends { inner_end, after } => {
+                let next = self.skip_blank(after);
+                let is_comma = self.slice(at, inner_end).trim_start_matches(['"', '\'']).trim() == ",";
+                !is_comma
+                    && (self.is_end(next)
+                        || matches!(self.byte(next), b',' | b']' | b'}' | b':')
+                        || (next > after && matches!(self.byte(next), b'{' | b'[' | b'-' | b'0'..=b'9'))
+                        || self.mark(next).is_some())
+            }
+            Quoted::CutOff | Quoted::TooLong => true,
+        }
+    }
+
+    /// Whether a key without quotes, or with only its last, stands at `at`, with its colon.
+    pub(super) fn is_bare_key(&self, at: usize) -> bool {
+        let word = self.end_of_word(at);
+        if word == at {
+            return false;
+        }
+        let quote = self.mark(word).map_or(0, Mark::width);
+        let next = self.skip_blank(word + quote);
+        // A colon as in `http://` or `12:30` is no sign of a key, and a word cut off may be one.
+        (self.byte(next) == b':' && !self.starts(next, "://")) || next >= self.end
+    }
+
+    fn quoted(&self, at: usize) -> Quoted {
+        let Some(mark) = self.mark(at) else { return Quoted::TooLong };
+        let begin = at + mark.width();
+        let mut i = begin;
+        while i < self.end && i - begin < LOOK_AHEAD {
+            match self.mark(i) {
+                Some(other) if mark.ends_with(other) || (i > begin && other == Mark::Double) => {
+                    return Quoted::Ends { inner_end: i, after: i + other.width() };
+                }
+                Some(_) | None => i += if self.byte(i) == b'\\' { 2 } else { 1 },
+            }
+        }
+        if i >= self.end { Quoted::CutOff } else { Quoted::TooLong }
+    }
+}
+
+enum Quoted {
+    Ends { inner_end: usize, after: usize },
+    CutOff,
+    TooLong,
+}

@@ -1,0 +1,96 @@
+//! What an answer asks for, and the plain words of an outcome.
+
+use std::borrow::Cow;
+
+use serde_json::{Value, json};
+
+use crate::message::{Answer, ToolCall};
+use crate::protocol;
+use crate::reply::Reply;
+use crate::state::{Outcome, Run, Step};
+
+/// The tool that puts a question to the user. The run handles it itself.
+pub const ASK_USER: &str = "ask_user";
+
+impl Run {
+    /// The calls an answer of this step asks for: native ones, or else those its text spells out.
+    ///
+    /// Whoever prepares calls and whoever decides on them look here, so that both count them alike.
+    pub fn calls_in<'a>(&self, step: &Step, answer: &'a Answer) -> Cow<'a, [ToolCall]> {
+        if !answer.calls.is_empty() {
+            return Cow::Borrowed(&answer.calls);
+        }
+        let Some(card) = self.card(&step.spec.agent).filter(|card| !card.tools.is_empty()) else {
+            return Cow::Borrowed(&[]);
+        };
+        let known = |name: &str| card.tools.iter().any(|tool| tool == name || bare(tool) == name);
+        let mut calls: Vec<ToolCall> = protocol::read(&answer.text, &known)
+            .calls
+            .into_iter()
+            .enumerate()
+            .map(|(n, call)| ToolCall {
+                id: format!("text.{n}"),
+                fault: risky(&call.repairs),
+                name: call.name,
+                args: call.args,
+            })
+            .collect();
+        if calls.is_empty()
+            && let Some(code) = again(&answer.text).and_then(|again| again.code)
+        {
+            calls.push(ToolCall { id: "text.0".into(), name: "run_python".into(), args: json!({ "code": code }), fault: None });
+        }
+        Cow::Owned(calls)
+    }
+}
+
+/// The name of a remote tool without its server.
+fn bare(tool: &str) -> &str {
+    tool.strip_prefix("mcp_").and_then(|rest| rest.split_once('_')).map_or(tool, |(_, name)| name)
+}
+
+/// A repair that may have changed what the model meant is not acted on.
+fn risky(repairs: &[crate::repair::Repair]) -> Option<String> {
+    let doubtful = repairs.iter().find(|repair| repair.what.is_risky())?;
+    Some(format!("the arguments were not valid JSON ({} at byte {}); send them again", doubtful.what, doubtful.at))
+}
+
+/// A step's wish to be run again with an updated context.
+pub(crate) struct Again {
+    pub(crate) instruction: String,
+    pub(crate) code: Option<String>,
+}
+
+/// Reads `call_self` out of an answer.
+pub(crate) fn again(text: &str) -> Option<Again> {
+    if !text.contains("call_self") {
+        return None;
+    }
+    let value = crate::repair::repair(text)?.value;
+    let wish = value.get("call_self")?;
+    let inside = |key: &str| wish.get(key).or_else(|| value.get(key)).and_then(Value::as_str).map(str::to_owned);
+    match wish {
+        Value::Bool(false) | Value::Null => None,
+        Value::Bool(true) | Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => Some(Again {
+            instruction: inside("next_instruction").or_else(|| inside("instruction")).unwrap_or_default(),
+            code: inside("code"),
+        }),
+    }
+}
+
+/// An outcome in one line or more, as plainly as it can be said.
+pub fn outcome_words(outcome: &Outcome) -> Cow<'_, str> {
+    match outcome {
+        Outcome::Rejected(why) => Cow::Owned(format!("not called: {why}")),
+        Outcome::Replied(reply) => match reply {
+            Reply::Output(output) => Cow::Borrowed(&output.text),
+            Reply::Said(text) => Cow::Borrowed(text),
+            Reply::Failed(failure) => Cow::Owned(format!("failed: {failure}")),
+            Reply::TimedOut { limit } => Cow::Owned(format!("stopped: took longer than {} s", limit.0.div_ceil(1000))),
+            Reply::Cancelled => Cow::Borrowed("stopped: cancelled"),
+            Reply::InDoubt { evidence } => Cow::Owned(format!("outcome unknown: {evidence}")),
+            Reply::Verdict(verdict) => Cow::Borrowed(&verdict.because),
+            Reply::Answer(answer) => Cow::Borrowed(&answer.text),
+        },
+    }
+}
