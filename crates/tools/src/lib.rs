@@ -1,1 +1,56 @@
-//! (being written)
+//! Find, validate and call tools.
+//!
+//! A [`Tool`] says what it does (its [`spec`](Tool::spec)), what kind of thing it is (its [`Traits`]) and does it.
+//! The [`Registry`] holds them by name, and the [`Dispatcher`] stands between a model's wish and the tool: it finds the
+//! tool, checks the arguments, keeps time, catches panics and cuts the output to size. It never asks a person and never
+//! decides whether a call is allowed: that is decided in the run, from what [`Dispatcher::prepare`] found out.
+//!
+//! ```
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+//! use serde_json::json;
+//! use updraft_run::{Reply, ToolCall};
+//! use updraft_tools::{CallContext, Dispatcher, Limits, Place, Registry, Workspace};
+//!
+//! # let folder = tempfile::tempdir().unwrap();
+//! # std::fs::write(folder.path().join("notes.txt"), "hello\n").unwrap();
+//! let limits = Limits::default();
+//! let dispatcher = Dispatcher::new(Registry::standard(&limits), limits);
+//! let place = Place { workspace: Workspace::open(folder.path()).unwrap() };
+//!
+//! let args = json!({ "path": "notes.txt" });
+//! let call = ToolCall { id: "1".into(), name: "read_file".into(), args, fault: None };
+//! assert!(dispatcher.prepare(&call, &place).fault.is_none());
+//!
+//! let called = dispatcher.call(&call, &CallContext::new(place, "run/step/0/0/call.0")).await;
+//! assert!(matches!(called.reply, Reply::Output(output) if output.text == "hello\n"));
+//! # });
+//! ```
+//!
+//! | module | holds |
+//! |---|---|
+//! | `tool` | the trait, and what a call is given |
+//! | `registry` | tools by name |
+//! | `dispatch` | one call from wish to reply |
+//! | `schema` | arguments against a JSON Schema that may be hostile |
+//! | `place` | the workspace, reached only through its directory descriptor |
+//! | `builtin` | the tools that are always there, one file each |
+
+mod builtin;
+mod cut;
+mod dispatch;
+mod error;
+mod limits;
+mod place;
+mod registry;
+mod schema;
+mod text;
+mod tool;
+
+pub use builtin::{Nap, ask_user_spec};
+pub use dispatch::{Called, Dispatcher};
+pub use error::Error;
+pub use limits::Limits;
+pub use place::{Inside, Place, Workspace};
+pub use registry::Registry;
+pub use schema::{Mismatch, Schema};
+pub use tool::{CallContext, Calling, Log, Tool, Traits};

@@ -1,0 +1,64 @@
+//! The tools that are always there, one file each.
+
+mod ask_user;
+mod bench;
+mod list_files;
+mod read_file;
+mod search_files;
+
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use updraft_run::{Failure, FailureKind, Output, Reply, ToolSpec};
+
+use crate::limits::Limits;
+use crate::tool::Tool;
+
+pub use ask_user::ask_user_spec;
+pub use bench::Nap;
+
+/// Files, and questions to the user.
+pub(crate) fn standard(limits: &Limits) -> [Arc<dyn Tool>; 4] {
+    [
+        Arc::new(ask_user::AskUser::new()),
+        Arc::new(list_files::ListFiles::new(limits)),
+        Arc::new(read_file::ReadFile::new(limits)),
+        Arc::new(search_files::SearchFiles::new(limits)),
+    ]
+}
+
+/// What measures us.
+pub(crate) fn bench(nap: Nap) -> [Arc<dyn Tool>; 2] {
+    [Arc::new(bench::Echo::new()), Arc::new(bench::Napping::new(nap))]
+}
+
+/// A tool as the model is told about it.
+fn spec(name: &str, description: &str, parameters: Value) -> ToolSpec {
+    ToolSpec { name: name.into(), description: description.into(), parameters }
+}
+
+/// The arguments as a type. They have been validated, so a mismatch is a fault in the tool's schema.
+fn parse<T: DeserializeOwned>(args: &Value) -> Result<T, Failure> {
+    T::deserialize(args).map_err(|error| Failure::new(FailureKind::Validation, error.to_string()))
+}
+
+/// The reply of work that ends with an output or a failure.
+fn reply(result: Result<Output, Failure>) -> Reply {
+    match result {
+        Ok(output) => Reply::Output(Arc::new(output)),
+        Err(failure) => Reply::Failed(failure),
+    }
+}
+
+fn failed<T>(message: impl Into<String>) -> Result<T, Failure> {
+    Err(Failure::new(FailureKind::Tool, message))
+}
+
+/// A whole number. JSON Schema counts `5.0` as one, and some models write it so.
+fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let number = Option::<serde_json::Number>::deserialize(deserializer)?;
+    let as_whole = |number: &serde_json::Number| number.as_u64().or_else(|| number.as_f64().map(|float| float as u64));
+    Ok(number.as_ref().and_then(as_whole))
+}

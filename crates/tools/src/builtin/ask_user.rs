@@ -1,0 +1,54 @@
+//! `ask_user`: a question to the user. Only its description is here; the run puts the question itself.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use updraft_run::{Class, Failure, FailureKind, Reply, ToolSpec};
+
+use super::spec;
+use crate::tool::{CallContext, Calling, Tool, Traits};
+
+/// What a model is told about putting a question to the user.
+pub fn ask_user_spec() -> ToolSpec {
+    spec(
+        "ask_user",
+        "Put a question to the user and wait for the answer. Use it only for what you cannot find out yourself.",
+        json!({
+            "type": "object",
+            "properties": {
+                "question": { "type": "string", "minLength": 1, "description": "The question, complete in itself." },
+                "options": {
+                    "type": "array",
+                    "items": { "type": "string" },
+                    "maxItems": 20,
+                    "description": "Answers to choose from. Leave out where any text will do."
+                }
+            },
+            "required": ["question"],
+            "additionalProperties": false
+        }),
+    )
+}
+
+pub(super) struct AskUser(ToolSpec);
+
+impl AskUser {
+    pub(super) fn new() -> Self {
+        Self(ask_user_spec())
+    }
+}
+
+impl Tool for AskUser {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    fn traits(&self) -> Traits {
+        Traits { class: Class::Pure, group: "ask_user", outside: false, time: Duration::from_secs(1), blocking: false }
+    }
+
+    fn call<'a>(&'a self, _: Value, _: &'a CallContext) -> Calling<'a> {
+        let failure = Failure::new(FailureKind::Tool, "questions are put by the run");
+        Box::pin(async move { Reply::Failed(failure) })
+    }
+}

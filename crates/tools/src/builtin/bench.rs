@@ -1,0 +1,109 @@
+//! `echo` and `nap`: what measures us, and does nothing else.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use updraft_run::{Class, Output, Reply, ToolSpec};
+
+use super::{parse, spec, whole};
+use crate::tool::{CallContext, Calling, Tool, Traits};
+
+/// A nap is at most this long.
+const LONGEST: u64 = 60_000;
+
+/// How `nap` sleeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nap {
+    /// It gives its thread to others.
+    Async,
+    /// It holds its thread.
+    Blocking,
+}
+
+pub(super) struct Echo(ToolSpec);
+
+impl Echo {
+    pub(super) fn new() -> Self {
+        let parameters = json!({
+            "type": "object",
+            "properties": { "x": { "type": "integer" } },
+            "required": ["x"],
+            "additionalProperties": false
+        });
+        Self(spec("echo", "Give a number back.", parameters))
+    }
+}
+
+impl Tool for Echo {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    fn traits(&self) -> Traits {
+        traits(Duration::from_secs(1), Nap::Async)
+    }
+
+    fn call<'a>(&'a self, args: Value, _: &'a CallContext) -> Calling<'a> {
+        Box::pin(async move { said(format!("echo {}", args["x"])) })
+    }
+}
+
+pub(super) struct Napping {
+    spec: ToolSpec,
+    nap: Nap,
+}
+
+impl Napping {
+    pub(super) fn new(nap: Nap) -> Self {
+        let parameters = json!({
+            "type": "object",
+            "properties": {
+                "ms": { "type": "integer", "minimum": 0, "maximum": LONGEST },
+                "i": { "type": "integer", "description": "Tells naps apart." }
+            },
+            "required": ["ms"],
+            "additionalProperties": false
+        });
+        Self { spec: spec("nap", "Sleep for some milliseconds.", parameters), nap }
+    }
+}
+
+#[derive(Deserialize)]
+struct Length {
+    #[serde(deserialize_with = "whole")]
+    ms: Option<u64>,
+}
+
+impl Tool for Napping {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn traits(&self) -> Traits {
+        traits(Duration::from_millis(LONGEST + 1_000), self.nap)
+    }
+
+    fn call<'a>(&'a self, args: Value, _: &'a CallContext) -> Calling<'a> {
+        Box::pin(async move {
+            let length = match parse::<Length>(&args) {
+                Ok(Length { ms }) => Duration::from_millis(ms.unwrap_or_default().min(LONGEST)),
+                Err(failure) => return Reply::Failed(failure),
+            };
+            match self.nap {
+                Nap::Async => tokio::time::sleep(length).await,
+                Nap::Blocking => std::thread::sleep(length),
+            }
+            said(format!("slept {} ms", length.as_millis()))
+        })
+    }
+}
+
+fn traits(time: Duration, nap: Nap) -> Traits {
+    Traits { class: Class::Pure, group: "bench", outside: false, time, blocking: nap == Nap::Blocking }
+}
+
+fn said(text: String) -> Reply {
+    Reply::Output(Arc::new(Output { text, ..Output::default() }))
+}

@@ -1,0 +1,117 @@
+//! `list_files`: which files there are, without those that nobody wants to see.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use updraft_run::{Class, Failure, Output, ToolSpec};
+
+use super::{parse, reply, spec, whole};
+use crate::limits::Limits;
+use crate::place::{Found, Inside, Place, Walk};
+use crate::tool::{CallContext, Calling, Tool, Traits};
+
+pub(super) struct ListFiles {
+    spec: ToolSpec,
+    listed: usize,
+    walked: usize,
+    time: Duration,
+}
+
+#[derive(Deserialize)]
+struct Args {
+    path: Option<String>,
+    recursive: Option<bool>,
+    #[serde(default, deserialize_with = "whole")]
+    limit: Option<u64>,
+}
+
+#[derive(Default)]
+struct Listing {
+    files: Vec<(Inside, u64)>,
+    folders: Vec<Inside>,
+    more: usize,
+    is_cut: bool,
+}
+
+impl ListFiles {
+    pub(super) fn new(limits: &Limits) -> Self {
+        let parameters = json!({
+            "type": "object",
+            "properties": {
+                "path": { "type": "string", "description": "A folder relative to the workspace; all of it if left out." },
+                "recursive": { "type": "boolean", "description": "Whether folders within are listed too; true if left out." },
+                "limit": { "type": "integer", "minimum": 1, "description": "List no more than this." }
+            },
+            "additionalProperties": false
+        });
+        let description = "List the files of the workspace by path, sorted. Files that git ignores and hidden ones are left out. Not recursive, it also shows folders, with a slash at the end.";
+        Self {
+            spec: spec("list_files", description, parameters),
+            listed: limits.listed,
+            walked: limits.walked,
+            time: limits.time,
+        }
+    }
+
+    fn list(&self, args: &Value, place: &Place, cancel: &CancellationToken) -> Result<Output, Failure> {
+        let args: Args = parse(args)?;
+        let start = args.path.map_or(Ok(Inside::root()), |path| place.workspace.locate(&path))?;
+        let recursive = args.recursive.unwrap_or(true);
+        let limit = args.limit.map_or(self.listed, |limit| self.listed.min(limit as usize));
+        let mut walk = Walk::new(&place.workspace, &start, recursive, self.walked)?;
+        let mut listing = Listing::default();
+        for found in walk.by_ref() {
+            if cancel.is_cancelled() {
+                break;
+            }
+            let is_room = listing.files.len() + listing.folders.len() < limit;
+            match found {
+                Found::Folder(_) if recursive => {}
+                _ if !is_room => listing.more += 1,
+                Found::Folder(path) => listing.folders.push(path),
+                Found::File { path, bytes, .. } => listing.files.push((path, bytes)),
+            }
+        }
+        listing.is_cut = walk.is_cut();
+        Ok(output(&start, listing))
+    }
+}
+
+impl Tool for ListFiles {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn traits(&self) -> Traits {
+        Traits { class: Class::Pure, group: "files", outside: false, time: self.time, blocking: true }
+    }
+
+    fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {
+        Box::pin(async move { reply(self.list(&args, &cx.place, &cx.cancel)) })
+    }
+}
+
+fn output(start: &Inside, listing: Listing) -> Output {
+    let Listing { files, folders, more, is_cut } = listing;
+    let mut lines: Vec<String> = folders.iter().map(|folder| format!("{folder}/")).collect();
+    lines.extend(files.iter().map(|(path, _)| path.to_string()));
+    lines.sort();
+    if lines.is_empty() {
+        lines.push(format!("[no files in `{start}`]"));
+    }
+    match (more, is_cut) {
+        (0, false) => {}
+        (0, true) => lines.push("[and more that were not looked at; list a folder within]".into()),
+        (more, false) => lines.push(format!("[and {more} more; list a folder within]")),
+        (more, true) => lines.push(format!("[and at least {more} more; list a folder within]")),
+    }
+    let files: Vec<Value> =
+        files.iter().map(|(path, bytes)| json!({ "path": path.as_str(), "bytes": bytes })).collect();
+    let mut value = json!({ "files": files, "more": more });
+    if !folders.is_empty() {
+        value["folders"] = folders.iter().map(Inside::as_str).collect();
+    }
+    Output { text: lines.join("\n") + "\n", value: Some(value), ..Output::default() }
+}

@@ -1,0 +1,176 @@
+//! `read_file`: a text file, or some of its lines.
+
+mod window;
+
+use std::io::Read;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use updraft_run::{Class, Failure, Output, ToolSpec};
+
+use super::{failed, parse, reply, spec, whole};
+use crate::limits::Limits;
+use crate::place::{Inside, Links, Place};
+use crate::text::{self, Encoding};
+use crate::tool::{CallContext, Calling, Tool, Traits};
+use window::{Seen, Window};
+
+pub(super) struct ReadFile {
+    spec: ToolSpec,
+    read: usize,
+    file: usize,
+    counted: u64,
+    time: Duration,
+}
+
+#[derive(Deserialize)]
+struct Args {
+    path: String,
+    #[serde(default, deserialize_with = "whole")]
+    start_line: Option<u64>,
+    #[serde(default, deserialize_with = "whole")]
+    end_line: Option<u64>,
+    #[serde(default, deserialize_with = "whole")]
+    max_bytes: Option<u64>,
+}
+
+impl ReadFile {
+    pub(super) fn new(limits: &Limits) -> Self {
+        let parameters = json!({
+            "type": "object",
+            "properties": {
+                "path": { "type": "string", "description": "Relative to the workspace." },
+                "start_line": { "type": "integer", "minimum": 1, "description": "The first line to read; 1 if left out." },
+                "end_line": { "type": "integer", "minimum": 1, "description": "The last line to read; the end if left out." },
+                "max_bytes": { "type": "integer", "minimum": 1, "description": "Read no more than this." }
+            },
+            "required": ["path"],
+            "additionalProperties": false
+        });
+        let description =
+            "Read a text file of the workspace, or some of its lines. Long files are cut; read on with start_line.";
+        Self {
+            spec: spec("read_file", description, parameters),
+            read: limits.read,
+            file: limits.file,
+            counted: limits.searched,
+            time: limits.time,
+        }
+    }
+
+    fn read(&self, args: &Value, place: &Place, cancel: &CancellationToken) -> Result<Output, Failure> {
+        let args: Args = parse(args)?;
+        let start = args.start_line.unwrap_or(1);
+        let end = args.end_line.unwrap_or(u64::MAX);
+        if end < start {
+            return failed(format!("end_line {end} is before start_line {start}"));
+        }
+        let path = place.workspace.locate(&args.path)?;
+        let most = args.max_bytes.map_or(self.read, |most| self.read.min(most as usize));
+        let seen = self.look(&path, place, Window::new(start..=end, most), cancel)?;
+        match seen.lines_total {
+            Some(0) => {}
+            Some(total) if start > total => {
+                return failed(format!("`{path}` has {total} lines; start_line {start} is beyond its end"));
+            }
+            Some(_) | None => {}
+        }
+        Ok(output(&path, start, seen))
+    }
+
+    fn look(
+        &self,
+        path: &Inside,
+        place: &Place,
+        mut window: Window,
+        cancel: &CancellationToken,
+    ) -> Result<Seen, Failure> {
+        let (mut file, stat) = place.workspace.open_file(path, Links::Inside)?;
+        let io = |error: std::io::Error| Failure::new(updraft_run::FailureKind::Tool, format!("`{path}`: {error}"));
+        let mut chunk = vec![0; 64 << 10];
+        let mut filled = fill(&mut file, &mut chunk).map_err(io)?;
+        let encoding = Encoding::of(&chunk[..filled]);
+        if matches!(encoding, Encoding::Utf16Little | Encoding::Utf16Big) {
+            if stat.st_size as u64 > self.file as u64 {
+                return failed(format!("`{path}` is UTF-16 and larger than {} bytes", self.file));
+            }
+            let mut bytes = chunk[..filled].to_vec();
+            file.take(self.file as u64).read_to_end(&mut bytes).map_err(io)?;
+            let (text, _) = text::decode(&bytes).ok_or_else(|| binary(path))?;
+            window.feed(text.as_bytes());
+            return window.finish(true).ok_or_else(|| binary(path));
+        }
+        if chunk[..filled].contains(&0) {
+            return Err(binary(path));
+        }
+        window.feed(&chunk[encoding.mark().len()..filled]);
+        let mut counted = filled as u64;
+        while filled > 0 && counted < self.counted && !cancel.is_cancelled() {
+            filled = fill(&mut file, &mut chunk).map_err(io)?;
+            window.feed(&chunk[..filled]);
+            counted += filled as u64;
+        }
+        window.finish(filled == 0).ok_or_else(|| binary(path))
+    }
+}
+
+impl Tool for ReadFile {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn traits(&self) -> Traits {
+        // A thread costs some microseconds; a disk that hangs would otherwise stop everything, its time limit too.
+        Traits { class: Class::Pure, group: "files", outside: false, time: self.time, blocking: true }
+    }
+
+    fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {
+        Box::pin(async move { reply(self.read(&args, &cx.place, &cx.cancel)) })
+    }
+}
+
+fn output(path: &Inside, start: u64, seen: Seen) -> Output {
+    let Seen { text, end_line, lines_total, truncated } = seen;
+    let of = lines_total.map_or_else(String::new, |total| format!(" of {total}"));
+    let note = match (truncated, text.is_empty()) {
+        (true, _) if text.ends_with('\n') => {
+            format!("[lines {start} to {end_line}{of}; read on with start_line {}]\n", end_line + 1)
+        }
+        (true, _) => format!("\n[line {end_line}{of} is cut after {} bytes]\n", text.len()),
+        (false, true) => format!("[`{path}` is empty]\n"),
+        (false, false) => String::new(),
+    };
+    Output {
+        text: text.clone() + &note,
+        value: Some(json!({
+            "path": path.as_str(),
+            "start_line": start,
+            "end_line": end_line,
+            "lines_total": lines_total,
+            "truncated": truncated,
+            "text": text,
+        })),
+        ..Output::default()
+    }
+}
+
+fn binary(path: &Inside) -> Failure {
+    let message = format!("`{path}` is not text: expected UTF-8, or UTF-16 with a byte order mark");
+    Failure::new(updraft_run::FailureKind::Tool, message)
+}
+
+/// Reads until the buffer is full or the file ends.
+fn fill(file: &mut impl Read, buffer: &mut [u8]) -> std::io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match file.read(&mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}

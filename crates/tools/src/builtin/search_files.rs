@@ -1,0 +1,149 @@
+//! `search_files`: the lines that a regular expression matches.
+
+mod hits;
+
+use std::io::Read;
+
+use regex::bytes::{Regex, RegexBuilder};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use updraft_run::{Class, Failure, FailureKind, Output, ToolSpec};
+
+use super::{parse, reply, spec, whole};
+use crate::cut;
+use crate::limits::Limits;
+use crate::place::{Found, Inside, Links, Place, Walk, is_folder};
+use crate::text::{self, Encoding};
+use crate::tool::{CallContext, Calling, Tool, Traits};
+use hits::Hits;
+
+/// Bytes of a compiled expression. Time grows with this times the text, so it is well below the library's own limit.
+const PATTERN: usize = 512 << 10;
+/// Bytes of a pattern as it is written.
+const WRITTEN: usize = 4 << 10;
+/// Bytes looked at to tell text from the rest.
+const SNIFFED: usize = 8 << 10;
+
+pub(super) struct SearchFiles {
+    spec: ToolSpec,
+    limits: Limits,
+}
+
+#[derive(Deserialize)]
+struct Args {
+    pattern: String,
+    path: Option<String>,
+    ignore_case: Option<bool>,
+    #[serde(default, deserialize_with = "whole")]
+    limit: Option<u64>,
+    #[serde(default, deserialize_with = "whole")]
+    context: Option<u64>,
+}
+
+impl SearchFiles {
+    pub(super) fn new(limits: &Limits) -> Self {
+        let parameters = json!({
+            "type": "object",
+            "properties": {
+                "pattern": { "type": "string", "minLength": 1, "description": "A regular expression, matched line by line. No look-around, no back-references." },
+                "path": { "type": "string", "description": "A folder or file relative to the workspace; all of it if left out." },
+                "ignore_case": { "type": "boolean" },
+                "limit": { "type": "integer", "minimum": 1, "description": "Give no more matching lines than this." },
+                "context": { "type": "integer", "minimum": 0, "maximum": 10, "description": "Lines shown before and after each match." }
+            },
+            "required": ["pattern"],
+            "additionalProperties": false
+        });
+        let description = "Search the files of the workspace for a regular expression. Gives `path:line: text` for each matching line. Files that git ignores, hidden and binary ones are left out.";
+        Self { spec: spec("search_files", description, parameters), limits: limits.clone() }
+    }
+
+    fn search(&self, args: &Value, place: &Place, cancel: &CancellationToken) -> Result<Output, Failure> {
+        let args: Args = parse(args)?;
+        let regex = compile(&args.pattern, args.ignore_case.unwrap_or(false))?;
+        let start = args.path.map_or(Ok(Inside::root()), |path| place.workspace.locate(&path))?;
+        let limit = args.limit.map_or(self.limits.matches, |limit| self.limits.matches.min(limit as usize));
+        let mut hits = Hits::new(limit, args.context.unwrap_or(0).min(10) as usize);
+
+        let stat = place.workspace.stat(&start, Links::Inside)?;
+        if !is_folder(&stat) {
+            let bytes = self.read(&start, place, u64::MAX)?;
+            hits.search(&start, &bytes, &regex, cancel);
+            return Ok(hits.output());
+        }
+        let mut walk = Walk::new(&place.workspace, &start, true, self.limits.walked)?;
+        let mut left = self.limits.searched;
+        for found in walk.by_ref() {
+            if cancel.is_cancelled() || hits.is_full() {
+                break;
+            }
+            // A link's content is found under its own name.
+            let Found::File { path, bytes, is_link: false } = found else { continue };
+            if bytes > left {
+                hits.cut_short();
+                break;
+            }
+            // Unreadable, binary, or gone since: nothing to be found there.
+            let Ok(content) = self.read(&path, place, left) else { continue };
+            left -= (content.len() as u64).min(left);
+            hits.search(&path, &content, &regex, cancel);
+        }
+        if walk.is_cut() {
+            hits.cut_short();
+        }
+        Ok(hits.output())
+    }
+
+    /// A file's text as UTF-8, or close to it; a failure if it is not text or too large.
+    fn read(&self, path: &Inside, place: &Place, left: u64) -> Result<Vec<u8>, Failure> {
+        let failed = |why: String| Failure::new(FailureKind::Tool, format!("`{path}` {why}"));
+        let (mut file, stat) = place.workspace.open_file(path, Links::Inside)?;
+        let most = left.min(self.limits.file as u64);
+        if stat.st_size as u64 > most {
+            return Err(failed(format!("is larger than {most} bytes, too large to be searched")));
+        }
+        let mut bytes = Vec::with_capacity(stat.st_size as usize + 1);
+        let not_text = || failed("is not text: expected UTF-8, or UTF-16 with a byte order mark".into());
+        let io = |error: std::io::Error| failed(format!("could not be read: {error}"));
+        file.by_ref().take(SNIFFED as u64).read_to_end(&mut bytes).map_err(io)?;
+        let encoding = Encoding::of(&bytes);
+        let is_wide = matches!(encoding, Encoding::Utf16Little | Encoding::Utf16Big);
+        if !is_wide && bytes.contains(&0) {
+            return Err(not_text());
+        }
+        file.take(most.saturating_sub(bytes.len() as u64)).read_to_end(&mut bytes).map_err(io)?;
+        if is_wide {
+            return text::decode(&bytes).map(|(text, _)| text.into_bytes()).ok_or_else(not_text);
+        }
+        bytes.drain(..encoding.mark().len());
+        Ok(bytes)
+    }
+}
+
+impl Tool for SearchFiles {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn traits(&self) -> Traits {
+        Traits { class: Class::Pure, group: "files", outside: false, time: self.limits.time, blocking: true }
+    }
+
+    fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {
+        Box::pin(async move { reply(self.search(&args, &cx.place, &cx.cancel)) })
+    }
+}
+
+fn compile(pattern: &str, ignore_case: bool) -> Result<Regex, Failure> {
+    let refused = |why: String| Failure::new(FailureKind::Validation, why);
+    if pattern.len() > WRITTEN {
+        return Err(refused(format!("the pattern has {} bytes; expected at most {WRITTEN}", pattern.len())));
+    }
+    let mut builder = RegexBuilder::new(pattern);
+    builder.case_insensitive(ignore_case).size_limit(PATTERN).dfa_size_limit(4 << 20).nest_limit(50);
+    builder.build().map_err(|error| match error {
+        regex::Error::CompiledTooBig(_) => refused("the pattern repeats too much; use smaller counts".into()),
+        other => refused(format!("the pattern is not a regular expression: {}", cut::line(&other.to_string(), 600))),
+    })
+}

@@ -1,0 +1,56 @@
+//! Cutting text to size, so that head and tail stay and whoever reads it sees that something is missing.
+
+/// The head and tail of a text that is too long, with a line between them that says how much was left out.
+/// `None` if it fits.
+pub(crate) fn head_and_tail(text: &str, limit: usize) -> Option<String> {
+    if text.len() <= limit {
+        return None;
+    }
+    let head = tidy_end(text, text.floor_char_boundary(limit / 3 * 2));
+    let tail = tidy_start(text, text.ceil_char_boundary(text.len() - limit / 3));
+    Some(format!("{}\n[… {} of {} bytes left out …]\n{}", &text[..head], tail - head, text.len(), &text[tail..]))
+}
+
+/// At most `limit` bytes of a single line, with an ellipsis where it was cut.
+pub(crate) fn line(text: &str, limit: usize) -> String {
+    if text.len() <= limit {
+        return text.to_owned();
+    }
+    format!("{}…", &text[..text.floor_char_boundary(limit)])
+}
+
+/// Moves a cut back to the end of a line, if there is one near.
+fn tidy_end(text: &str, at: usize) -> usize {
+    let near = text.floor_char_boundary(at.saturating_sub(200));
+    text[near..at].rfind('\n').map_or(at, |offset| near + offset)
+}
+
+/// Moves a cut forward to the start of a line, if there is one near.
+fn tidy_start(text: &str, at: usize) -> usize {
+    let near = text.floor_char_boundary((at + 200).min(text.len()));
+    text[at..near].find('\n').map_or(at, |offset| at + offset + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn head_and_tail_stay_and_the_middle_is_counted() {
+        let text = format!("first\n{}\nlast\n", "é".repeat(500));
+        let cut = head_and_tail(&text, 90).unwrap();
+        assert!(cut.starts_with("first\n"), "{cut}");
+        assert!(cut.ends_with("last\n"), "{cut}");
+        assert!(cut.contains("bytes left out"), "{cut}");
+        assert!(cut.len() < 200, "{cut}");
+        assert_eq!(head_and_tail("short", 90), None);
+    }
+
+    #[test]
+    fn a_tiny_limit_does_not_split_a_character() {
+        for limit in 0..8 {
+            assert!(head_and_tail("ééééééééé", limit).is_some());
+            assert!(line("ééééééééé", limit).ends_with('…'));
+        }
+    }
+}

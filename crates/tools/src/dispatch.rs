@@ -1,0 +1,217 @@
+//! One call from a model's wish to a reply. Never waits for a person: whether a call is allowed is decided in the run.
+
+mod attempt;
+
+use std::borrow::Cow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use tracing::debug;
+use updraft_run::{BlobRef, Class, Facts, Failure, FailureKind, Found, Hash, Output, Prepared, Reply, ToolCall};
+
+use crate::cut;
+use crate::limits::Limits;
+use crate::place::Place;
+use crate::registry::{Entry, Registry};
+use crate::tool::{CallContext, Tool};
+
+/// Bytes of a failure's message: it is read by a model, and says one thing.
+const MESSAGE: usize = 8 << 10;
+
+/// Finds tools, checks arguments, and calls. Cheap to clone.
+#[derive(Clone)]
+pub struct Dispatcher {
+    registry: Arc<Registry>,
+    limits: Limits,
+}
+
+/// What came of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Called {
+    /// What the run is told.
+    pub reply: Reply,
+    /// The whole text of an output that was cut. `Output::whole` names it already; whoever keeps the journal stores it.
+    pub overflow: Option<Vec<u8>>,
+}
+
+impl Dispatcher {
+    /// A dispatcher of these tools.
+    pub fn new(registry: Registry, limits: Limits) -> Self {
+        Self { registry: Arc::new(registry), limits }
+    }
+
+    /// Its tools.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// What a call would touch, or why it cannot be made. Has no effects.
+    pub fn prepare(&self, call: &ToolCall, place: &Place) -> Prepared {
+        let prepared = self.find(call).and_then(|(entry, args)| {
+            caught(&call.name, || entry.tool.prepare(&args, place)).map_err(|failure| failure.0)
+        });
+        prepared.unwrap_or_else(|fault| Prepared { fault: Some(fault), ..Prepared::default() })
+    }
+
+    /// What is known only just before the call. Reads files, changes nothing. May be dropped half way.
+    pub async fn facts(&self, call: &ToolCall, place: &Place) -> Facts {
+        let Ok((entry, args)) = self.find(call) else { return Facts::default() };
+        if entry.tool.traits().class.is_repeatable() {
+            return Facts::default();
+        }
+        let looked = look(entry, args, place, |tool, args, place| tool.facts(args, place)).await;
+        looked.unwrap_or_default()
+    }
+
+    /// Makes the call. Failure, timeout and cancellation are replies.
+    ///
+    /// May be dropped half way if the tool does not block; one that does goes on to its end on its own thread, told to
+    /// stop, and what it did is not known. Cancel through the context instead, and wait.
+    pub async fn call(&self, call: &ToolCall, cx: &CallContext) -> Called {
+        let (entry, args) = match self.find(call) {
+            Ok((entry, args)) => (entry, args.into_owned()),
+            Err(fault) => return self.fit(Reply::Failed(fault)),
+        };
+        let called = self.fit(self.persist(entry, args, cx).await);
+        debug!(tool = call.name, cut = called.overflow.is_some(), "tool replied");
+        called
+    }
+
+    /// After a crash: did the call happen? Changes nothing.
+    pub async fn reconcile(&self, call: &ToolCall, facts: &Facts, place: &Place) -> Found {
+        let (entry, args) = match self.find(call) {
+            Ok(found) => found,
+            Err(fault) => return Found::CannotTell(fault.message),
+        };
+        if entry.tool.traits().class != Class::Checkable {
+            return Found::CannotTell(format!("`{}` leaves no traces to check", call.name));
+        }
+        let facts = facts.clone();
+        let looked = look(entry, args, place, move |tool, args, place| tool.reconcile(args, &facts, place)).await;
+        match looked {
+            Ok(Found::Happened(reply)) => Found::Happened(self.fit(reply).reply),
+            Ok(other) => other,
+            Err(failure) => Found::CannotTell(failure.message),
+        }
+    }
+
+    /// The tool and the arguments as it should see them, or why the call cannot be made.
+    fn find<'a>(&self, call: &'a ToolCall) -> Result<(&Entry, Cow<'a, Value>), Failure> {
+        let invalid = |message| Err(Failure::new(FailureKind::Validation, cut_message(message)));
+        let Some(entry) = self.registry.entry(&call.name) else {
+            let close = self.registry.close_names(&call.name);
+            let close: Vec<String> = close.iter().map(|name| format!("`{name}`")).collect();
+            let hint = if close.is_empty() { String::new() } else { format!("; did you mean {}?", close.join(" or ")) };
+            return invalid(format!("there is no tool named `{}`{hint}", cut::line(&call.name, 64)));
+        };
+        if let Some(fault) = &call.fault {
+            return invalid(format!("the arguments of `{}` could not be read: {fault}", call.name));
+        }
+        match entry.schema.accept(&call.args) {
+            Ok(args) => Ok((entry, args)),
+            Err(mismatch) => invalid(format!("the arguments of `{}` do not fit its schema: {mismatch}", call.name)),
+        }
+    }
+
+    /// Tries again while that is safe and may help.
+    async fn persist(&self, entry: &Entry, args: Value, cx: &CallContext) -> Reply {
+        let retries = if entry.tool.traits().class.is_repeatable() { self.limits.retries } else { 0 };
+        let mut wait = self.limits.backoff;
+        for _ in 0..retries {
+            let attempt = cx.attempt();
+            let reply = attempt::make(&entry.tool, args.clone(), &attempt, self.limits.grace).await;
+            if !(matches!(reply, Reply::Failed(_)) && attempt.is_transient()) {
+                return reply;
+            }
+            tokio::select! {
+                () = cx.cancel.cancelled() => return Reply::Cancelled,
+                () = tokio::time::sleep(wait) => wait *= 2,
+            }
+        }
+        attempt::make(&entry.tool, args, &cx.attempt(), self.limits.grace).await
+    }
+
+    /// Cuts what is too long to be shown or kept.
+    fn fit(&self, reply: Reply) -> Called {
+        match reply {
+            Reply::Output(output) => self.fit_output(output),
+            Reply::Failed(failure) => {
+                let message = cut_message(failure.message);
+                Called { reply: Reply::Failed(Failure { message, ..failure }), overflow: None }
+            }
+            other => Called { reply: other, overflow: None },
+        }
+    }
+
+    fn fit_output(&self, mut output: Arc<Output>) -> Called {
+        let mut overflow = None;
+        if let Some(cut) = cut::head_and_tail(&output.text, self.limits.output) {
+            let output = Arc::make_mut(&mut output);
+            let bytes = std::mem::replace(&mut output.text, cut).into_bytes();
+            output.whole = Some(BlobRef { hash: hash(&bytes), len: bytes.len() as u64 });
+            overflow = Some(bytes);
+        }
+        if output.value.as_ref().is_some_and(|value| !fits(value, self.limits.value)) {
+            Arc::make_mut(&mut output).value = None;
+        }
+        Called { reply: Reply::Output(output), overflow }
+    }
+}
+
+/// The content hash of bytes.
+pub(crate) fn hash(bytes: &[u8]) -> Hash {
+    Hash(Sha256::digest(bytes).into())
+}
+
+/// Runs a look at the world on a thread of its own if the tool blocks.
+async fn look<T: Send + 'static>(
+    entry: &Entry,
+    args: Cow<'_, Value>,
+    place: &Place,
+    looking: impl FnOnce(&dyn Tool, &Value, &Place) -> T + Send + 'static,
+) -> Result<T, Failure> {
+    let name = entry.tool.spec().name.clone();
+    if !entry.tool.traits().blocking {
+        return caught(&name, || looking(entry.tool.as_ref(), &args, place)).map_err(|failure| failure.0);
+    }
+    let (tool, args, place) = (Arc::clone(&entry.tool), args.into_owned(), place.clone());
+    let thread = tokio::task::spawn_blocking(move || looking(tool.as_ref(), &args, &place));
+    thread.await.map_err(|_| Panicked::of(&name).0)
+}
+
+/// A tool that panicked, as a failure of that tool.
+struct Panicked(Failure);
+
+impl Panicked {
+    fn of(tool: &str) -> Self {
+        Self(Failure::new(
+            FailureKind::Tool,
+            format!("`{tool}` broke down; this is a fault of the tool, not of the call"),
+        ))
+    }
+}
+
+fn caught<T>(tool: &str, work: impl FnOnce() -> T) -> Result<T, Panicked> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|_| Panicked::of(tool))
+}
+
+fn cut_message(message: String) -> String {
+    cut::head_and_tail(&message, MESSAGE).unwrap_or(message)
+}
+
+/// Whether a value takes at most `limit` bytes as JSON.
+fn fits(value: &Value, limit: usize) -> bool {
+    struct Room(usize);
+    impl std::io::Write for Room {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 = self.0.checked_sub(bytes.len()).ok_or(std::io::ErrorKind::StorageFull)?;
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    serde_json::to_writer(Room(limit), value).is_ok()
+}

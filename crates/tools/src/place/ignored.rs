@@ -1,0 +1,71 @@
+//! Which files nobody wants to see: what `.gitignore` names, hidden ones, and git's own storage.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::BorrowedFd;
+
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use rustix::fs::{FileType, Mode, OFlags};
+
+use super::{Links, open_beneath};
+
+/// Hidden folders that are meant to be read: context, our own files, and continuous integration.
+const SHOWN: [&str; 3] = [".context", ".updraft", ".github"];
+/// Files with rules, the later winning over the earlier. Read in every folder.
+const RULES: [&str; 3] = [".git/info/exclude", ".gitignore", ".ignore"];
+/// Bytes of a file with rules; the rest would be a file that is not one.
+const LONGEST: u64 = 256 << 10;
+
+/// The rules of one folder and of those above it.
+#[derive(Clone, Default)]
+pub(super) struct Ignored {
+    /// From the outermost folder to the innermost: how many parts of a path lie before the folder, and its rules.
+    levels: Vec<(usize, Gitignore)>,
+}
+
+impl Ignored {
+    /// These rules and those of a folder `depth` levels below the workspace.
+    pub(super) fn within(&self, folder: BorrowedFd<'_>, depth: usize) -> Self {
+        let mut builder = GitignoreBuilder::new("");
+        let mut any = false;
+        for name in RULES {
+            // A line that is no rule is passed over, as git does.
+            for line in rules(folder, name).lines() {
+                any |= builder.add_line(None, line).is_ok();
+            }
+        }
+        let mut levels = self.levels.clone();
+        if let Some(rules) = any.then(|| builder.build().ok()).flatten().filter(|rules| !rules.is_empty()) {
+            levels.push((depth, rules));
+        }
+        Self { levels }
+    }
+
+    /// Whether an entry is passed over. `path` is relative to the workspace.
+    pub(super) fn covers(&self, path: &str, is_folder: bool) -> bool {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        if name == ".git" || (name.starts_with('.') && !SHOWN.contains(&name)) {
+            return true;
+        }
+        for (depth, rules) in self.levels.iter().rev() {
+            let relative = path.splitn(depth + 1, '/').last().unwrap_or(path);
+            match rules.matched(relative, is_folder) {
+                ignore::Match::None => {}
+                ignore::Match::Ignore(_) => return true,
+                ignore::Match::Whitelist(_) => return false,
+            }
+        }
+        false
+    }
+}
+
+fn rules(folder: BorrowedFd<'_>, name: &str) -> String {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let Ok(file) = open_beneath(folder, name, flags, Mode::empty(), Links::Never) else { return String::new() };
+    let is_file = rustix::fs::fstat(&file).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_file());
+    let mut bytes = Vec::new();
+    if is_file {
+        let _ = File::from(file).take(LONGEST).read_to_end(&mut bytes);
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}

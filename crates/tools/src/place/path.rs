@@ -1,0 +1,95 @@
+//! Paths inside the workspace, as text. What the text cannot show, links, the kernel refuses when it is opened.
+
+use std::fmt;
+use std::path::{Component, Path, PathBuf};
+
+use updraft_run::{Failure, FailureKind};
+
+/// Linux takes no longer ones.
+const LONGEST: usize = 4095;
+
+/// A path relative to the workspace, with `/`, without `.` and `..`. The workspace itself is `.`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Inside(String);
+
+impl Inside {
+    /// The workspace itself.
+    pub fn root() -> Self {
+        Self(".".into())
+    }
+
+    /// Takes a path as a model wrote it.
+    pub(super) fn parse(text: &str, roots: &[PathBuf]) -> Result<Self, Failure> {
+        let shown = || crate::cut::line(text, 200);
+        let refused = |kind, why: &str| Err(Failure::new(kind, format!("`{}` {why}", shown())));
+        if text.is_empty() {
+            return refused(FailureKind::Validation, "is an empty path; use `.` for the workspace itself");
+        }
+        if text.len() > LONGEST || text.contains('\0') {
+            return refused(FailureKind::Validation, "is not a path: it is too long or holds a NUL");
+        }
+        let path = Path::new(text);
+        let relative = if path.is_absolute() {
+            match roots.iter().find_map(|root| path.strip_prefix(root).ok()) {
+                Some(relative) => relative,
+                None => return refused(FailureKind::Security, "is outside the workspace; use a path relative to it"),
+            }
+        } else {
+            path
+        };
+        let mut parts: Vec<&str> = Vec::new();
+        for component in relative.components() {
+            match component {
+                Component::Normal(part) => parts.extend(part.to_str()),
+                Component::CurDir => {}
+                Component::ParentDir if parts.pop().is_some() => {}
+                Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
+                    return refused(FailureKind::Security, "leaves the workspace; files are reached only inside it");
+                }
+            }
+        }
+        Ok(if parts.is_empty() { Self::root() } else { Self(parts.join("/")) })
+    }
+
+    /// As text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether it is the workspace itself.
+    pub fn is_root(&self) -> bool {
+        self.0 == "."
+    }
+
+    /// The folder it is in and its name there; the workspace itself has neither.
+    pub fn split(&self) -> Option<(Inside, &str)> {
+        if self.is_root() {
+            return None;
+        }
+        Some(match self.0.rsplit_once('/') {
+            Some((folder, name)) => (Self(folder.to_owned()), name),
+            None => (Self::root(), &self.0),
+        })
+    }
+
+    /// What is called `name` in this folder. The name comes from a directory, so it is one part and never `..`.
+    pub(crate) fn join(&self, name: &str) -> Self {
+        if self.is_root() { Self(name.to_owned()) } else { Self(format!("{}/{name}", self.0)) }
+    }
+
+    /// Its parts, from the outermost folder to the name.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &str> {
+        self.0.split('/').filter(|part| *part != ".")
+    }
+
+    /// Whether it is git's own storage, where a write could plant a command that git runs later.
+    pub(crate) fn is_in_git(&self) -> bool {
+        self.parts().any(|part| part.eq_ignore_ascii_case(".git"))
+    }
+}
+
+impl fmt::Display for Inside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

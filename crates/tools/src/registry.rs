@@ -1,0 +1,118 @@
+//! Tools by name.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use updraft_run::ToolSpec;
+
+use crate::builtin::{self, Nap};
+use crate::error::Error;
+use crate::limits::Limits;
+use crate::schema::Schema;
+use crate::tool::Tool;
+
+/// Bytes of a description: every one is sent with every question to a model.
+const DESCRIPTION: usize = 16 << 10;
+
+/// Tools by name, each with its schema. Always in the order of their names, so that prompts stay the same.
+#[derive(Clone, Default)]
+pub struct Registry {
+    tools: BTreeMap<String, Entry>,
+}
+
+#[derive(Clone)]
+pub(crate) struct Entry {
+    pub(crate) tool: Arc<dyn Tool>,
+    pub(crate) schema: Arc<Schema>,
+}
+
+impl Registry {
+    /// A registry of the tools that are always there: files and questions to the user.
+    ///
+    /// Schemas are compiled when they are first used, so this costs microseconds.
+    pub fn standard(limits: &Limits) -> Self {
+        let mut registry = Self::default();
+        for tool in builtin::standard(limits) {
+            registry.insert_own(tool);
+        }
+        registry
+    }
+
+    /// Adds the tools `echo` and `nap`, which measure us and do nothing else.
+    #[must_use]
+    pub fn with_bench(mut self, nap: Nap) -> Self {
+        for tool in builtin::bench(nap) {
+            self.insert_own(tool);
+        }
+        self
+    }
+
+    /// Takes on a tool, whoever made it: its name, description and schema are checked, and the schema compiled.
+    pub fn insert(&mut self, tool: Arc<dyn Tool>) -> Result<(), Error> {
+        let entry = Entry::checked(tool)?;
+        let name = entry.tool.spec().name.clone();
+        let in_schema = |why| Error::Schema { tool: name.clone(), why };
+        entry.schema.check().map_err(in_schema)?;
+        if self.tools.contains_key(&name) {
+            return Err(Error::Taken(name));
+        }
+        self.tools.insert(name, entry);
+        Ok(())
+    }
+
+    /// A tool of ours. The tests check that each passes; one that did not would be missing, not broken.
+    fn insert_own(&mut self, tool: Arc<dyn Tool>) {
+        match Entry::checked(tool) {
+            Ok(entry) => {
+                self.tools.insert(entry.tool.spec().name.clone(), entry);
+            }
+            Err(error) => tracing::error!(%error, "a built-in tool is faulty"),
+        }
+    }
+
+    /// The tool of that name.
+    pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        self.tools.get(name).map(|entry| &entry.tool)
+    }
+
+    pub(crate) fn entry(&self, name: &str) -> Option<&Entry> {
+        self.tools.get(name)
+    }
+
+    /// Up to three names that one that is not there may have been meant for, the nearest first.
+    pub fn close_names(&self, name: &str) -> Vec<&str> {
+        let name = crate::cut::line(name, 64);
+        let names: Vec<&str> = self.tools.keys().map(String::as_str).collect();
+        similar::get_close_matches(&name, &names, 3, 0.6)
+    }
+
+    /// The tools that an agent may use, by name or group, in the order of their names. Each stands there once; names
+    /// that nobody has are left out.
+    pub fn specs_for<S: AsRef<str>>(&self, wanted: &[S]) -> Vec<ToolSpec> {
+        let is_wanted = |tool: &dyn Tool| {
+            let (name, group) = (&tool.spec().name, tool.traits().group);
+            wanted.iter().any(|want| want.as_ref() == name || want.as_ref() == group)
+        };
+        self.iter().filter(|tool| is_wanted(tool.as_ref())).map(|tool| tool.spec().clone()).collect()
+    }
+
+    /// Every tool, in the order of their names.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
+        self.tools.values().map(|entry| &entry.tool)
+    }
+}
+
+impl Entry {
+    fn checked(tool: Arc<dyn Tool>) -> Result<Self, Error> {
+        let ToolSpec { name, description, parameters, .. } = tool.spec();
+        let is_fine = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+        if name.is_empty() || name.len() > 64 || !name.bytes().all(is_fine) {
+            return Err(Error::Name(crate::cut::line(name, 64)));
+        }
+        if description.len() > DESCRIPTION {
+            return Err(Error::Description { tool: name.clone(), len: description.len(), limit: DESCRIPTION });
+        }
+        let schema = Schema::new(parameters).map_err(|why| Error::Schema { tool: name.clone(), why })?;
+        Ok(Self { schema: Arc::new(schema), tool })
+    }
+}

@@ -1,0 +1,115 @@
+//! Arguments against a JSON Schema. The schema may come from a stranger: nothing is fetched, and its cost is bounded.
+
+mod bounds;
+mod words;
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::OnceLock;
+
+use jsonschema::{PatternOptions, Validator};
+use serde_json::{Map, Value};
+
+use bounds::Bounds;
+
+/// Steps of a pattern with look-around before it is given up. Patterns without are linear anyway.
+const BACKTRACKING: usize = 10_000;
+/// Bytes of one compiled pattern.
+const PATTERN: usize = 1 << 20;
+/// Problems named at once: a model mends a few at a time, and more would bury them.
+const NAMED: usize = 5;
+
+/// A JSON Schema for a tool's arguments, compiled when it is first used.
+#[derive(Debug)]
+pub struct Schema {
+    source: Value,
+    bounds: Bounds,
+    compiled: OnceLock<Result<Validator, String>>,
+}
+
+/// What in the arguments does not fit, in words a model can act on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mismatch {
+    /// Each names a place and the rule broken there. Never empty.
+    pub problems: Vec<String>,
+    /// How many more there are.
+    pub more: usize,
+}
+
+impl Schema {
+    /// Takes a schema that is an object, refers to nothing outside itself and is no larger than it needs to be.
+    /// The error says what is wrong.
+    pub fn new(source: &Value) -> Result<Self, String> {
+        let bounds = Bounds::of(source)?;
+        Ok(Self { source: source.clone(), bounds, compiled: OnceLock::new() })
+    }
+
+    /// Compiles it now, to see whether it is a schema at all. The error says what is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        self.compiled().map(|_| ()).map_err(str::to_owned)
+    }
+
+    /// The arguments as the tool should see them: none is an empty object, and an optional one that is `null` although
+    /// the schema has no use for `null` is left out, since many models write those they do not mean to give.
+    pub fn accept<'a>(&self, args: &'a Value) -> Result<Cow<'a, Value>, Mismatch> {
+        let args = match args {
+            Value::Null => Cow::Owned(Value::Object(Map::new())),
+            given => Cow::Borrowed(given),
+        };
+        self.bounds.admit(&args).map_err(Mismatch::one)?;
+        let validator = self.compiled().map_err(|why| Mismatch::one(format!("its schema cannot be used: {why}")))?;
+        if validator.is_valid(&args) {
+            return Ok(args);
+        }
+        let args = match self.without_idle_nulls(&args) {
+            Some(tidied) if validator.is_valid(&tidied) => return Ok(Cow::Owned(tidied)),
+            Some(tidied) => Cow::Owned(tidied),
+            None => args,
+        };
+        Err(Mismatch::of(validator, &args))
+    }
+
+    fn compiled(&self) -> Result<&Validator, &str> {
+        let compile = || {
+            let patterns =
+                PatternOptions::fancy_regex().backtrack_limit(BACKTRACKING).size_limit(PATTERN).dfa_size_limit(PATTERN);
+            let options = jsonschema::options().offline().with_pattern_options(patterns);
+            options.build(&self.source).map_err(|error| crate::cut::line(&words::of(&error), 500))
+        };
+        self.compiled.get_or_init(compile).as_ref().map_err(String::as_str)
+    }
+
+    fn without_idle_nulls(&self, args: &Value) -> Option<Value> {
+        let given = args.as_object()?;
+        let required = self.source.get("required").and_then(Value::as_array);
+        let is_required = |name: &str| required.is_some_and(|names| names.iter().any(|n| n == name));
+        let is_idle = |name: &str, value: &Value| value.is_null() && !is_required(name);
+        if !given.iter().any(|(name, value)| is_idle(name, value)) {
+            return None;
+        }
+        let kept = given.iter().filter(|(name, value)| !is_idle(name, value));
+        Some(Value::Object(kept.map(|(name, value)| (name.clone(), value.clone())).collect()))
+    }
+}
+
+impl Mismatch {
+    fn one(problem: String) -> Self {
+        Self { problems: vec![problem], more: 0 }
+    }
+
+    fn of(validator: &Validator, args: &Value) -> Self {
+        let mut errors = validator.iter_errors(args);
+        let mut problems: Vec<String> = errors.by_ref().take(NAMED).map(|error| words::of(&error)).collect();
+        if problems.is_empty() {
+            problems.push("they do not fit the schema".into());
+        }
+        Self { problems, more: errors.count() }
+    }
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.problems.join("; "))?;
+        if self.more > 0 { write!(f, "; and {} more", self.more) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,133 @@
+//! What a tool is, and what a call of it is given.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+use updraft_run::{Class, Facts, Failure, Found, Prepared, Reply, ToolSpec};
+
+use crate::place::Place;
+
+/// A call on its way to a reply.
+pub type Calling<'a> = Pin<Box<dyn Future<Output = Reply> + Send + 'a>>;
+
+/// Something an agent can use.
+pub trait Tool: Send + Sync {
+    /// What the model is told about it. Always the same for the same tool.
+    fn spec(&self) -> &ToolSpec;
+
+    /// What kind of thing it is.
+    fn traits(&self) -> Traits;
+
+    /// What the call would touch. Has no effects; the arguments fit the schema.
+    fn prepare(&self, args: &Value, place: &Place) -> Prepared {
+        let _ = (args, place);
+        let Traits { class, outside, .. } = self.traits();
+        Prepared { class, outside, ..Prepared::default() }
+    }
+
+    /// What is known only just before: for file writes, the hashes before and after. Reads files, changes nothing.
+    fn facts(&self, args: &Value, place: &Place) -> Facts {
+        let _ = (args, place);
+        Facts::default()
+    }
+
+    /// Does it. The arguments fit the schema.
+    ///
+    /// Where [`Traits::blocking`] is false the future is dropped when the call is stopped, so it must hold nothing that
+    /// outlives it. Where it is true it has a thread to itself and watches [`CallContext::cancel`] if it may take long.
+    fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a>;
+
+    /// After a crash: did it happen? Asked only of tools of `Class::Checkable`.
+    fn reconcile(&self, args: &Value, facts: &Facts, place: &Place) -> Found {
+        let _ = (args, facts, place);
+        Found::CannotTell(format!("`{}` leaves no traces to check", self.spec().name))
+    }
+}
+
+/// What kind of thing a tool is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Traits {
+    /// May a call that was cut off be made again?
+    pub class: Class,
+    /// The name agents may ask for it by together with its like: `files`, `bench`.
+    pub group: &'static str,
+    /// It reaches beyond workspace and sandbox, so it needs approval.
+    pub outside: bool,
+    /// How long a call may take.
+    pub time: Duration,
+    /// It blocks its thread, so it is called on one of its own.
+    pub blocking: bool,
+}
+
+/// What a call is given besides its arguments. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct CallContext {
+    /// Where it works.
+    pub place: Place,
+    /// Cancelled when the call is to stop: someone cancelled, or its time is over.
+    pub cancel: CancellationToken,
+    /// The idempotency key for the outside: the same for every attempt at this call, and no other.
+    pub key: String,
+    /// Where it tells how it is getting on.
+    pub log: Log,
+    transient: Arc<AtomicBool>,
+}
+
+impl CallContext {
+    /// A context that nobody cancels and nobody listens to. Set the fields to change that.
+    pub fn new(place: Place, key: impl Into<String>) -> Self {
+        Self {
+            place,
+            cancel: CancellationToken::new(),
+            key: key.into(),
+            log: Log::default(),
+            transient: Arc::default(),
+        }
+    }
+
+    /// A failure that may pass by itself (a refused connection, a busy server): a repeatable call is tried again.
+    pub fn transient(&self, failure: Failure) -> Reply {
+        self.transient.store(true, Ordering::Relaxed);
+        Reply::Failed(failure)
+    }
+
+    /// The same call with a stop of its own below the caller's, and nothing marked yet.
+    pub(crate) fn attempt(&self) -> Self {
+        Self { cancel: self.cancel.child_token(), transient: Arc::default(), ..self.clone() }
+    }
+
+    pub(crate) fn is_transient(&self) -> bool {
+        self.transient.load(Ordering::Relaxed)
+    }
+}
+
+/// Where a tool tells how it is getting on. Lines may be lost: they are for whoever watches, not for the journal.
+#[derive(Clone, Default)]
+pub struct Log(Option<Arc<Listener>>);
+
+type Listener = dyn Fn(&str) + Send + Sync;
+
+impl Log {
+    /// Hands every line to `listener`, which must not block.
+    pub fn to(listener: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(listener)))
+    }
+
+    /// Tells one line.
+    pub fn line(&self, text: &str) {
+        if let Some(listener) = &self.0 {
+            listener(text);
+        }
+    }
+}
+
+impl fmt::Debug for Log {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Log(..)" } else { "Log(none)" })
+    }
+}
