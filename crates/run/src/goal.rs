@@ -57,14 +57,11 @@ impl Reflect {
     }
 }
 
-/// What the rules must know about an agent. The rest of its file is a blob.
+/// What the rules must know about an agent. The rest of its file is among the words of the roster.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentCard {
     /// Its name.
     pub name: String,
-    /// The blob with its prompt.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub prompt: Option<Hash>,
     /// Names of the tools it may call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
@@ -90,12 +87,9 @@ pub struct AgentCard {
 pub struct Roster {
     /// The agents, in name order.
     pub agents: Vec<AgentCard>,
-    /// The blob with the definitions of all tools.
+    /// The blob with the words: every agent's prompt, the templates, the definitions of the tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tools: Option<Hash>,
-    /// The blob with all prompt templates.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub prompts: Option<Hash>,
+    pub words: Option<Hash>,
 }
 
 impl Roster {

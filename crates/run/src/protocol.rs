@@ -10,7 +10,7 @@ mod tags;
 
 use serde_json::Value;
 
-use crate::repair::{Finder, Repair};
+use crate::repair::{Fault, Finder, Found, Repair};
 
 pub use reasoning::split_reasoning;
 
@@ -97,18 +97,18 @@ impl<'t, 'k> Reader<'t, 'k> {
     }
 
     fn run(&mut self) {
-        let mut at_line_start = true;
-        while let Some(&byte) = self.text.as_bytes().get(self.pos) {
+        let bytes = self.text.as_bytes();
+        while let Some(&byte) = bytes.get(self.pos) {
+            let at_line_start = self.pos.checked_sub(1).is_none_or(|before| bytes.get(before) == Some(&b'\n'));
             if at_line_start && self.has_acted && lines::is_observation(self.rest()) {
                 self.copy_to(self.pos);
                 return;
             }
-            let line_start = std::mem::replace(&mut at_line_start, byte == b'\n');
             match byte {
                 b'{' | b'[' => self.json(),
                 b'<' => self.tag(),
                 b'`' if self.in_call_fence && self.rest().starts_with("```") => self.drop_fence(),
-                _ if line_start && lines::may_begin(byte) => self.line(),
+                _ if at_line_start && lines::may_begin(byte) => self.line(),
                 _ => self.pos += 1,
             }
         }
@@ -129,19 +129,24 @@ impl<'t, 'k> Reader<'t, 'k> {
             self.pos += 1;
             return;
         };
-        if let Some(calls) = forms::calls(&found, self.known) {
-            self.take(Section { calls, end: found.end });
+        if let Some(at) = self.hidden_tag(&found)
+            && self.returns < MOST_RETURNS
+        {
+            self.returns += 1;
+            self.pos = at;
             return;
         }
-        let inner = self.text.get(self.pos + 1..found.end).unwrap_or("");
-        let hidden = if found.repairs.is_empty() { None } else { tags::first(inner) };
-        match hidden {
-            Some(at) if self.returns < MOST_RETURNS => {
-                self.returns += 1;
-                self.pos += 1 + at;
-            }
-            Some(_) | None => self.pos = found.end.max(self.pos + 1),
+        match forms::calls(&found, self.known) {
+            Some(calls) => self.take(Section { calls, end: found.end }),
+            None => self.pos = found.end.max(self.pos + 1),
         }
+    }
+
+    /// A tag that JSON swallowed because it was torn, rather than held in a string.
+    fn hidden_tag(&self, found: &Found) -> Option<usize> {
+        let is_torn = found.repairs.iter().any(|r| matches!(r.what, Fault::StrayText | Fault::TruncatedString));
+        let inner = self.text.get(found.start..found.end).filter(|_| is_torn)?;
+        tags::first(inner).map(|at| found.start + at)
     }
 
     fn tag(&mut self) {
@@ -182,13 +187,13 @@ impl<'t, 'k> Reader<'t, 'k> {
     }
 }
 
-/// How long the text is without the line that opens a fence at its end, if there is one.
+/// How long the text is without the opening of a fence at its end, if there is one.
 fn without_fence_opening(out: &str) -> Option<usize> {
-    let trimmed = out.trim_end();
-    let line = trimmed.rfind('\n').map_or(0, |i| i + 1);
-    let last = trimmed.get(line..)?;
+    // Marks and a word are short; looking no further back keeps many calls on one line cheap.
+    let start = out.floor_char_boundary(out.len().saturating_sub(64));
+    let last = out.get(start..)?.trim_end();
     let fence = last.rfind("```")?;
-    let word = last.get(fence + 3..)?.trim();
-    // Only the first word, `json` or `tool_call`, may stand behind the marks.
-    word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')).then_some(line + fence)
+    let word = last.get(fence + 3..)?;
+    let is_opening = word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
+    is_opening.then_some(start + fence)
 }

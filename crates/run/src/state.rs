@@ -128,6 +128,8 @@ pub struct Step {
     pub visit: u32,
     /// What this visit begins with, beyond the task.
     pub carried: Option<Carried>,
+    /// The context this visit began with, where it is not the one the run started with.
+    pub context: Option<crate::Hash>,
     /// The conversation of this visit.
     pub talk: Vec<Entry>,
     /// What it used.

@@ -107,6 +107,12 @@ impl Run {
         if let Some(open) = self.open.get_mut(id) {
             open.begun = Some((epoch, facts.clone()));
         }
+        if id.kind == Kind::Ask
+            && facts.context.is_some()
+            && let Some(at) = self.places.get(&id.step)
+        {
+            self.steps[*at].context = facts.context;
+        }
     }
 
     /// Takes an effect out of those that are open, and settles its money.

@@ -80,6 +80,7 @@ fn fresh(spec: &StepSpec, role: Role) -> Step {
         state: State::Waiting,
         visit: 0,
         carried: None,
+        context: None,
         talk: Vec::new(),
         ledger: Ledger::default(),
         untrusted: false,

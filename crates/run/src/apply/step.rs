@@ -34,6 +34,7 @@ impl Run {
         let previous = previous_words(step);
         step.carried = Some(Carried { judgement: judgement.clone(), previous });
         step.visit += 1;
+        step.context = None;
         step.talk.clear();
         step.pending.clear();
         step.prepared.clear();
