@@ -88,7 +88,7 @@ impl OpenAi {
         let fold = match content_type(&response) {
             Content::Events => read_events(response, &mut watch, hear).await?,
             Content::Whole => read_whole(response, &mut watch, hear).await?,
-            Content::Page => return Err(Trouble::Useless(format!("a web page came from {}", self.url))),
+            Content::Page => return Err(Trouble::Useless(format!("a web page came from {}", self.url.path()))),
         };
         fold.into_answer(prompt, sent, self.endpoint.price)
     }
@@ -139,12 +139,13 @@ fn parse_base(base: &str) -> Result<Url, Error> {
         what,
         hint: "give the address before `/chat/completions`, such as `http://127.0.0.1:8080/v1`".to_owned(),
     };
-    let url = Url::parse(&format!("{}/chat/completions", base.trim().trim_end_matches('/')))
-        .map_err(|why| wrong(format!("`{base}` is not an address: {why}")))?;
-    match url.scheme() {
-        "http" | "https" if url.has_host() => Ok(url),
-        _ => Err(wrong(format!("`{base}` is not an address that begins with `http://` or `https://`"))),
+    let mut url = Url::parse(base.trim()).map_err(|why| wrong(format!("`{base}` is not an address: {why}")))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(wrong(format!("`{base}` is not an address that begins with `http://` or `https://`")));
     }
+    let path = format!("{}/chat/completions", url.path().trim_end_matches('/'));
+    url.set_path(&path);
+    Ok(url)
 }
 
 /// What a successful response holds, by its own word.
@@ -169,13 +170,11 @@ async fn read_events(mut response: Response, watch: &mut Watch, hear: Hear<'_>) 
     let mut events = Events::default();
     let mut fold = Fold::default();
     while !fold.is_done() {
-        match watch.over(response.chunk()).await?.map_err(cut)? {
-            Some(piece) => events.feed(&piece, |data| fold.take(data, hear))?,
-            None => {
-                events.finish(|data| fold.take(data, hear))?;
-                return Ok(fold);
-            }
-        }
+        let Some(piece) = watch.over(response.chunk()).await?.map_err(cut)? else {
+            events.finish(|data| fold.take(data, hear))?;
+            return Ok(fold);
+        };
+        events.feed(&piece, |data| fold.take(data, hear))?;
     }
     let _ = tokio::time::timeout(FAREWELL, response.chunk()).await;
     Ok(fold)

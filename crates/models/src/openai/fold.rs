@@ -1,10 +1,10 @@
 //! The parts of an answer, folded into one as they arrive.
 
 use serde_json::{Map, Value};
-use updraft_run::{Answer, Finish, ToolCall, Usage};
+use updraft_run::{Answer, Finish, ToolCall, Usage, repair};
 
 use super::refusal;
-use super::wire::{CallPart, Chunk, Part, Used};
+use super::wire::{CallPart, Chunk, Part, Text, Used};
 use crate::retry::Trouble;
 use crate::{Delta, Hear, Price, Prompt, tokens};
 
@@ -67,7 +67,7 @@ impl Fold {
 
     fn add(&mut self, part: &Part<'_>, hear: Hear<'_>) {
         // A few servers fill both fields with the same words.
-        let thought = [&part.reasoning_content, &part.reasoning].map(|text| text.as_str());
+        let thought = [&part.reasoning_content, &part.reasoning].map(Text::as_str);
         if let Some(thought) = thought.into_iter().find(|text| !text.is_empty()) {
             self.reasoning.push_str(thought);
             hear(Delta::Reasoning(thought));
@@ -157,15 +157,25 @@ fn empty() -> Value {
     Value::Object(Map::new())
 }
 
+/// Reads the arguments, repaired where that is safe. Where a repair had to guess, the model is told what was wrong
+/// instead: a call that was never meant is worse than one more turn.
 fn read_arguments(text: &str) -> Result<Value, String> {
     if text.trim().is_empty() {
         return Ok(empty());
     }
-    match serde_json::from_str(text) {
-        Ok(Value::Object(object)) => Ok(Value::Object(object)),
-        Ok(Value::Null) => Ok(empty()),
-        Ok(_) => Err(format!("the arguments are not an object: `{}`", refusal::shorten(text))),
-        Err(why) => Err(format!("the arguments are not JSON: {why}")),
+    let value = match serde_json::from_str(text) {
+        Ok(value) => value,
+        Err(why) => match repair(text) {
+            Some(repaired) if !repaired.is_risky() => repaired.value,
+            _ => return Err(format!("the arguments are not JSON: {why}")),
+        },
+    };
+    match value {
+        Value::Object(_) => Ok(value),
+        Value::Null => Ok(empty()),
+        // Some models write the object as a string within the string.
+        Value::String(inner) if inner.trim_start().starts_with('{') => read_arguments(&inner),
+        _ => Err(format!("the arguments are not an object: `{}`", refusal::shorten(text))),
     }
 }
 
