@@ -1,10 +1,14 @@
 //! The tools that are always there, one file each.
 
+mod append_line;
 mod ask_user;
 mod bench;
+mod change;
+mod edit_file;
 mod list_files;
 mod read_file;
 mod search_files;
+mod write_file;
 
 use std::sync::Arc;
 
@@ -20,8 +24,11 @@ pub use ask_user::ask_user_spec;
 pub use bench::Nap;
 
 /// Files, and questions to the user.
-pub(crate) fn standard(limits: &Limits) -> [Arc<dyn Tool>; 4] {
+pub(crate) fn standard(limits: &Limits) -> [Arc<dyn Tool>; 7] {
     [
+        Arc::new(append_line::AppendLine::new(limits)),
+        Arc::new(edit_file::EditFile::new(limits)),
+        Arc::new(write_file::WriteFile::new(limits)),
         Arc::new(ask_user::AskUser::new()),
         Arc::new(list_files::ListFiles::new(limits)),
         Arc::new(read_file::ReadFile::new(limits)),

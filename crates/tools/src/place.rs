@@ -3,6 +3,7 @@
 //! Every file is opened beneath that descriptor with `openat2`, so the kernel itself refuses `..`, absolute links and
 //! the magic links of `/proc`, however quickly somebody swaps a folder for a link. Nothing here goes by a path from `/`.
 
+mod atomic;
 mod ignored;
 mod path;
 mod walk;
@@ -19,6 +20,7 @@ use updraft_run::{Failure, FailureKind};
 
 use crate::error::Error;
 
+pub(crate) use atomic::Existing;
 pub use path::Inside;
 pub(crate) use walk::{Found, Walk};
 

@@ -1,0 +1,82 @@
+//! `append_line`: a line at the end of a file, such as a log or a list of results.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use updraft_run::{Change, Class, Failure, Output, Prepared, Reply, ToolSpec};
+
+use super::change;
+use super::{parse, reply, spec};
+use crate::limits::Limits;
+use crate::place::{Links, Place};
+use crate::tool::{CallContext, Calling, Tool, Traits};
+
+pub(super) struct AppendLine {
+    spec: ToolSpec,
+    file: usize,
+    time: Duration,
+}
+
+#[derive(Deserialize)]
+struct Args {
+    path: String,
+    line: String,
+}
+
+impl AppendLine {
+    pub(super) fn new(limits: &Limits) -> Self {
+        let parameters = json!({
+            "type": "object",
+            "properties": {
+                "path": { "type": "string", "description": "Relative to the workspace. Made if it is not there." },
+                "line": { "type": "string", "maxLength": 1_000_000, "pattern": "^[^\\r\\n]*$", "description": "The line, without its end." }
+            },
+            "required": ["path", "line"],
+            "additionalProperties": false
+        });
+        let description = "Add a line at the end of a file of the workspace, such as a log.";
+        Self { spec: spec("append_line", description, parameters), file: limits.file, time: limits.time }
+    }
+}
+
+impl Tool for AppendLine {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn traits(&self) -> Traits {
+        // Appending twice gives two lines, and one line more does not tell who wrote it.
+        Traits { class: Class::Opaque, group: "files", outside: false, time: self.time, blocking: true }
+    }
+
+    fn prepare(&self, args: &Value, place: &Place) -> Prepared {
+        change::prepare(args, Class::Opaque, place)
+    }
+
+    fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {
+        Box::pin(async move {
+            if cx.cancel.is_cancelled() {
+                return Reply::Cancelled;
+            }
+            reply(append(&args, &cx.place, self.file))
+        })
+    }
+}
+
+/// Appends, and hashes the file before and after, unless it is so large that reading it would be most of the work.
+fn append(args: &Value, place: &Place, most: usize) -> Result<Output, Failure> {
+    let Args { path, line } = parse(args)?;
+    let path = place.workspace.locate_for_writing(&path)?;
+    let _turn = place.workspace.turn(&path);
+    let size = place.workspace.stat(&path, Links::Never).map_or(0, |stat| stat.st_size as usize);
+    let hash = || Ok(place.workspace.existing(&path, 0)?.map(|existing| existing.hash));
+    let before = if size > most { None } else { Some(hash()?) };
+    place.workspace.append(&path, &line)?;
+    let mut output = Output { text: format!("added a line to `{path}`\n"), ..Output::default() };
+    // It is written by now, so a file that cannot be read any more is no failure.
+    if let (Some(before), Ok(after)) = (before, hash()) {
+        output.changes.push(Change { path: path.to_string(), before, after });
+    }
+    Ok(output)
+}

@@ -1,0 +1,147 @@
+//! What tools that change a file have in common: looking first, writing, telling, and finding out after a crash.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use similar::{ChangeTag, TextDiff};
+use tokio_util::sync::CancellationToken;
+use updraft_run::{Change, Class, Expected, Facts, Failure, Found, Hash, Output, Prepared, Reply};
+
+use crate::cut;
+use crate::dispatch::hash;
+use crate::place::{Existing, Inside, Place};
+use crate::text;
+use crate::tool::CallContext;
+
+/// Bytes of a diff: enough to see what happened; the files hold the rest.
+const DIFF: usize = 16 << 10;
+/// Bytes of a file beyond which no diff is made.
+const DIFFED: usize = 2 << 20;
+
+/// New content for a file, worked out but not yet written.
+pub(super) struct Plan {
+    pub(super) path: Inside,
+    pub(super) before: Option<Existing>,
+    pub(super) after: Vec<u8>,
+    /// What the model is told when it is done.
+    pub(super) text: String,
+}
+
+/// What a call that writes the file `path` would touch.
+pub(super) fn prepare(args: &Value, class: Class, place: &Place) -> Prepared {
+    match locate(args, place) {
+        Ok(path) => Prepared { class, writes: vec![path.to_string()], ..Prepared::default() },
+        Err(fault) => Prepared { class, fault: Some(fault), ..Prepared::default() },
+    }
+}
+
+fn locate(args: &Value, place: &Place) -> Result<Inside, Failure> {
+    place.workspace.locate_for_writing(args["path"].as_str().unwrap_or_default())
+}
+
+/// Plans a change and carries it out, while nobody else of us writes that file: two edits at once both count.
+pub(super) fn make(args: &Value, cx: &CallContext, plan: impl FnOnce(&Place) -> Result<Plan, Failure>) -> Reply {
+    let path = match locate(args, &cx.place) {
+        Ok(path) => path,
+        Err(failure) => return Reply::Failed(failure),
+    };
+    let _turn = cx.place.workspace.turn(&path);
+    match plan(&cx.place) {
+        Ok(plan) => plan.carry_out(&cx.place, &cx.cancel),
+        Err(failure) => Reply::Failed(failure),
+    }
+}
+
+impl Plan {
+    /// The hashes by which it can be told later whether it was carried out.
+    pub(super) fn facts(&self) -> Facts {
+        let files = vec![Expected {
+            path: self.path.to_string(),
+            before: self.before.as_ref().map(|existing| existing.hash),
+            after: Some(hash(&self.after)),
+        }];
+        Facts { files, ..Facts::default() }
+    }
+
+    /// Writes the file.
+    fn carry_out(self, place: &Place, cancel: &CancellationToken) -> Reply {
+        let change = Change {
+            path: self.path.to_string(),
+            before: self.before.as_ref().map(|existing| existing.hash),
+            after: Some(hash(&self.after)),
+        };
+        let mut output = told(&self.path, change, self.text, self.after.len());
+        if cancel.is_cancelled() {
+            return Reply::Cancelled;
+        }
+        if !output.changes.is_empty()
+            && let Err(failure) = place.workspace.replace(&self.path, &self.after, self.before.as_ref())
+        {
+            return Reply::Failed(failure);
+        }
+        let old = self.before.map_or(Some(Vec::new()), |existing| existing.bytes);
+        if let (Some(old), Some(value)) = (old, output.value.as_mut()) {
+            add_diff(value, &self.path, &old, &self.after);
+        }
+        Reply::Output(Arc::new(output))
+    }
+}
+
+/// Whether a write happened, by the hashes before and after.
+pub(super) fn reconcile(facts: &Facts, place: &Place, text: impl FnOnce(&Expected) -> String) -> Found {
+    let [expected] = facts.files.as_slice() else {
+        return Found::CannotTell("the file's hashes before the write were not recorded".into());
+    };
+    let current = place
+        .workspace
+        .locate_for_writing(&expected.path)
+        .and_then(|path| Ok((place.workspace.existing(&path, 0)?, path)));
+    let (current, path) = match current {
+        Ok((existing, path)) => (existing, path),
+        Err(Failure { message, .. }) => return Found::CannotTell(message),
+    };
+    let now = current.as_ref().map(|existing| existing.hash);
+    if now == expected.after {
+        let change = Change { path: path.to_string(), before: expected.before, after: expected.after };
+        let len = current.map_or(0, |existing| existing.len());
+        return Found::Happened(Reply::Output(Arc::new(told(&path, change, text(expected), len))));
+    }
+    if now == expected.before {
+        return Found::DidNotHappen;
+    }
+    let shown = |hash: Option<Hash>| hash.map_or_else(|| "absent".into(), |hash| format!("sha256 {hash}"));
+    Found::CannotTell(format!(
+        "`{path}` is neither as it was before the write nor as it would be after it: now {}; before {}; after {}",
+        shown(now),
+        shown(expected.before),
+        shown(expected.after)
+    ))
+}
+
+/// The output of a write. A file that had the content already did not change.
+fn told(path: &Inside, change: Change, text: String, bytes: usize) -> Output {
+    let created = change.before.is_none();
+    let is_same = change.before == change.after;
+    Output {
+        text: if is_same { format!("`{path}` has that content already; nothing was changed\n") } else { text },
+        value: Some(json!({ "path": path.as_str(), "created": created, "bytes": bytes })),
+        changes: if is_same { Vec::new() } else { vec![change] },
+        ..Output::default()
+    }
+}
+
+/// Adds a unified diff, if both sides are text and not too large.
+fn add_diff(value: &mut Value, path: &Inside, old: &[u8], new: &[u8]) {
+    if old.len() > DIFFED || new.len() > DIFFED {
+        return;
+    }
+    let (Some((old, _)), Some((new, _))) = (text::decode(old), text::decode(new)) else { return };
+    let diff = TextDiff::configure().timeout(Duration::from_millis(200)).diff_lines(&old, &new);
+    let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count();
+    value["added"] = count(ChangeTag::Insert).into();
+    value["removed"] = count(ChangeTag::Delete).into();
+    let (before, after) = (format!("a/{path}"), format!("b/{path}"));
+    let diff = diff.unified_diff().context_radius(3).header(&before, &after).to_string();
+    value["diff"] = cut::head_and_tail(&diff, DIFF).unwrap_or(diff).into();
+}

@@ -1,0 +1,98 @@
+//! `edit_file`: one piece of text for another, exactly.
+
+mod replace;
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use updraft_run::{Class, Facts, Failure, FailureKind, Found, Prepared, ToolSpec};
+
+use super::change::{self, Plan};
+use super::{failed, parse, spec};
+use crate::limits::Limits;
+use crate::place::Place;
+use crate::text;
+use crate::tool::{CallContext, Calling, Tool, Traits};
+
+pub(super) struct EditFile {
+    spec: ToolSpec,
+    file: usize,
+    time: Duration,
+}
+
+#[derive(Deserialize)]
+struct Args {
+    path: String,
+    old: String,
+    new: String,
+    #[serde(default)]
+    all: Option<bool>,
+}
+
+impl EditFile {
+    pub(super) fn new(limits: &Limits) -> Self {
+        let parameters = json!({
+            "type": "object",
+            "properties": {
+                "path": { "type": "string", "description": "Relative to the workspace." },
+                "old": { "type": "string", "minLength": 1, "description": "The text to replace, exactly as it stands in the file. Long enough to occur only once, unless all is set." },
+                "new": { "type": "string", "description": "The text to put in its place." },
+                "all": { "type": "boolean", "description": "Replace every occurrence; false if left out." }
+            },
+            "required": ["path", "old", "new"],
+            "additionalProperties": false
+        });
+        let description =
+            "Replace a piece of text in a file of the workspace. Line endings and encoding of the file are kept.";
+        Self { spec: spec("edit_file", description, parameters), file: limits.file, time: limits.time }
+    }
+
+    fn plan(&self, args: &Value, place: &Place) -> Result<Plan, Failure> {
+        let Args { path, old, new, all } = parse(args)?;
+        let path = place.workspace.locate_for_writing(&path)?;
+        let Some(before) = place.workspace.existing(&path, self.file)? else {
+            return failed(format!("there is no `{path}` in the workspace; write_file makes new files"));
+        };
+        let Some(bytes) = &before.bytes else {
+            return failed(format!("`{path}` has {} bytes; at most {} can be edited", before.len(), self.file));
+        };
+        let Some((content, encoding)) = text::decode(bytes) else {
+            return failed(format!("`{path}` is not text: expected UTF-8, or UTF-16 with a byte order mark"));
+        };
+        let replaced = replace::replace(&content, &old, &new, all.unwrap_or(false))
+            .map_err(|why| Failure::new(FailureKind::Tool, format!("nothing was changed in `{path}`: {why}")))?;
+        if replaced.text.len() > self.file {
+            return failed(format!("`{path}` would have more than {} bytes", self.file));
+        }
+        let places = if replaced.count == 1 { "1 place".into() } else { format!("{} places", replaced.count) };
+        let text = format!("edited `{path}`: replaced {places}\n");
+        Ok(Plan { path, before: Some(before), after: encoding.encode(&replaced.text), text })
+    }
+}
+
+impl Tool for EditFile {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn traits(&self) -> Traits {
+        Traits { class: Class::Checkable, group: "files", outside: false, time: self.time, blocking: true }
+    }
+
+    fn prepare(&self, args: &Value, place: &Place) -> Prepared {
+        change::prepare(args, Class::Checkable, place)
+    }
+
+    fn facts(&self, args: &Value, place: &Place) -> Facts {
+        self.plan(args, place).map_or_else(|_| Facts::default(), |plan| plan.facts())
+    }
+
+    fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {
+        Box::pin(async move { change::make(&args, cx, |place| self.plan(&args, place)) })
+    }
+
+    fn reconcile(&self, _: &Value, facts: &Facts, place: &Place) -> Found {
+        change::reconcile(facts, place, |expected| format!("edited `{}`\n", expected.path))
+    }
+}

@@ -1,0 +1,115 @@
+//! Replacing exactly, and saying what is nearest where nothing is the same.
+
+use crate::cut;
+use crate::text::Endings;
+
+/// Lines compared to find the nearest: comparing costs far more than searching.
+const COMPARED: usize = 5_000;
+/// Bytes of a line that are compared or shown.
+const SHOWN: usize = 200;
+/// Line numbers named where a text occurs more than once.
+const NAMED: usize = 5;
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Replaced {
+    pub(super) text: String,
+    pub(super) count: usize,
+}
+
+/// `text` with `new` in place of `old`, which must occur once unless `all` are wanted. The error says why not, in words
+/// for a model.
+pub(super) fn replace(text: &str, old: &str, new: &str, all: bool) -> Result<Replaced, String> {
+    if old.is_empty() {
+        return Err("`old` is empty".into());
+    }
+    // Models write `\n`, whatever the file has.
+    let endings = Endings::of(text);
+    let (mut wanted, mut put) = (endings.apply(old), endings.apply(new));
+    if endings == Endings::Mixed && !text.contains(&wanted) {
+        (wanted, put) = (Endings::CrLf.apply(old), Endings::CrLf.apply(new));
+    }
+    if wanted == put {
+        return Err("`old` and `new` are the same".into());
+    }
+    let starts = occurrences(text, &wanted);
+    match starts.as_slice() {
+        [] => Err(format!("`old` does not occur in it{}", nearest(text, old))),
+        [_] => Ok(Replaced { text: text.replacen(&wanted, &put, 1), count: 1 }),
+        several if all => {
+            let count = text.matches(&wanted).count().min(several.len());
+            Ok(Replaced { text: text.replace(&wanted, &put), count })
+        }
+        several => Err(format!(
+            "`old` occurs {} times, on lines {}; give more of the lines around it so that it occurs once, or set `all`",
+            several.len(),
+            line_numbers(text, several)
+        )),
+    }
+}
+
+/// Where a text occurs, overlapping ones too: `aa` is in `aaa` twice, so which one was meant is not clear.
+fn occurrences(text: &str, wanted: &str) -> Vec<usize> {
+    let step = wanted.chars().next().map_or(1, char::len_utf8);
+    let mut starts = Vec::new();
+    let mut from = 0;
+    while let Some(offset) = text[from..].find(wanted) {
+        starts.push(from + offset);
+        from += offset + step;
+    }
+    starts
+}
+
+fn line_numbers(text: &str, starts: &[usize]) -> String {
+    let number = |start: &usize| (text[..*start].matches('\n').count() + 1).to_string();
+    let mut numbers: Vec<String> = starts.iter().take(NAMED).map(number).collect();
+    if starts.len() > NAMED {
+        numbers.push("…".into());
+    }
+    numbers.join(", ")
+}
+
+/// The line that is most like the first line of what was wanted.
+fn nearest(text: &str, old: &str) -> String {
+    let Some(wanted) = old.lines().map(str::trim).find(|line| !line.is_empty()) else { return String::new() };
+    let told =
+        |index: usize, line: &str, what: &str| format!("; {what} line {}: `{}`", index + 1, cut::line(line, SHOWN));
+    let same = text.lines().enumerate().find(|(_, line)| line.trim() == wanted);
+    if let Some((index, line)) = same {
+        let is_short = old.trim().lines().count() == 1;
+        let what = if is_short {
+            "it differs in white space only from"
+        } else {
+            "its first line is there, but what follows differs from"
+        };
+        return told(index, line, what);
+    }
+    let lines: Vec<&str> = text.lines().take(COMPARED).map(|line| &line[..line.floor_char_boundary(SHOWN)]).collect();
+    let wanted = &wanted[..wanted.floor_char_boundary(SHOWN)];
+    let close = similar::get_close_matches(wanted, &lines, 1, 0.5);
+    let found = close.first().and_then(|close| lines.iter().position(|line| line == close));
+    found.map_or_else(String::new, |index| told(index, lines[index], "the nearest is"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn overlapping_occurrences_are_not_taken_for_one() {
+        assert!(replace("aaa", "aa", "b", false).unwrap_err().contains("2 times"));
+        assert_eq!(replace("aaa", "aa", "b", true), Ok(Replaced { text: "ba".into(), count: 1 }));
+    }
+
+    #[test]
+    fn a_file_with_both_line_endings_is_matched_either_way() {
+        let text = "a\r\nb\nc\n";
+        assert_eq!(replace(text, "b\nc", "x\ny", false).unwrap().text, "a\r\nx\ny\n");
+        assert_eq!(replace(text, "a\nb", "x\ny", false).unwrap().text, "x\r\ny\nc\n");
+    }
+
+    #[test]
+    fn what_differs_in_white_space_is_pointed_out() {
+        let why = replace("if x {\n\treturn 1;\n}\n", "    return 1;", "return 2;", false).unwrap_err();
+        assert_eq!(why, "`old` does not occur in it; it differs in white space only from line 2: `\treturn 1;`");
+    }
+}

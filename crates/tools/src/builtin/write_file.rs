@@ -1,0 +1,84 @@
+//! `write_file`: a whole file, new or in place of what was there.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use updraft_run::{Class, Facts, Failure, Found, Prepared, ToolSpec};
+
+use super::change::{self, Plan};
+use super::{failed, parse, spec};
+use crate::limits::Limits;
+use crate::place::Place;
+use crate::tool::{CallContext, Calling, Tool, Traits};
+
+pub(super) struct WriteFile {
+    spec: ToolSpec,
+    file: usize,
+    time: Duration,
+}
+
+#[derive(Deserialize)]
+struct Args {
+    path: String,
+    content: String,
+}
+
+impl WriteFile {
+    pub(super) fn new(limits: &Limits) -> Self {
+        let parameters = json!({
+            "type": "object",
+            "properties": {
+                "path": { "type": "string", "description": "Relative to the workspace. Folders that are missing are made." },
+                "content": { "type": "string", "description": "The whole content of the file." }
+            },
+            "required": ["path", "content"],
+            "additionalProperties": false
+        });
+        let description = "Write a file of the workspace, new or in place of what is there. To change a part of a file, use edit_file.";
+        Self { spec: spec("write_file", description, parameters), file: limits.file, time: limits.time }
+    }
+
+    fn plan(&self, args: &Value, place: &Place) -> Result<Plan, Failure> {
+        let Args { path, content } = parse(args)?;
+        if content.len() > self.file {
+            return failed(format!("the content has {} bytes; expected at most {}", content.len(), self.file));
+        }
+        let path = place.workspace.locate_for_writing(&path)?;
+        let before = place.workspace.existing(&path, self.file)?;
+        let text = told(path.as_str(), content.len(), before.is_none());
+        Ok(Plan { path, before, after: content.into_bytes(), text })
+    }
+}
+
+impl Tool for WriteFile {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn traits(&self) -> Traits {
+        Traits { class: Class::Checkable, group: "files", outside: false, time: self.time, blocking: true }
+    }
+
+    fn prepare(&self, args: &Value, place: &Place) -> Prepared {
+        change::prepare(args, Class::Checkable, place)
+    }
+
+    fn facts(&self, args: &Value, place: &Place) -> Facts {
+        self.plan(args, place).map_or_else(|_| Facts::default(), |plan| plan.facts())
+    }
+
+    fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {
+        Box::pin(async move { change::make(&args, cx, |place| self.plan(&args, place)) })
+    }
+
+    fn reconcile(&self, args: &Value, facts: &Facts, place: &Place) -> Found {
+        let len = args["content"].as_str().map_or(0, str::len);
+        change::reconcile(facts, place, |expected| told(&expected.path, len, expected.before.is_none()))
+    }
+}
+
+fn told(path: &str, len: usize, is_new: bool) -> String {
+    let what = if is_new { "a new file" } else { "in place of what was there" };
+    format!("wrote `{path}`: {len} bytes, {what}\n")
+}

@@ -1,0 +1,192 @@
+//! Writing a file so that others see the old content or the new, never something between, whenever the power goes.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::{AtFlags, Gid, Mode, OFlags, Stat, Uid};
+use rustix::io::Errno;
+use sha2::{Digest, Sha256};
+use updraft_run::{Failure, FailureKind, Hash};
+
+use super::{Inside, Links, Workspace, failure, open_beneath, refuse_unless_file};
+
+/// A file that is about to be replaced.
+pub(crate) struct Existing {
+    /// The hash of its content.
+    pub(crate) hash: Hash,
+    /// Its content, unless it is larger than was asked for.
+    pub(crate) bytes: Option<Vec<u8>>,
+    stat: Stat,
+}
+
+impl Existing {
+    /// How many bytes it has.
+    pub(crate) fn len(&self) -> usize {
+        self.stat.st_size as usize
+    }
+}
+
+impl Workspace {
+    /// Takes a path that may be written to: a file, and not one of git's own.
+    pub(crate) fn locate_for_writing(&self, path: &str) -> Result<Inside, Failure> {
+        let path = self.locate(path)?;
+        if path.is_root() {
+            return Err(Failure::new(FailureKind::Validation, "the path is the workspace itself; expected a file"));
+        }
+        if path.is_in_git() {
+            let why = "is in git's own storage, which tools do not write to";
+            return Err(Failure::new(FailureKind::Security, format!("`{path}` {why}")));
+        }
+        Ok(path)
+    }
+
+    /// The file at a path, reached without links; `None` if there is none. Holds up to `most` bytes of it.
+    pub(crate) fn existing(&self, path: &Inside, most: usize) -> Result<Option<Existing>, Failure> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = match open_beneath(self.dir(), path.as_str(), flags, Mode::empty(), Links::Never) {
+            Ok(file) => file,
+            Err(Errno::NOENT) => return Ok(None),
+            Err(errno) => return Err(failure(path, errno)),
+        };
+        let stat = rustix::fs::fstat(&file).map_err(|errno| failure(path, errno))?;
+        refuse_unless_file(path, &stat)?;
+        let (hash, bytes) = taken_in(File::from(file), most)
+            .map_err(|error| Failure::new(FailureKind::Tool, format!("`{path}` could not be read: {error}")))?;
+        Ok(Some(Existing { hash, bytes, stat }))
+    }
+
+    /// Puts new content at a path, through a file beside it that is synced and renamed. Folders that are missing are
+    /// made. On failure the old content stands and nothing is left beside it, but for the folders.
+    pub(crate) fn replace(&self, path: &Inside, content: &[u8], existing: Option<&Existing>) -> Result<(), Failure> {
+        let (folder, name) = split(path)?;
+        let folder = self.make_folders(&folder)?;
+        replace_in(folder.as_fd(), name, content, existing).map_err(|errno| failure(path, errno))
+    }
+
+    /// Adds a line to a file and returns once it is on disk. One that does not end its last line is given an end first.
+    pub(crate) fn append(&self, path: &Inside, line: &str) -> Result<(), Failure> {
+        let (folder, name) = split(path)?;
+        // A device is not opened for writing even for a moment: for some, opening is an act.
+        if let Ok(stat) = self.stat(path, Links::Never) {
+            refuse_unless_file(path, &stat)?;
+        }
+        let folder = self.make_folders(&folder)?;
+        let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = open_beneath(folder.as_fd(), name, flags, Mode::from(0o666), Links::Never)
+            .map_err(|errno| failure(path, errno))?;
+        let stat = rustix::fs::fstat(&file).map_err(|errno| failure(path, errno))?;
+        refuse_unless_file(path, &stat)?;
+        let wrote = append_to(&file, stat.st_size as u64, line).and_then(|()| rustix::fs::fsync(&folder));
+        wrote.map_err(|errno| failure(path, errno))
+    }
+
+    /// Opens a folder without following links, making what is missing of it.
+    fn make_folders(&self, path: &Inside) -> Result<OwnedFd, Failure> {
+        let failed = |errno| failure(path, errno);
+        let mut folder = self.open_folder(&Inside::root(), Links::Never)?;
+        for part in path.parts() {
+            folder = match open_part(folder.as_fd(), part) {
+                Err(Errno::NOENT) => {
+                    match rustix::fs::mkdirat(&folder, part, Mode::from(0o777)) {
+                        Ok(()) => rustix::fs::fsync(&folder).map_err(failed)?,
+                        Err(Errno::EXIST) => {}
+                        Err(errno) => return Err(failed(errno)),
+                    }
+                    open_part(folder.as_fd(), part).map_err(failed)?
+                }
+                opened => opened.map_err(failed)?,
+            };
+        }
+        Ok(folder)
+    }
+}
+
+fn split(path: &Inside) -> Result<(Inside, &str), Failure> {
+    path.split()
+        .ok_or_else(|| Failure::new(FailureKind::Validation, "the path is the workspace itself; expected a file"))
+}
+
+fn open_part(folder: BorrowedFd<'_>, name: &str) -> Result<OwnedFd, Errno> {
+    open_beneath(folder, name, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty(), Links::Never)
+}
+
+/// The hash of a file, and its content if that is at most `most` bytes.
+fn taken_in(mut file: File, most: usize) -> std::io::Result<(Hash, Option<Vec<u8>>)> {
+    let mut bytes = Vec::new();
+    (&mut file).take(most as u64 + 1).read_to_end(&mut bytes)?;
+    let mut digest = Sha256::new_with_prefix(&bytes);
+    if bytes.len() <= most {
+        return Ok((Hash(digest.finalize().into()), Some(bytes)));
+    }
+    let mut chunk = vec![0; 256 << 10];
+    loop {
+        match file.read(&mut chunk)? {
+            0 => return Ok((Hash(digest.finalize().into()), None)),
+            count => digest.update(&chunk[..count]),
+        }
+    }
+}
+
+fn replace_in(folder: BorrowedFd<'_>, name: &str, content: &[u8], existing: Option<&Existing>) -> Result<(), Errno> {
+    let (mut beside, file) = Beside::create(folder, if existing.is_some() { 0o600 } else { 0o666 })?;
+    write_all(&file, content)?;
+    if let Some(Existing { stat, .. }) = existing {
+        let (owner, group) = (Uid::from_raw(stat.st_uid), Gid::from_raw(stat.st_gid));
+        // Only root may give files away; for others it stays the file of whoever wrote it.
+        let _ = rustix::fs::fchown(&file, Some(owner), Some(group));
+        rustix::fs::fchmod(&file, Mode::from_raw_mode(stat.st_mode & 0o777))?;
+    }
+    rustix::fs::fsync(&file)?;
+    rustix::fs::renameat(folder, beside.name.as_str(), folder, name)?;
+    beside.is_there = false;
+    rustix::fs::fsync(folder)
+}
+
+/// The new content while it is not yet in its place. Removed when dropped.
+struct Beside<'a> {
+    folder: BorrowedFd<'a>,
+    name: String,
+    is_there: bool,
+}
+
+impl<'a> Beside<'a> {
+    fn create(folder: BorrowedFd<'a>, mode: u32) -> Result<(Self, OwnedFd), Errno> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
+        loop {
+            // Hidden, so that listings pass it over. One of that name may be left from a process that died.
+            let n = COUNT.fetch_add(1, Ordering::Relaxed);
+            let name = format!(".updraft-{:x}-{n:x}.tmp", std::process::id());
+            match open_beneath(folder, &name, flags, Mode::from(mode), Links::Never) {
+                Ok(file) => return Ok((Self { folder, name, is_there: true }, file)),
+                Err(Errno::EXIST) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+    }
+}
+
+impl Drop for Beside<'_> {
+    fn drop(&mut self) {
+        if self.is_there {
+            let _ = rustix::fs::unlinkat(self.folder, self.name.as_str(), AtFlags::empty());
+        }
+    }
+}
+
+fn append_to(file: &OwnedFd, len: u64, line: &str) -> Result<(), Errno> {
+    let mut last = [b'\n'];
+    if len > 0 {
+        rustix::io::pread(file, &mut last, len - 1)?;
+    }
+    let start = if last == [b'\n'] { "" } else { "\n" };
+    write_all(file, format!("{start}{line}\n").as_bytes())?;
+    rustix::fs::fsync(file)
+}
+
+fn write_all(file: &OwnedFd, content: &[u8]) -> Result<(), Errno> {
+    let mut file = File::from(file.try_clone().map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?);
+    file.write_all(content).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+}
