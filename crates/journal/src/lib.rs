@@ -1,1 +1,68 @@
-//! (being written)
+//! Keep the log, and the large things it refers to, safely on disk.
+//!
+//! A [`Journal`] is one SQLite file and, beside it, a folder of large values. A run is a list of
+//! [`Record`](updraft_run::Record)s in it; a process that holds a run's [`Lease`] is the only one that may add to it, and
+//! any process may read it, follow it, or leave an input for whoever holds the lease.
+//!
+//! ```
+//! use updraft_journal::{Batch, Head, Journal, Options};
+//! use updraft_run::{Event, Input, Record, RunId, Timestamp};
+//!
+//! # async fn example(folder: &std::path::Path) -> Result<(), Box<dyn std::error::Error>> {
+//! let journal = Journal::open(&folder.join("journal.db"), Options::default())?;
+//! let head = Head::new(RunId::parse("tidy-up")?, "tidy up", Timestamp(1_000));
+//! let told = Record {
+//!     at: Timestamp(1_000),
+//!     input: Input::Tell { message: "hello".into() },
+//!     events: vec![Event::Told { message: "hello".into() }],
+//! };
+//! let lease = journal.create(head, Batch::of(vec![told])).await?; // on disk from here on
+//! assert_eq!(journal.load(lease.run())?.len(), 1);
+//! journal.release(lease).await?;
+//! journal.close().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Where things are:
+//!
+//! | file | what it is about |
+//! |---|---|
+//! | `journal.rs`, `lease.rs`, `options.rs` | the face: what others call |
+//! | `batch.rs`, `head.rs`, `error.rs` | what goes in, what comes out, what can go wrong |
+//! | `writer.rs` and `writer/` | the one thread that writes, and one file for each sort of writing |
+//! | `reader.rs`, `read.rs`, `list.rs` | short reads |
+//! | `changes.rs`, `tail.rs` | being told of what others write |
+//! | `blobs.rs` | values too large for a row, as files |
+//! | `schema.rs`, `place.rs`, `process.rs` | the file's layout, where it may lie, who is alive |
+//! | `fork.rs`, `export.rs`, `base64.rs` | a run as the beginning of another, or as lines of JSON |
+
+mod base64;
+mod batch;
+mod blobs;
+mod changes;
+mod error;
+mod export;
+mod fork;
+mod head;
+mod journal;
+mod lease;
+mod list;
+mod options;
+mod place;
+mod process;
+mod read;
+mod reader;
+mod schema;
+mod tail;
+mod writer;
+
+pub use batch::{Batch, Blob, hash_of};
+pub use changes::Changes;
+pub use error::Error;
+pub use export::{Export, parse_export};
+pub use head::{Filter, Head, Owner, Pending, Sent, Status, Summary};
+pub use journal::Journal;
+pub use lease::Lease;
+pub use options::{Options, Stats, Sync};
+pub use tail::Tail;

@@ -1,0 +1,144 @@
+//! Values by their content: small ones in a table, large ones each in a file.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rusqlite::OptionalExtension;
+use updraft_run::{Hash, Timestamp};
+
+use crate::batch::{Blob, hash_of};
+use crate::journal::Inner;
+use crate::{Error, place};
+
+/// Larger values are files: SQLite reads and writes smaller ones faster than the file system does.
+const INLINE: usize = 1 << 20;
+
+/// A file that nothing names may be one whose record is just being written; after an hour it is not, in milliseconds.
+const ORPHANED: u64 = 3_600_000;
+
+/// Whether a value of this length is a file.
+pub(crate) fn is_file(len: usize) -> bool {
+    len > INLINE
+}
+
+/// Writes those that are files, and returns once they are on disk under their names.
+///
+/// To be called before the transaction that names them: a name in the journal must never point at nothing.
+pub(crate) async fn store_files(journal: &Path, blobs: &[Blob]) -> Result<(), Error> {
+    let files: Vec<Blob> = blobs.iter().filter(|blob| is_file(blob.bytes().len())).cloned().collect();
+    if files.is_empty() {
+        return Ok(());
+    }
+    let journal = journal.to_path_buf();
+    let writing = move || files.iter().try_for_each(|blob| write_file(&journal, blob));
+    tokio::task::spawn_blocking(writing).await.map_err(|_| Error::Closed)?
+}
+
+/// Writes a value's file again if it is gone.
+pub(crate) fn ensure_file(journal: &Path, blob: &Blob) -> Result<(), Error> {
+    let whole = file_of(journal, &blob.hash()).metadata().is_ok_and(|about| about.len() == blob.bytes().len() as u64);
+    if whole { Ok(()) } else { write_file(journal, blob) }
+}
+
+/// The value with this hash, checked against it.
+pub(crate) fn read(journal: &Inner, hash: &Hash) -> Result<Option<Vec<u8>>, Error> {
+    let found = journal.read(|connection| {
+        connection
+            .prepare_cached("SELECT body FROM blobs WHERE hash = ?1")?
+            .query_row([hash.0], |row| row.get::<_, Option<Vec<u8>>>(0))
+            .optional()
+    })?;
+    let bytes = match found {
+        None => return Ok(None),
+        Some(Some(body)) => body,
+        Some(None) => {
+            let file = file_of(&journal.shared.store.path, hash);
+            fs::read(&file).map_err(|source| match source.kind() {
+                std::io::ErrorKind::NotFound => {
+                    Error::BadBlob { hash: *hash, why: format!("is missing: `{}` is not there", file.display()) }
+                }
+                _ => Error::io(&file, source),
+            })?
+        }
+    };
+    if hash_of(&bytes) == *hash {
+        Ok(Some(bytes))
+    } else {
+        Err(Error::BadBlob { hash: *hash, why: "is damaged: its content has another hash".into() })
+    }
+}
+
+/// Removes a value's file; one that is gone already is no error.
+pub(crate) fn remove_file(journal: &Path, hash: &Hash) -> Result<(), Error> {
+    let file = file_of(journal, hash);
+    match fs::remove_file(&file) {
+        Err(source) if source.kind() != std::io::ErrorKind::NotFound => Err(Error::io(&file, source)),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// Files old enough that, if no record names them, none ever will. Half-written ones of that age are removed at once.
+pub(crate) fn old_files(journal: &Path, now: Timestamp) -> Vec<Hash> {
+    let folders = fs::read_dir(folder(journal)).into_iter().flatten().flatten();
+    let files = folders.filter_map(|folder| fs::read_dir(folder.path()).ok()).flatten().flatten();
+    let mut found = Vec::new();
+    for file in files.filter(|file| is_old(file, now)) {
+        match file.file_name().to_str().and_then(|name| name.parse().ok()) {
+            Some(hash) => found.push(hash),
+            None => drop(fs::remove_file(file.path())),
+        }
+    }
+    found
+}
+
+fn is_old(file: &fs::DirEntry, now: Timestamp) -> bool {
+    let written = file.metadata().and_then(|about| about.modified()).ok();
+    let written = written.and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
+    written.is_some_and(|at| now.since(Timestamp(at.as_millis() as i64)).0 > ORPHANED)
+}
+
+/// Where the files are: beside the journal, under its name, so that two journals in a folder do not meet.
+pub(crate) fn folder(journal: &Path) -> PathBuf {
+    place::beside(journal, "-blobs")
+}
+
+fn file_of(journal: &Path, hash: &Hash) -> PathBuf {
+    folder(journal).join(format!("{:02x}", hash.0[0])).join(hash.to_string())
+}
+
+/// Under another name first, then synced, then renamed, then the folder synced: the name appears with the whole content or
+/// not at all, also after a power cut.
+fn write_file(journal: &Path, blob: &Blob) -> Result<(), Error> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let target = file_of(journal, &blob.hash());
+    let denied = |source| Error::io(&target, source);
+    let folder = target.parent().unwrap_or(journal);
+    make_folder(folder).map_err(denied)?;
+    if !target.metadata().is_ok_and(|about| about.len() == blob.bytes().len() as u64) {
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let draft = target.with_extension(format!("{}.{count}.part", std::process::id()));
+        let written = write_synced(&draft, blob.bytes()).and_then(|()| fs::rename(&draft, &target));
+        if let Err(source) = written {
+            let _ = fs::remove_file(&draft);
+            return Err(denied(source));
+        }
+    }
+    // Also when the file was there: whoever wrote it may have been cut off before this.
+    place::sync_folder(folder).map_err(denied)
+}
+
+fn write_synced(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut file = File::create(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+fn make_folder(folder: &Path) -> std::io::Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    fs::create_dir_all(folder)?;
+    folder.ancestors().skip(1).take(2).try_for_each(place::sync_folder)
+}

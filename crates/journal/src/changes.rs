@@ -1,0 +1,174 @@
+//! Being told that something was written, by this process or another.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rusqlite::Connection;
+use tokio::sync::watch;
+
+use crate::journal::{Inner, Shared};
+use crate::schema::Store;
+
+/// How often other processes' writing is looked for: quick enough for a person, a few microseconds each time.
+const POLL: Duration = Duration::from_millis(75);
+
+/// Tells of everything written after it was made: make it, read, then wait.
+///
+/// Waiting costs a thread of this process a look at the file every 75 ms; nothing while nobody waits.
+#[derive(Debug)]
+pub struct Changes {
+    journal: Arc<Inner>,
+    written: watch::Receiver<u64>,
+}
+
+impl Changes {
+    pub(crate) fn of(journal: &Arc<Inner>) -> Self {
+        let written = journal.shared.watch.subscribe(&journal.shared.store);
+        Self { journal: Arc::clone(journal), written }
+    }
+
+    /// Returns when something was written since the last time this returned, or since it was made; sometimes for nothing.
+    ///
+    /// May be dropped half way. Returns at once when the journal is closed.
+    pub async fn next(&mut self) {
+        if self.written.has_changed().unwrap_or(true) {
+            self.written.mark_unchanged();
+            return;
+        }
+        let _waiting = Waiting::on(&self.journal.shared);
+        let _ = self.written.changed().await;
+    }
+}
+
+impl Drop for Changes {
+    fn drop(&mut self) {
+        self.journal.shared.watch.leave();
+    }
+}
+
+/// Someone waits, so that the thread looks.
+struct Waiting<'a>(&'a Watch);
+
+impl<'a> Waiting<'a> {
+    fn on(shared: &'a Arc<Shared>) -> Self {
+        shared.watch.wait(shared);
+        Self(&shared.watch)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.state().waiting -= 1;
+    }
+}
+
+/// What all `Changes` of a journal share.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    written: watch::Sender<u64>,
+    state: Mutex<State>,
+    woken: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// How many `Changes` there are, and how many of them wait.
+    subscribed: usize,
+    waiting: usize,
+    closed: bool,
+    /// Open as long as someone is subscribed, with the version it saw last.
+    eye: Option<(Connection, i64)>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watch {
+    pub(crate) fn new() -> Self {
+        Self { written: watch::Sender::new(0), state: Mutex::default(), woken: Condvar::new() }
+    }
+
+    /// Something was written.
+    pub(crate) fn tell(&self) {
+        self.written.send_modify(|count| *count += 1);
+    }
+
+    /// Wakes everyone for the last time.
+    pub(crate) fn close(&self) {
+        let thread = {
+            let mut state = self.state();
+            state.closed = true;
+            state.eye = None;
+            state.thread.take()
+        };
+        self.woken.notify_all();
+        self.tell();
+        if let Some(thread) = thread {
+            let _ = thread.join();
+        }
+    }
+
+    fn subscribe(&self, store: &Store) -> watch::Receiver<u64> {
+        let mut state = self.state();
+        state.subscribed += 1;
+        if state.eye.is_none() && !state.closed {
+            // Opened here and not by the thread: what is written from now on must not be missed. If it cannot be
+            // opened, the caller's own reading will say why.
+            state.eye = store.reader().ok().and_then(|connection| version(&connection).map(|seen| (connection, seen)));
+        }
+        self.written.subscribe()
+    }
+
+    fn leave(&self) {
+        let mut state = self.state();
+        state.subscribed -= 1;
+        if state.subscribed == 0 {
+            state.eye = None;
+        }
+    }
+
+    fn wait(&self, shared: &Arc<Shared>) {
+        let mut state = self.state();
+        state.waiting += 1;
+        if state.closed {
+            self.tell();
+        } else if state.thread.is_none() {
+            let there = Arc::clone(shared);
+            let spawned = std::thread::Builder::new().name("journal watch".into()).spawn(move || there.watch.look());
+            state.thread = spawned.ok();
+        }
+        self.woken.notify_all();
+    }
+
+    /// The thread: sleeps while nobody waits, ends when the journal closes.
+    fn look(&self) {
+        let mut state = self.state();
+        while !state.closed {
+            if state.waiting == 0 {
+                state = self.woken.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            let changed = match &mut state.eye {
+                Some((connection, seen)) => {
+                    let now = version(connection);
+                    let changed = now != Some(*seen);
+                    *seen = now.unwrap_or(*seen);
+                    changed
+                }
+                None => true,
+            };
+            if changed {
+                self.tell();
+            }
+            state = self.woken.wait_timeout(state, POLL).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A number that changes whenever another connection has written.
+fn version(connection: &Connection) -> Option<i64> {
+    connection.prepare_cached("PRAGMA data_version").ok()?.query_row([], |row| row.get(0)).ok()
+}

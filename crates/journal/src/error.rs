@@ -1,0 +1,276 @@
+//! Why the journal could not do what was asked, and what a person can do about it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rusqlite::ffi;
+use updraft_run::{Hash, RunId, Timestamp};
+
+use crate::place;
+
+/// Why the journal could not do what was asked. On any of these, what was in the journal before is still there.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No run has this name or begins with it.
+    #[error("no run is named `{name}`")]
+    UnknownRun {
+        /// What was looked for.
+        name: String,
+        /// Runs with similar names.
+        close: Vec<String>,
+    },
+
+    /// More than one run begins like this.
+    #[error("`{prefix}` names more than one run: {}", candidates.join(", "))]
+    Ambiguous {
+        /// What was looked for.
+        prefix: String,
+        /// Some of the runs it could be.
+        candidates: Vec<String>,
+    },
+
+    /// A run of this name is there already.
+    #[error("a run named `{0}` is there already")]
+    Exists(RunId),
+
+    /// Another process, or another part of this one, is running it.
+    #[error("run `{run}` is being run by process {pid}")]
+    Owned {
+        /// The run.
+        run: RunId,
+        /// The process.
+        pid: u32,
+        /// Since when that process has been writing to this journal.
+        since: Timestamp,
+    },
+
+    /// The lease went to another process; nothing was written.
+    #[error("another process has taken over run `{0}`")]
+    Fenced(RunId),
+
+    /// The run is gone; nothing was written.
+    #[error("run `{0}` was deleted while it ran")]
+    Deleted(RunId),
+
+    /// A run has fewer events than that.
+    #[error("run `{run}` has {events} events; there is no event {at}")]
+    NoSuchEvent {
+        /// The run.
+        run: RunId,
+        /// What was asked for.
+        at: u64,
+        /// What there is.
+        events: u64,
+    },
+
+    /// The file is something else.
+    #[error("`{}` is not an Updraft journal: {why}", path.display())]
+    NotAJournal {
+        /// The file.
+        path: PathBuf,
+        /// What it is instead.
+        why: String,
+    },
+
+    /// A newer version of Updraft laid out the file.
+    #[error("`{}` has layout {found}, written by Updraft {version}; this one knows layouts up to {known}", path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its layout.
+        found: i64,
+        /// The newest layout known here.
+        known: i64,
+        /// The version that wrote it.
+        version: String,
+    },
+
+    /// The file or its folder cannot be written.
+    #[error("cannot write `{}`: {why}", path.display())]
+    ReadOnly {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        why: String,
+    },
+
+    /// No room.
+    #[error("no space left for `{}`", path.display())]
+    Full {
+        /// The file.
+        path: PathBuf,
+    },
+
+    /// The file would lie where locks cannot be trusted.
+    #[error("`{}` is on a network file system ({kind}), where SQLite's locks cannot be trusted", path.display())]
+    Network {
+        /// The file.
+        path: PathBuf,
+        /// Which.
+        kind: &'static str,
+    },
+
+    /// A part of the file is damaged or missing.
+    #[error("`{}` is damaged: {why}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
+
+    /// One record cannot be read.
+    #[error("the record of run `{run}` at event {seq} cannot be read: {why}")]
+    Malformed {
+        /// The run.
+        run: RunId,
+        /// The number of the record's first event.
+        seq: u64,
+        /// What is wrong.
+        why: String,
+    },
+
+    /// An input in the inbox cannot be read.
+    #[error("input {id} left for run `{run}` cannot be read: {why}")]
+    BadInput {
+        /// The run.
+        run: RunId,
+        /// The input's number.
+        id: i64,
+        /// What is wrong.
+        why: String,
+    },
+
+    /// A value that a record names is missing or is not what its hash says.
+    #[error("the stored value {hash} {why}")]
+    BadBlob {
+        /// Its hash.
+        hash: Hash,
+        /// What is wrong.
+        why: String,
+    },
+
+    /// Another process kept the file locked for longer than ten seconds.
+    #[error("`{}` is locked by another process", path.display())]
+    Locked {
+        /// The file.
+        path: PathBuf,
+    },
+
+    /// A line of an export cannot be read.
+    #[error("line {line} of the export: {why}")]
+    BadExport {
+        /// Which line, from 1.
+        line: usize,
+        /// What is wrong.
+        why: String,
+    },
+
+    /// A record or input cannot be spelled as JSON.
+    #[error("a record cannot be written as JSON")]
+    Unwritable {
+        /// Why.
+        source: Arc<serde_json::Error>,
+    },
+
+    /// The journal was closed.
+    #[error("the journal is closed")]
+    Closed,
+
+    /// The system refused to do something with a file.
+    #[error("cannot use `{}`", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: Arc<std::io::Error>,
+    },
+
+    /// SQLite refused for another reason.
+    #[error("SQLite could not use `{}`", path.display())]
+    Sqlite {
+        /// The file.
+        path: PathBuf,
+        /// What it said.
+        source: Arc<rusqlite::Error>,
+    },
+}
+
+impl Error {
+    /// What a person can do about it, where we know.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Error::UnknownRun { close, .. } if !close.is_empty() => {
+                format!("did you mean {}?", close.join(" or "))
+            }
+            Error::UnknownRun { .. } => "`updraft runs` lists them".into(),
+            Error::Ambiguous { .. } => "give more of its letters".into(),
+            Error::Exists(_) => "import it under another name".into(),
+            Error::Owned { .. } => "follow it with `updraft tail`, or end that process first".into(),
+            Error::NotAJournal { path, .. } => {
+                format!("move `{}` away, or name another file; it was not changed", path.display())
+            }
+            Error::Newer { .. } => "install that version or a newer one; the file was not changed".into(),
+            Error::ReadOnly { .. } => "make the folder writable, or name another one".into(),
+            Error::Full { .. } => {
+                "make room, for instance with `updraft runs prune`; everything written before is safe".into()
+            }
+            Error::Network { .. } => "keep the journal on a local disk".into(),
+            Error::Damaged { path, .. } => format!(
+                "keep a copy of `{0}` and its `-wal` file; `sqlite3 {0} .recover` reads what is left",
+                path.display()
+            ),
+            Error::Malformed { run, .. } => {
+                format!(
+                    "a newer version may be able to read it; other runs are not affected (`updraft runs rm {run}` removes it)"
+                )
+            }
+            Error::Locked { .. } => "end the process that holds it (a backup, a database viewer)".into(),
+            Error::Fenced(_)
+            | Error::Deleted(_)
+            | Error::NoSuchEvent { .. }
+            | Error::BadInput { .. }
+            | Error::BadBlob { .. }
+            | Error::BadExport { .. }
+            | Error::Unwritable { .. }
+            | Error::Closed
+            | Error::Io { .. }
+            | Error::Sqlite { .. } => return None,
+        };
+        Some(hint)
+    }
+
+    /// Sorts what SQLite said about a file.
+    pub(crate) fn sqlite(path: &Path, source: rusqlite::Error) -> Self {
+        let path_buf = path.to_path_buf();
+        let Some(failure) = source.sqlite_error().copied() else {
+            return Error::Sqlite { path: path_buf, source: source.into() };
+        };
+        let why = source.to_string();
+        match failure.extended_code & 0xff {
+            ffi::SQLITE_FULL => Error::Full { path: path_buf },
+            ffi::SQLITE_NOTADB => Error::NotAJournal { path: path_buf, why: "it is not a database".into() },
+            ffi::SQLITE_CORRUPT => Error::Damaged { path: path_buf, why },
+            ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED => Error::Locked { path: path_buf },
+            ffi::SQLITE_IOERR | ffi::SQLITE_CANTOPEN if place::is_full(path) => Error::Full { path: path_buf },
+            ffi::SQLITE_IOERR if failure.extended_code == ffi::SQLITE_IOERR_SHORT_READ => {
+                Error::Damaged { path: path_buf, why }
+            }
+            ffi::SQLITE_READONLY | ffi::SQLITE_CANTOPEN | ffi::SQLITE_PERM => Error::ReadOnly { path: path_buf, why },
+            _ => Error::Sqlite { path: path_buf, source: source.into() },
+        }
+    }
+
+    /// Sorts what the system said about a file.
+    pub(crate) fn io(path: &Path, source: std::io::Error) -> Self {
+        let path = path.to_path_buf();
+        match source.kind() {
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => Error::Full { path },
+            std::io::ErrorKind::ReadOnlyFilesystem | std::io::ErrorKind::PermissionDenied => {
+                Error::ReadOnly { path, why: source.to_string() }
+            }
+            _ => Error::Io { path, source: source.into() },
+        }
+    }
+}

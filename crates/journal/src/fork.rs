@@ -1,0 +1,55 @@
+//! Beginning a run as a copy of another's first events.
+
+use updraft_run::RunId;
+
+use crate::Error;
+use crate::batch::Row;
+use crate::blobs;
+use crate::head::Head;
+use crate::journal::{Inner, Journal};
+use crate::lease::Lease;
+use crate::read::{Cursor, Position, Raw};
+use crate::writer::Fork;
+
+impl Journal {
+    /// Makes a new run from the first `at` events of another, and takes its lease. Values are shared, not copied.
+    ///
+    /// A record that the cut goes through keeps its first events.
+    pub async fn fork(&self, from: &RunId, at: u64, to: Head) -> Result<Lease, Error> {
+        let events = self.head(from)?.events;
+        if at > events {
+            return Err(Error::NoSuchEvent { run: from.clone(), at, events });
+        }
+        let run = to.id.clone();
+        let until = Position { seq: at as i64 + 1, part: 0 };
+        let mut fork = Fork { from: from.clone(), until, cut: None, blobs: Vec::new(), to };
+        if let Some(raw) = holding(&self.0, from, at)? {
+            fork.until = raw.place;
+            let mut record = raw.record(&self.0, from)?;
+            record.events.truncate((until.seq - fork.until.seq) as usize);
+            fork.cut = Some(Row::of(&record, &mut fork.blobs)?);
+        }
+        blobs::store_files(self.path(), &fork.blobs).await?;
+        let grant = self.0.ask(fork).await?;
+        Ok(Lease::new(&self.0, run, grant))
+    }
+}
+
+/// The record that holds event `at` and more after it: the one that the cut goes through.
+fn holding(journal: &Inner, run: &RunId, at: u64) -> Result<Option<Raw>, Error> {
+    if at == 0 {
+        return Ok(None);
+    }
+    let mut cursor = Cursor::new(run, at);
+    loop {
+        let page = cursor.raw(journal)?;
+        if page.is_empty() {
+            return Ok(None);
+        }
+        // Records without events may stand before it.
+        if let Some(raw) = page.into_iter().find(|raw| raw.events > 0) {
+            let cut = raw.place.after(raw.events).seq > at as i64 + 1;
+            return Ok(cut.then_some(raw));
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! What is known about a run without reading its records.
+
+use std::fmt;
+
+use updraft_run::{Input, RunId, Timestamp};
+
+/// How many characters of a goal are kept beside the run for lists; the whole goal is in its first record.
+pub(crate) const GOAL: usize = 300;
+
+/// What a run is called and belongs to, given once when it is made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// Its name. Must be new in this journal.
+    pub id: RunId,
+    /// What it is for. Lists show the first 300 characters.
+    pub goal: String,
+    /// The folder it works in.
+    pub workspace: String,
+    /// The model it began with.
+    pub model: String,
+    /// When it was made.
+    pub created: Timestamp,
+    /// The run it is a copy or a part of.
+    pub parent: Option<RunId>,
+    /// How it stands.
+    pub status: Status,
+}
+
+impl Head {
+    /// A running run with neither workspace, model nor parent.
+    pub fn new(id: RunId, goal: impl Into<String>, created: Timestamp) -> Self {
+        Self {
+            id,
+            goal: goal.into(),
+            workspace: String::new(),
+            model: String::new(),
+            created,
+            parent: None,
+            status: Status::Running,
+        }
+    }
+}
+
+/// How a run stands, as its owner last said. One that says `running` but has no live owner was cut off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Status {
+    /// Someone works on it.
+    Running,
+    /// It waits for a person or a clock.
+    Waiting,
+    /// A person paused it.
+    Paused,
+    /// A budget is used up; it goes on with a larger one.
+    Exhausted,
+    /// A person cancelled it.
+    Cancelled,
+    /// It ended without what was asked for.
+    Failed,
+    /// It ended well.
+    Done,
+    /// A newer version wrote a word that this one does not know.
+    Unknown,
+}
+
+impl Status {
+    const ALL: [Status; 7] = [
+        Status::Running,
+        Status::Waiting,
+        Status::Paused,
+        Status::Exhausted,
+        Status::Cancelled,
+        Status::Failed,
+        Status::Done,
+    ];
+
+    /// The word for it, in the journal and for people.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Status::Running => "running",
+            Status::Waiting => "waiting",
+            Status::Paused => "paused",
+            Status::Exhausted => "exhausted",
+            Status::Cancelled => "cancelled",
+            Status::Failed => "failed",
+            Status::Done => "done",
+            Status::Unknown => "unknown",
+        }
+    }
+
+    /// Reads the word; any other is `Unknown`.
+    pub fn from_word(word: &str) -> Self {
+        Self::ALL.into_iter().find(|status| status.as_str() == word).unwrap_or(Status::Unknown)
+    }
+
+    /// Whether nothing more is to be expected of the run.
+    pub fn is_final(self) -> bool {
+        matches!(self, Status::Cancelled | Status::Failed | Status::Done)
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// The process that holds a run's lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// Its process id, in its own namespace.
+    pub pid: u32,
+    /// Whether it is still there.
+    pub alive: bool,
+    /// Since when it has been writing to this journal.
+    pub since: Timestamp,
+    /// Its epoch: see [`Journal::epoch`](crate::Journal::epoch).
+    pub epoch: u64,
+}
+
+/// A run in a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// Its name.
+    pub id: RunId,
+    /// The first 300 characters of its goal.
+    pub goal: String,
+    /// The folder it works in.
+    pub workspace: String,
+    /// The model it began with.
+    pub model: String,
+    /// How it stands, as its owner last said.
+    pub status: Status,
+    /// When it was made.
+    pub created: Timestamp,
+    /// When its last record was made.
+    pub updated: Timestamp,
+    /// How many events it has: the number of its last one.
+    pub events: u64,
+    /// The run it is a copy or a part of.
+    pub parent: Option<RunId>,
+    /// When it wants to be woken.
+    pub due: Option<Timestamp>,
+    /// The version of Updraft that made it.
+    pub version: String,
+    /// Who holds its lease, alive or not.
+    pub owner: Option<Owner>,
+}
+
+impl Summary {
+    /// Whether a process is at work on it now.
+    pub fn is_owned(&self) -> bool {
+        self.owner.is_some_and(|owner| owner.alive)
+    }
+
+    /// Whether it should be running and nobody runs it: its process ended before it did.
+    pub fn was_cut_off(&self) -> bool {
+        self.status == Status::Running && !self.is_owned()
+    }
+}
+
+/// Which runs to list. Everything by default, newest first.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// Made at this moment or later.
+    pub since: Option<Timestamp>,
+    /// Made before this moment.
+    pub until: Option<Timestamp>,
+    /// Standing like this.
+    pub status: Option<Status>,
+    /// Wanting to be woken at this moment or before.
+    pub due: Option<Timestamp>,
+    /// At most so many.
+    pub limit: Option<usize>,
+}
+
+/// What became of an input left for a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sent {
+    /// It is on disk and waits for the run's owner.
+    Queued {
+        /// Who that is; without a live one it waits until someone takes the lease.
+        owner: Option<Owner>,
+    },
+    /// An input with this key waits already.
+    Repeated,
+}
+
+/// An input that waits for a run's owner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pending {
+    /// Its number, for [`Batch::handled`](crate::Batch::handled).
+    pub id: i64,
+    /// The run it is for.
+    pub run: RunId,
+    /// When it was sent.
+    pub at: Timestamp,
+    /// What was sent.
+    pub input: Input,
+}

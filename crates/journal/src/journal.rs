@@ -1,0 +1,319 @@
+//! The face: what others call.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rusqlite::Connection;
+use updraft_run::{Hash, Input, Record, RunId, Timestamp};
+
+use crate::batch::{Batch, Blob};
+use crate::changes::{Changes, Watch};
+use crate::head::{Filter, Head, Owner, Pending, Sent, Summary};
+use crate::lease::Lease;
+use crate::options::{Options, Stats};
+use crate::read::Cursor;
+use crate::reader::Readers;
+use crate::schema::{Looks, Store};
+use crate::tail::Tail;
+use crate::writer::{Acquire, Append, Create, Delete, Import, Page, PutBlobs, Queue, Send, Unlink, Vacuum};
+use crate::{Error, blobs, list, place, read};
+
+/// A journal that is open. Cheap to clone; all clones are the same journal.
+///
+/// Writing starts a thread, at the first write. When the last clone, lease, tail and `Changes` is dropped the thread is
+/// waited for; [`close`](Journal::close) does the same without holding up other tasks.
+#[derive(Clone, Debug)]
+pub struct Journal(pub(crate) Arc<Inner>);
+
+/// What all clones share.
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) queue: Queue,
+}
+
+/// What the threads need as well.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) store: Store,
+    pub(crate) readers: Readers,
+    pub(crate) watch: Watch,
+    commits: AtomicU64,
+    requests: AtomicU64,
+    records: AtomicU64,
+}
+
+impl Journal {
+    /// Opens a journal; makes its folder and file if they are not there.
+    pub fn open(path: &Path, options: Options) -> Result<Self, Error> {
+        let store = Store { path: place::prepare(path)?, options };
+        store.create()?;
+        Ok(Self::of(store))
+    }
+
+    /// Opens a journal that is there; `None` if there is none yet. Makes nothing.
+    pub fn open_existing(path: &Path, options: Options) -> Result<Option<Self>, Error> {
+        if !path.exists() {
+            return Ok(None);
+        }
+        let store = Store { path: place::settle(path)?, options };
+        match store.look()? {
+            Looks::Empty => Ok(None),
+            Looks::Ours => store.recognise().map(|()| Some(Self::of(store))),
+        }
+    }
+
+    fn of(store: Store) -> Self {
+        let shared = Shared {
+            store,
+            readers: Readers::new(),
+            watch: Watch::new(),
+            commits: AtomicU64::new(0),
+            requests: AtomicU64::new(0),
+            records: AtomicU64::new(0),
+        };
+        Self(Arc::new(Inner { shared: Arc::new(shared), queue: Queue::new() }))
+    }
+
+    /// The file it is in.
+    pub fn path(&self) -> &Path {
+        &self.0.shared.store.path
+    }
+
+    /// Where large values are kept: beside the file.
+    pub fn blob_folder(&self) -> PathBuf {
+        blobs::folder(self.path())
+    }
+
+    /// Makes a run with its first records, and takes its lease, in one transaction.
+    pub async fn create(&self, head: Head, batch: Batch) -> Result<Lease, Error> {
+        let page = self.spell(batch).await?;
+        let run = head.id.clone();
+        let grant = self.0.ask(Create { head, page }).await?;
+        Ok(Lease::new(&self.0, run, grant))
+    }
+
+    /// Takes a run's lease: it is free if nobody has it or the process that has it is gone. Never robs a live one.
+    pub async fn acquire(&self, run: &RunId) -> Result<Lease, Error> {
+        let grant = self.0.ask(Acquire { run: run.clone() }).await?;
+        Ok(Lease::new(&self.0, run.clone(), grant))
+    }
+
+    /// Appends to a run, all or nothing, and returns the number of its last event once everything is on disk.
+    ///
+    /// Fails as `Fenced` when the lease went to another process, as `Deleted` when the run is gone. Dropping the future
+    /// does not take the append back: it may or may not happen.
+    pub async fn append(&self, lease: &Lease, batch: Batch) -> Result<u64, Error> {
+        let page = self.spell(batch).await?;
+        let grant = lease.grant();
+        self.0.ask(Append { run: lease.run().clone(), row: grant.row, grant: grant.grant, page }).await
+    }
+
+    /// Gives a lease back.
+    pub async fn release(&self, lease: Lease) -> Result<(), Error> {
+        self.0.ask(lease.into_release()).await
+    }
+
+    /// The number of the process that holds a lease: no other process that writes to this journal has or will have it.
+    pub fn epoch(&self, lease: &Lease) -> u64 {
+        lease.epoch()
+    }
+
+    /// Hands a run's records to `visit`, with the number of each one's first event, beginning with the one that holds
+    /// event `from` (0 and 1 are the beginning). Reads in short pages, so `visit` may take its time.
+    pub fn read(
+        &self,
+        run: &RunId,
+        from: u64,
+        visit: &mut dyn FnMut(u64, Record) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        let mut cursor = Cursor::new(run, from);
+        loop {
+            let page = cursor.page(&self.0)?;
+            if page.is_empty() {
+                return Ok(());
+            }
+            for (seq, record) in page {
+                if visit(seq, record).is_break() {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// All records of a run.
+    pub fn load(&self, run: &RunId) -> Result<Vec<Record>, Error> {
+        let mut records = Vec::new();
+        self.read(run, 0, &mut |_, record| {
+            records.push(record);
+            ControlFlow::Continue(())
+        })?;
+        Ok(records)
+    }
+
+    /// What is known about a run without reading it.
+    pub fn head(&self, run: &RunId) -> Result<Summary, Error> {
+        let store = &self.0.shared.store;
+        self.0.read(|connection| list::head(connection, store, run))?.ok_or_else(|| read::unknown(run))
+    }
+
+    /// Runs, newest first.
+    pub fn list(&self, filter: &Filter) -> Result<Vec<Summary>, Error> {
+        let store = &self.0.shared.store;
+        self.0.read(|connection| list::list(connection, store, filter))
+    }
+
+    /// The run whose name begins like this.
+    pub fn find(&self, prefix: &str) -> Result<RunId, Error> {
+        match self.0.read(|connection| list::find(connection, prefix))? {
+            list::Found::One(run) => Ok(run),
+            list::Found::Several(candidates) => Err(Error::Ambiguous { prefix: prefix.to_owned(), candidates }),
+            list::Found::None { close } => Err(Error::UnknownRun { name: prefix.to_owned(), close }),
+        }
+    }
+
+    /// Who holds a run's lease, alive or not.
+    pub fn owner(&self, run: &RunId) -> Result<Option<Owner>, Error> {
+        Ok(self.head(run)?.owner)
+    }
+
+    /// A stored value, checked against its hash; `None` if there is none.
+    pub fn blob(&self, hash: &Hash) -> Result<Option<Vec<u8>>, Error> {
+        blobs::read(&self.0, hash)
+    }
+
+    /// Stores values for a run ahead of the records that will name them. They stay as long as the run does.
+    pub async fn put_blobs(&self, run: &RunId, blobs: Vec<Blob>) -> Result<(), Error> {
+        blobs::store_files(self.path(), &blobs).await?;
+        self.0.ask(PutBlobs { run: run.clone(), blobs }).await
+    }
+
+    /// Leaves an input for whoever runs the run, and returns once it is on disk. While one with the same key waits for
+    /// the same run, it is dropped.
+    pub async fn send(&self, run: &RunId, key: &str, input: &Input, at: Timestamp) -> Result<Sent, Error> {
+        let input = serde_json::to_string(input).map_err(|source| Error::Unwritable { source: source.into() })?;
+        self.0.ask(Send { run: run.clone(), key: key.to_owned(), at, input }).await
+    }
+
+    /// Inputs that wait for a run, oldest first. They stay until a batch names them as handled.
+    pub fn inbox(&self, run: &RunId) -> Result<Vec<Pending>, Error> {
+        read::pending(&self.0, std::slice::from_ref(run))?.into_iter().collect()
+    }
+
+    /// Inputs that wait for any of these runs, oldest first. One that cannot be understood stays where it is and does
+    /// not hold up the others.
+    pub fn pending_inputs(&self, runs: &[RunId]) -> Result<Vec<Pending>, Error> {
+        Ok(read::pending(&self.0, runs)?.into_iter().flatten().collect())
+    }
+
+    /// Returns when something was written after this was called. To read and then wait, use [`changes`](Self::changes):
+    /// what is written between the two would be missed here.
+    pub async fn changed(&self) {
+        self.changes().next().await;
+    }
+
+    /// Tells of everything written from now on, by this process or another.
+    pub fn changes(&self) -> Changes {
+        Changes::of(&self.0)
+    }
+
+    /// Follows a run, beginning with the record that holds event `from`, whoever writes it.
+    pub fn tail(&self, run: &RunId, from: u64) -> Tail {
+        Tail::new(&self.0, run, from)
+    }
+
+    /// Removes a run and the values that only it named. One that is being run is `Owned`, unless `forced`; its owner's
+    /// next append then fails as `Deleted`.
+    pub async fn delete(&self, run: &RunId, forced: bool) -> Result<(), Error> {
+        self.remove(run, forced).await?;
+        self.tidy().await
+    }
+
+    /// Removes every run that is over and had its last record before a moment, and tells which.
+    pub async fn prune(&self, older_than: Timestamp) -> Result<Vec<RunId>, Error> {
+        let mut gone = Vec::new();
+        for run in self.0.read(|connection| list::finished(connection, older_than))? {
+            match self.remove(&run, false).await {
+                Ok(()) => gone.push(run),
+                // Someone is looking after it, or was quicker.
+                Err(Error::Owned { .. } | Error::UnknownRun { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let files = blobs::old_files(self.path(), (self.0.shared.store.options.clock)());
+        if !files.is_empty() {
+            self.0.ask(Unlink { files }).await?;
+        }
+        self.tidy().await?;
+        Ok(gone)
+    }
+
+    async fn remove(&self, run: &RunId, forced: bool) -> Result<(), Error> {
+        let files = self.0.ask(Delete { run: run.clone(), forced }).await?;
+        if files.is_empty() { Ok(()) } else { self.0.ask(Unlink { files }).await }
+    }
+
+    async fn tidy(&self) -> Result<(), Error> {
+        while self.0.ask(Vacuum).await? {}
+        Ok(())
+    }
+
+    /// Makes a run from what an export held, all or nothing. `Exists` if its name is taken.
+    pub async fn import(&self, head: Head, records: Vec<Record>, blobs: Vec<Blob>) -> Result<(), Error> {
+        let page = self.spell(Batch { records, blobs, ..Batch::default() }).await?;
+        self.0.ask(Import { head, page }).await
+    }
+
+    /// What the writer has done so far.
+    pub fn stats(&self) -> Stats {
+        self.0.shared.stats()
+    }
+
+    /// Gives every lease back and closes the file, so that nothing but it and the large values is left. Other clones
+    /// find the journal closed from here on.
+    pub async fn close(self) {
+        self.0.queue.close(&self.0.shared).await;
+    }
+
+    async fn spell(&self, batch: Batch) -> Result<Page, Error> {
+        let page = Page::of(batch)?;
+        blobs::store_files(self.path(), &page.blobs).await?;
+        Ok(page)
+    }
+}
+
+impl Inner {
+    pub(crate) fn read<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, Error> {
+        self.shared.readers.read(&self.shared.store, read)
+    }
+
+    pub(crate) async fn ask<W: crate::writer::Work>(&self, work: W) -> Result<W::Answer, Error> {
+        self.queue.ask(&self.shared, work).await
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.queue.shut(&self.shared);
+    }
+}
+
+impl Shared {
+    /// Counts a commit and wakes whoever waits for one.
+    pub(crate) fn count(&self, records: u64, requests: u64) {
+        self.commits.fetch_add(1, Ordering::Relaxed);
+        self.requests.fetch_add(requests, Ordering::Relaxed);
+        self.records.fetch_add(records, Ordering::Relaxed);
+        self.watch.tell();
+    }
+
+    fn stats(&self) -> Stats {
+        Stats {
+            commits: self.commits.load(Ordering::Relaxed),
+            requests: self.requests.load(Ordering::Relaxed),
+            records: self.records.load(Ordering::Relaxed),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! The right to write to a run.
+
+use std::fmt;
+use std::sync::Arc;
+
+use updraft_run::RunId;
+
+use crate::journal::Inner;
+use crate::writer::{Grant, Release};
+
+/// The right to write to a run, held by one process at a time. Dropping it gives it back, a little later.
+#[must_use = "dropping a lease gives it back"]
+pub struct Lease {
+    journal: Arc<Inner>,
+    run: RunId,
+    grant: Grant,
+    is_released: bool,
+}
+
+impl Lease {
+    pub(crate) fn new(journal: &Arc<Inner>, run: RunId, grant: Grant) -> Self {
+        Self { journal: Arc::clone(journal), run, grant, is_released: false }
+    }
+
+    /// The run it is for.
+    pub fn run(&self) -> &RunId {
+        &self.run
+    }
+
+    /// A number that no other process that writes to this journal has or will have.
+    pub fn epoch(&self) -> u64 {
+        self.grant.epoch
+    }
+
+    pub(crate) fn grant(&self) -> Grant {
+        self.grant
+    }
+
+    /// What gives it back; afterwards `Drop` has nothing to do.
+    pub(crate) fn into_release(mut self) -> Release {
+        self.is_released = true;
+        self.release()
+    }
+
+    fn release(&self) -> Release {
+        Release { row: self.grant.row, grant: self.grant.grant }
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if !self.is_released {
+            self.journal.queue.tell(&self.journal.shared, self.release());
+        }
+    }
+}
+
+impl fmt::Debug for Lease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Lease({}, epoch {})", self.run, self.grant.epoch)
+    }
+}

@@ -1,0 +1,161 @@
+//! Runs in lists, found by the beginning of their names.
+
+use std::collections::HashMap;
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use updraft_run::{RunId, Timestamp};
+
+use crate::head::{Filter, Owner, Status, Summary};
+use crate::read::Position;
+use crate::schema::Store;
+use crate::writer::{known, owner};
+
+/// A run with its last record and the process that holds its lease.
+const SUMMARY: &str = "
+SELECT r.name, r.goal, r.workspace, r.model, r.status, r.created, r.parent, r.due, r.version, e.seq, e.part, e.events, e.at,
+       p.id, p.pid, p.started, p.boot, p.namespace, p.since, p.beat
+FROM runs r
+LEFT JOIN records e ON e.run = r.id AND (e.seq, e.part) =
+    (SELECT seq, part FROM records WHERE run = r.id ORDER BY seq DESC, part DESC LIMIT 1)
+LEFT JOIN processes p ON p.id = r.owner";
+
+/// One run.
+pub(crate) fn head(connection: &Connection, store: &Store, run: &RunId) -> rusqlite::Result<Option<Summary>> {
+    let mut owners = Owners::default();
+    connection
+        .prepare_cached(&format!("{SUMMARY} WHERE r.name = ?1"))?
+        .query_row([run.as_str()], |row| summary(row, store, &mut owners))
+        .optional()
+}
+
+/// Those that pass the filter, newest first.
+pub(crate) fn list(connection: &Connection, store: &Store, filter: &Filter) -> rusqlite::Result<Vec<Summary>> {
+    let mut statement = connection.prepare_cached(&format!(
+        "{SUMMARY} WHERE r.created >= ?1 AND r.created < ?2 AND (?3 IS NULL OR r.status = ?3)
+         AND (?4 IS NULL OR r.due <= ?4) ORDER BY r.created DESC, r.id DESC LIMIT ?5"
+    ))?;
+    let mut owners = Owners::default();
+    let rows = statement.query_map(
+        params![
+            filter.since.map_or(i64::MIN, |at| at.0),
+            filter.until.map_or(i64::MAX, |at| at.0),
+            filter.status.map(Status::as_str),
+            filter.due.map(|at| at.0),
+            filter.limit.map_or(-1, |limit| limit as i64),
+        ],
+        |row| summary(row, store, &mut owners),
+    )?;
+    rows.collect()
+}
+
+/// Whether a process is there is asked once a list, not once a run.
+type Owners = HashMap<i64, Owner>;
+
+fn summary(row: &Row<'_>, store: &Store, owners: &mut Owners) -> rusqlite::Result<Summary> {
+    let created = Timestamp(row.get(5)?);
+    let end = match row.get::<_, Option<i64>>(9)? {
+        Some(seq) => Position { seq, part: row.get(10)? }.after(row.get(11)?),
+        None => Position::START,
+    };
+    let owner = match row.get::<_, Option<i64>>(13)? {
+        Some(id) => Some(match owners.get(&id) {
+            Some(owner) => *owner,
+            None => *owners.entry(id).or_insert(owner(&known(row, 13)?, store)),
+        }),
+        None => None,
+    };
+    Ok(Summary {
+        id: run_id(row, 0)?,
+        goal: row.get(1)?,
+        workspace: row.get(2)?,
+        model: row.get(3)?,
+        status: Status::from_word(row.get_ref(4)?.as_str()?),
+        created,
+        updated: row.get::<_, Option<i64>>(12)?.map_or(created, Timestamp),
+        events: end.events(),
+        parent: row.get::<_, Option<String>>(6)?.and_then(|name| RunId::parse(&name).ok()),
+        due: row.get::<_, Option<i64>>(7)?.map(Timestamp),
+        version: row.get(8)?,
+        owner,
+    })
+}
+
+/// A run id in a column.
+pub(crate) fn run_id(row: &Row<'_>, column: usize) -> rusqlite::Result<RunId> {
+    let text = row.get_ref(column)?.as_str()?;
+    RunId::parse(text)
+        .map_err(|bad| rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(bad)))
+}
+
+/// Runs that are over and had their last record before a moment.
+pub(crate) fn finished(connection: &Connection, before: Timestamp) -> rusqlite::Result<Vec<RunId>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT name FROM runs r WHERE status IN ('done', 'failed', 'cancelled') AND ?1 >
+         coalesce((SELECT at FROM records WHERE run = r.id ORDER BY seq DESC, part DESC LIMIT 1), created)
+         ORDER BY created, id",
+    )?;
+    statement.query_map([before.0], |row| run_id(row, 0))?.collect()
+}
+
+/// What a few letters may stand for.
+pub(crate) enum Found {
+    One(RunId),
+    Several(Vec<String>),
+    None { close: Vec<String> },
+}
+
+/// The run of this name or, failing that, those whose names begin with it.
+pub(crate) fn find(connection: &Connection, prefix: &str) -> rusqlite::Result<Found> {
+    // Above every letter an id can have.
+    let end = format!("{prefix}\u{7f}");
+    let mut statement =
+        connection.prepare_cached("SELECT name FROM runs WHERE name >= ?1 AND name < ?2 ORDER BY name LIMIT 8")?;
+    let names = statement.query_map([prefix, &end], |row| run_id(row, 0))?.collect::<rusqlite::Result<Vec<_>>>()?;
+    Ok(match names.as_slice() {
+        [] => Found::None { close: close(connection, prefix)? },
+        [one] => Found::One(one.clone()),
+        [first, ..] if first.as_str() == prefix => Found::One(first.clone()),
+        several => Found::Several(several.iter().map(ToString::to_string).collect()),
+    })
+}
+
+/// Names among the last thousand that differ by a slip or two.
+fn close(connection: &Connection, wanted: &str) -> rusqlite::Result<Vec<String>> {
+    let mut statement = connection.prepare_cached("SELECT name FROM runs ORDER BY id DESC LIMIT 1000")?;
+    let names = statement.query_map([], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
+    let shown = wanted.chars().count();
+    let distance = |name: &str| {
+        let beginning: String = name.chars().take(shown).collect();
+        slips(wanted, &beginning).min(slips(wanted, name))
+    };
+    let mut near: Vec<(usize, String)> = names.into_iter().map(|name| (distance(&name), name)).collect();
+    near.retain(|(slips, _)| *slips <= 2 && *slips < shown);
+    near.sort();
+    Ok(near.into_iter().take(3).map(|(_, name)| name).collect())
+}
+
+/// How many letters must be added, dropped or changed to get from one word to the other.
+fn slips(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (i, a) in one.chars().enumerate() {
+        let mut corner = std::mem::replace(&mut row[0], i + 1);
+        for (j, b) in other.iter().enumerate() {
+            let changed = corner + usize::from(a != *b);
+            corner = row[j + 1];
+            row[j + 1] = changed.min(corner + 1).min(row[j] + 1);
+        }
+    }
+    row[other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips_are_counted_letter_by_letter() {
+        let counted = [("abc", "abc"), ("abc", "abd"), ("abc", "ab"), ("", "ab"), ("kitten", "sitting")];
+        assert_eq!(counted.map(|(one, other)| slips(one, other)), [0, 1, 1, 2, 3]);
+    }
+}

@@ -1,0 +1,117 @@
+//! Where a journal may lie: on a local disk, in a folder that can be written.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use crate::Error;
+
+/// Less room than this counts as none: SQLite's index of the write-ahead log alone wants 32 KiB.
+const LEAST_ROOM: u64 = 256 << 10;
+
+/// Makes the folder and spells the path the same way for everyone who opens it.
+pub(crate) fn prepare(path: &Path) -> Result<PathBuf, Error> {
+    let folder = folder_of(path);
+    let fresh = !folder.exists();
+    let denied = |source: std::io::Error| match source.kind() {
+        std::io::ErrorKind::StorageFull => Error::Full { path: path.to_path_buf() },
+        _ => Error::ReadOnly { path: path.to_path_buf(), why: source.to_string() },
+    };
+    fs::create_dir_all(folder).map_err(denied)?;
+    if fresh {
+        folder.ancestors().skip(1).take(2).for_each(|above| drop(sync_folder(above)));
+    }
+    settle(path)
+}
+
+/// Spells the path of a journal in a folder that is there.
+pub(crate) fn settle(path: &Path) -> Result<PathBuf, Error> {
+    let folder = folder_of(path);
+    refuse_network(path, folder)?;
+    let name = path
+        .file_name()
+        .ok_or_else(|| Error::NotAJournal { path: path.to_path_buf(), why: "it is not the name of a file".into() })?;
+    let folder = folder.canonicalize().map_err(|source| Error::io(path, source))?;
+    Ok(folder.join(name))
+}
+
+/// Asks the disk to keep the names in a folder.
+pub(crate) fn sync_folder(folder: &Path) -> std::io::Result<()> {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    File::open(folder)?.sync_all()
+}
+
+/// The path with something after it: `-wal` for the write-ahead log.
+pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+/// Whether the disk under a file has next to no room.
+pub(crate) fn is_full(path: &Path) -> bool {
+    rustix::fs::statvfs(folder_of(path)).is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < LEAST_ROOM)
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+fn refuse_network(path: &Path, folder: &Path) -> Result<(), Error> {
+    match network_kind(folder) {
+        Some(kind) => Err(Error::Network { path: path.to_path_buf(), kind }),
+        None => Ok(()),
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn network_kind(folder: &Path) -> Option<&'static str> {
+    rustix::fs::statfs(folder).ok().and_then(|disk| kind_of(disk.f_type as u32))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn network_kind(_folder: &Path) -> Option<&'static str> {
+    None
+}
+
+/// The magic numbers of statfs(2). FUSE is let through: behind it is a local disk as often as not (virtiofs,
+/// encrypted folders), and where it maps no shared memory SQLite says so by itself.
+#[cfg(target_os = "linux")]
+fn kind_of(magic: u32) -> Option<&'static str> {
+    Some(match magic {
+        0x6969 => "NFS",
+        0x517b => "SMB",
+        0xfe53_4d42 => "SMB2",
+        0xff53_4d42 => "CIFS",
+        0x0102_1997 => "9p",
+        0x5346_414f => "AFS",
+        0x00c3_6400 => "Ceph",
+        0x7375_7245 => "Coda",
+        0x0bd0_0bd0 => "Lustre",
+        0x564c => "NCP",
+        _ => return None,
+    })
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn network_file_systems_are_named_and_local_ones_are_not() {
+        assert_eq!(kind_of(0x6969), Some("NFS"));
+        assert_eq!(kind_of(0xff53_4d42), Some("CIFS"));
+        assert_eq!(kind_of(0xef53), None, "ext4");
+        assert_eq!(kind_of(0x6573_5546), None, "FUSE");
+    }
+
+    #[test]
+    fn a_path_is_spelled_the_same_however_it_was_given() {
+        let folder = tempfile::tempdir().unwrap();
+        let plain = prepare(&folder.path().join("a/j.db")).unwrap();
+        let crooked = prepare(&folder.path().join("a/../a/./j.db")).unwrap();
+        assert_eq!(plain, crooked);
+    }
+}

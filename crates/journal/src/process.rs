@@ -1,0 +1,147 @@
+//! Who is alive: a process is known by its id, its start time, the machine's boot and the namespace of its id.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use updraft_run::Timestamp;
+
+/// How often a process that holds leases says that it is there.
+pub(crate) const BEAT: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// After how long without a beat a process we cannot look at counts as gone: three beats, in milliseconds.
+const SILENCE: u64 = 15_000;
+
+/// What tells one process from every other, also after a reboot or from another container.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    pub(crate) pid: u32,
+    /// Clock ticks from boot to its start: a later process with the same id has another.
+    pub(crate) started: i64,
+    pub(crate) boot: String,
+    pub(crate) namespace: String,
+}
+
+/// This process. Where the system does not tell (no `/proc`), the texts are empty and only beats count.
+pub(crate) fn own() -> &'static Identity {
+    static OWN: LazyLock<Identity> = LazyLock::new(|| {
+        let pid = std::process::id();
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+        Identity {
+            pid,
+            started: start_of(pid).unwrap_or_default(),
+            boot: boot.trim().to_owned(),
+            namespace: namespace.to_string_lossy().into_owned(),
+        }
+    });
+    &OWN
+}
+
+/// A process as its row in the journal tells it.
+#[derive(Clone, Debug)]
+pub(crate) struct Known {
+    pub(crate) id: i64,
+    pub(crate) identity: Identity,
+    pub(crate) since: Timestamp,
+    pub(crate) beat: Timestamp,
+}
+
+impl Known {
+    /// Whether it is still there. Looks at the process itself where it can, else at its last beat.
+    pub(crate) fn is_alive(&self, journal: &Path, now: Timestamp) -> bool {
+        let (own, other) = (own(), &self.identity);
+        let can_look = !own.boot.is_empty() && own.boot == other.boot && own.namespace == other.namespace;
+        if !can_look {
+            // A beat from the future tells of a clock that was set back, not of a process that is alive.
+            return now.0.abs_diff(self.beat.0) <= SILENCE;
+        }
+        if own == other {
+            return here().contains(&(journal.to_path_buf(), self.id));
+        }
+        start_of(other.pid) == Some(other.started)
+    }
+}
+
+/// When a process started, if it is there and has not ended.
+fn start_of(pid: u32) -> Option<i64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    started_in(&stat)
+}
+
+/// Field 22 of `/proc/PID/stat`; nothing for a process that ended and only waits to be asked how.
+fn started_in(stat: &str) -> Option<i64> {
+    // The name in parentheses may hold anything, parentheses and spaces too.
+    let mut fields = stat.get(stat.rfind(')')? + 1..)?.split_ascii_whitespace();
+    match fields.next()? {
+        "Z" | "X" | "x" => None,
+        _ => fields.nth(18)?.parse().ok(),
+    }
+}
+
+type Present = BTreeSet<(PathBuf, i64)>;
+
+/// The rows that stand for a writer in this very process: one that was dropped is gone, though the process is not.
+fn here() -> std::sync::MutexGuard<'static, Present> {
+    static HERE: Mutex<Present> = Mutex::new(BTreeSet::new());
+    HERE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// As long as this is kept, the row counts as alive.
+#[derive(Debug)]
+pub(crate) struct Presence(PathBuf, i64);
+
+impl Presence {
+    pub(crate) fn of(journal: &Path, id: i64) -> Self {
+        here().insert((journal.to_path_buf(), id));
+        Self(journal.to_path_buf(), id)
+    }
+}
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        here().remove(&(self.0.clone(), self.1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STAT: &str = "4711 (a) b (c) S 1 4711 4711 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 987654 1 2";
+
+    #[test]
+    fn a_start_time_is_found_behind_a_name_full_of_parentheses() {
+        assert_eq!(started_in(STAT), Some(987_654));
+    }
+
+    #[test]
+    fn a_zombie_has_ended() {
+        assert_eq!(started_in(&STAT.replace(" S ", " Z ")), None);
+    }
+
+    #[test]
+    fn a_process_of_another_machine_lives_as_long_as_it_beats() {
+        let identity = Identity { boot: "elsewhere".into(), ..own().clone() };
+        let known = Known { id: 1, identity, since: Timestamp(0), beat: Timestamp(100_000) };
+        let alive = |now| known.is_alive(Path::new("j.db"), Timestamp(now));
+        assert!(alive(100_000) && alive(115_000));
+        assert!(!alive(115_001));
+        assert!(!alive(50_000), "a beat from far in the future");
+    }
+
+    #[test]
+    fn a_process_of_this_machine_lives_as_long_as_it_is_there_however_long_it_is_silent() {
+        let parent = rustix::process::getppid().unwrap().as_raw_nonzero().get() as u32;
+        let started = start_of(parent).unwrap();
+        let known = |started| Known {
+            id: 1,
+            identity: Identity { pid: parent, started, ..own().clone() },
+            since: Timestamp(0),
+            beat: Timestamp(0),
+        };
+        assert!(known(started).is_alive(Path::new("j.db"), Timestamp(i64::MAX)));
+        assert!(!known(started + 1).is_alive(Path::new("j.db"), Timestamp(0)), "the id was given to another process");
+    }
+}

@@ -1,0 +1,202 @@
+//! Reading records back, a page at a time.
+
+use std::collections::HashSet;
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use updraft_run::{Record, RunId, Timestamp};
+
+use crate::head::Pending;
+use crate::journal::Inner;
+use crate::list::run_id;
+use crate::{Error, blobs};
+
+/// A page ends after so many records or bytes, so that no read holds up the writer's checkpoints for long.
+const PAGE_ROWS: i64 = 500;
+const PAGE_BYTES: usize = 4 << 20;
+
+/// Where the next record goes, or the place of one that is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Position {
+    /// The number of the record's first event; for one without events, of the next event to come.
+    pub(crate) seq: i64,
+    /// How many records without events stand before it under the same number.
+    pub(crate) part: i64,
+}
+
+impl Position {
+    pub(crate) const START: Position = Position { seq: 1, part: 0 };
+
+    /// The place after a record with so many events.
+    pub(crate) fn after(self, events: i64) -> Self {
+        if events == 0 { Self { part: self.part + 1, ..self } } else { Self { seq: self.seq + events, part: 0 } }
+    }
+
+    /// The number of the last event before this place.
+    pub(crate) fn events(self) -> u64 {
+        (self.seq - 1).max(0) as u64
+    }
+}
+
+/// A row of `records`, not yet understood.
+#[derive(Debug)]
+pub(crate) struct Raw {
+    pub(crate) place: Position,
+    pub(crate) events: i64,
+    pub(crate) at: i64,
+    pub(crate) body: Vec<u8>,
+    pub(crate) blob: Option<[u8; 32]>,
+}
+
+impl Raw {
+    fn of(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            place: Position { seq: row.get(0)?, part: row.get(1)? },
+            events: row.get(2)?,
+            at: row.get(3)?,
+            body: row.get(4)?,
+            blob: row.get(5)?,
+        })
+    }
+
+    /// The record's text, from the blob store if it is large.
+    pub(crate) fn text(self, journal: &Inner, run: &RunId) -> Result<Vec<u8>, Error> {
+        let Some(hash) = self.blob else { return Ok(self.body) };
+        let hash = updraft_run::Hash(hash);
+        blobs::read(journal, &hash)?.ok_or_else(|| malformed(run, self.place, "its text is not in the blob store"))
+    }
+
+    /// The record, understood and checked.
+    pub(crate) fn record(self, journal: &Inner, run: &RunId) -> Result<Record, Error> {
+        let (place, events, at) = (self.place, self.events, Timestamp(self.at));
+        let text = self.text(journal, run)?;
+        let record = Record::from_json(at, &text).map_err(|error| malformed(run, place, &error.to_string()))?;
+        if record.events.len() as i64 == events {
+            Ok(record)
+        } else {
+            Err(malformed(run, place, &format!("it should hold {events} events and holds {}", record.events.len())))
+        }
+    }
+}
+
+fn malformed(run: &RunId, place: Position, why: &str) -> Error {
+    Error::Malformed { run: run.clone(), seq: place.seq as u64, why: why.to_owned() }
+}
+
+/// Reads a run from some place on, remembering where it is between pages.
+#[derive(Debug)]
+pub(crate) struct Cursor {
+    run: RunId,
+    from: u64,
+    next: Option<Position>,
+}
+
+impl Cursor {
+    /// Begins with the record that holds event `from`, or would.
+    pub(crate) fn new(run: &RunId, from: u64) -> Self {
+        Self { run: run.clone(), from, next: None }
+    }
+
+    /// The next records, as they are in the table; none when there are no more yet.
+    pub(crate) fn raw(&mut self, journal: &Inner) -> Result<Vec<Raw>, Error> {
+        let page = journal.read(|connection| {
+            let Some(row) = row_of(connection, &self.run)? else { return Ok(None) };
+            let start = match self.next {
+                Some(next) => next,
+                None => start(connection, row, self.from)?,
+            };
+            Ok(Some((start, page(connection, row, start)?)))
+        })?;
+        let (mut expected, page) = page.ok_or_else(|| unknown(&self.run))?;
+        for raw in &page {
+            // The table has no gaps; one that is there now is damage, and what follows it must not be taken for the run.
+            if raw.place != expected {
+                return Err(malformed(&self.run, expected, "it is missing"));
+            }
+            expected = raw.place.after(raw.events);
+            self.next = Some(expected);
+        }
+        Ok(page)
+    }
+
+    /// The next records with the numbers of their first events; none when there are no more yet.
+    pub(crate) fn page(&mut self, journal: &Inner) -> Result<Vec<(u64, Record)>, Error> {
+        let run = self.run.clone();
+        let page = self.raw(journal)?;
+        page.into_iter().map(|raw| Ok((raw.place.seq as u64, raw.record(journal, &run)?))).collect()
+    }
+}
+
+/// No run of this name; similar ones are not looked for.
+pub(crate) fn unknown(run: &RunId) -> Error {
+    Error::UnknownRun { name: run.to_string(), close: Vec::new() }
+}
+
+/// The run's key in the tables.
+pub(crate) fn row_of(connection: &Connection, run: &RunId) -> rusqlite::Result<Option<i64>> {
+    connection
+        .prepare_cached("SELECT id FROM runs WHERE name = ?1")?
+        .query_row([run.as_str()], |row| row.get(0))
+        .optional()
+}
+
+/// Where the run's next record goes.
+pub(crate) fn end(connection: &Connection, row: i64) -> rusqlite::Result<Position> {
+    let last = connection
+        .prepare_cached("SELECT seq, part, events FROM records WHERE run = ?1 ORDER BY seq DESC, part DESC LIMIT 1")?
+        .query_row([row], |row| Ok(Position { seq: row.get(0)?, part: row.get(1)? }.after(row.get(2)?)))
+        .optional()?;
+    Ok(last.unwrap_or(Position::START))
+}
+
+/// The place of the record that holds event `from`, or where it will be.
+fn start(connection: &Connection, row: i64, from: u64) -> rusqlite::Result<Position> {
+    let from = i64::try_from(from).unwrap_or(i64::MAX).max(1);
+    let before = connection
+        .prepare_cached(
+            "SELECT seq, part, events FROM records WHERE run = ?1 AND seq < ?2 ORDER BY seq DESC, part DESC LIMIT 1",
+        )?
+        .query_row(params![row, from], |row| Ok((Position { seq: row.get(0)?, part: row.get(1)? }, row.get(2)?)))
+        .optional()?;
+    Ok(match before {
+        Some((place, events)) if place.after(events).seq > from => place,
+        Some(_) | None => Position { seq: from, part: 0 },
+    })
+}
+
+fn page(connection: &Connection, row: i64, from: Position) -> rusqlite::Result<Vec<Raw>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT seq, part, events, at, body, blob FROM records
+         WHERE run = ?1 AND (seq, part) >= (?2, ?3) ORDER BY seq, part LIMIT ?4",
+    )?;
+    let mut rows = statement.query(params![row, from.seq, from.part, PAGE_ROWS])?;
+    let (mut page, mut bytes) = (Vec::new(), 0);
+    while bytes < PAGE_BYTES
+        && let Some(row) = rows.next()?
+    {
+        let raw = Raw::of(row)?;
+        bytes += raw.body.len();
+        page.push(raw);
+    }
+    Ok(page)
+}
+
+/// Inputs that wait for these runs, oldest first; those of a newer version that cannot be understood as errors.
+pub(crate) fn pending(journal: &Inner, runs: &[RunId]) -> Result<Vec<Result<Pending, Error>>, Error> {
+    type Found = (i64, RunId, i64, String);
+    let found: Vec<Found> = journal.read(|connection| {
+        let mut statement = connection.prepare_cached(
+            "SELECT i.id, r.name, i.at, i.input FROM inbox i JOIN runs r ON r.id = i.run ORDER BY i.id",
+        )?;
+        let all = statement.query_map([], |row| Ok((row.get(0)?, run_id(row, 1)?, row.get(2)?, row.get(3)?)))?;
+        all.collect()
+    })?;
+    // The table is empty nearly always, so it is read whole and sifted here.
+    let wanted: HashSet<&RunId> = if found.is_empty() { HashSet::new() } else { runs.iter().collect() };
+    let wanted = found.into_iter().filter(|(_, run, _, _)| wanted.contains(run));
+    Ok(wanted
+        .map(|(id, run, at, text)| match serde_json::from_str(&text) {
+            Ok(input) => Ok(Pending { id, run, at: Timestamp(at), input }),
+            Err(error) => Err(Error::BadInput { run, id, why: error.to_string() }),
+        })
+        .collect())
+}

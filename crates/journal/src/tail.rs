@@ -1,0 +1,73 @@
+//! Following a run, whoever writes it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use updraft_run::{Record, RunId};
+
+use crate::Error;
+use crate::changes::Changes;
+use crate::journal::Inner;
+use crate::read::Cursor;
+
+/// Gives a run's records one by one, and waits for those to come.
+#[derive(Debug)]
+pub struct Tail {
+    journal: Arc<Inner>,
+    /// Lent to the thread that reads; gone if that thread ended without giving it back.
+    cursor: Option<Cursor>,
+    run: RunId,
+    from: u64,
+    read: VecDeque<(u64, Record)>,
+    changes: Changes,
+    has_been_there: bool,
+}
+
+impl Tail {
+    pub(crate) fn new(journal: &Arc<Inner>, run: &RunId, from: u64) -> Self {
+        Self {
+            journal: Arc::clone(journal),
+            cursor: Some(Cursor::new(run, from)),
+            run: run.clone(),
+            from,
+            read: VecDeque::new(),
+            changes: Changes::of(journal),
+            has_been_there: false,
+        }
+    }
+
+    /// The next record with the number of its first event; `None` once the run is deleted or the journal closed.
+    ///
+    /// A run that is over stays open here: it may be resumed. May be dropped half way without losing a record.
+    pub async fn next(&mut self) -> Result<Option<(u64, Record)>, Error> {
+        loop {
+            if let Some((seq, record)) = self.read.pop_front() {
+                self.from = seq + record.events.len() as u64;
+                return Ok(Some((seq, record)));
+            }
+            match self.look().await {
+                Ok(()) => self.has_been_there = true,
+                Err(Error::Closed) => return Ok(None),
+                Err(Error::UnknownRun { .. }) if self.has_been_there => return Ok(None),
+                Err(error) => return Err(error),
+            }
+            if self.read.is_empty() {
+                self.changes.next().await;
+            }
+        }
+    }
+
+    /// Reads what is there, on a thread that may wait for the disk.
+    async fn look(&mut self) -> Result<(), Error> {
+        let journal = Arc::clone(&self.journal);
+        let mut cursor = self.cursor.take().unwrap_or_else(|| Cursor::new(&self.run, self.from));
+        let reading = tokio::task::spawn_blocking(move || {
+            let page = cursor.page(&journal);
+            (cursor, page)
+        });
+        let (cursor, page) = reading.await.map_err(|_| Error::Closed)?;
+        self.cursor = Some(cursor);
+        self.read = page?.into();
+        Ok(())
+    }
+}

@@ -1,0 +1,198 @@
+//! The one thread that writes: it takes everything that waits into one transaction, then answers all.
+
+mod append;
+mod book;
+mod copy;
+mod delete;
+mod desk;
+mod inbox;
+mod leases;
+mod queue;
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+pub(crate) use append::{Append, Create, Page, PutBlobs};
+pub(crate) use copy::{Fork, Import};
+pub(crate) use delete::{Delete, Unlink, Vacuum};
+pub(crate) use desk::{Work, known, owner};
+pub(crate) use inbox::Send;
+pub(crate) use leases::{Acquire, Grant, Release};
+pub(crate) use queue::Queue;
+
+use crate::Error;
+use crate::journal::Shared;
+use crate::process::BEAT;
+use book::Book;
+use desk::{Asked, Desk};
+
+/// So many requests share a transaction at most: beyond this the flush is no longer what costs.
+const GROUP: usize = 4096;
+
+/// And so many bytes, so that one transaction does not keep other processes waiting for long.
+const GROUP_BYTES: usize = 16 << 20;
+
+/// Without leases there is no heartbeat to wake up for.
+const IDLE: Duration = Duration::from_secs(3600);
+
+/// What the thread is told.
+pub(crate) enum Message {
+    Work(Box<dyn Asked>),
+    Close(oneshot::Sender<()>),
+}
+
+/// The thread's own things.
+struct Writer {
+    shared: Arc<Shared>,
+    /// Opened at the first request; dropped when it cannot be trusted to have rolled back.
+    connection: Option<Connection>,
+    book: Book,
+}
+
+/// Runs until the journal is closed or dropped.
+pub(crate) fn run(shared: Arc<Shared>, requests: &Receiver<Message>) {
+    let mut writer = Writer { shared, connection: None, book: Book::default() };
+    let mut waiting = Vec::new();
+    let mut closer = None;
+    while closer.is_none() {
+        match requests.recv_timeout(writer.until_beat()) {
+            Ok(Message::Work(work)) => waiting.push(work),
+            Ok(Message::Close(told)) => closer = Some(told),
+            Err(RecvTimeoutError::Timeout) => writer.beat(),
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+        while waiting.len() < GROUP && closer.is_none() {
+            match requests.try_recv() {
+                Ok(Message::Work(work)) => waiting.push(work),
+                Ok(Message::Close(told)) => closer = Some(told),
+                Err(_) => break,
+            }
+        }
+        writer.serve(&mut waiting);
+    }
+    writer.close();
+    drop(writer);
+    if let Some(told) = closer {
+        let _ = told.send(());
+    }
+}
+
+impl Writer {
+    /// Answers everything that waits, in order.
+    fn serve(&mut self, waiting: &mut Vec<Box<dyn Asked>>) {
+        let mut rest = std::mem::take(waiting).into_iter().peekable();
+        let mut group = Vec::new();
+        let mut bytes = 0;
+        while let Some(asked) = rest.next() {
+            bytes += asked.bytes();
+            let alone = asked.is_long();
+            group.push(asked);
+            let next_is_long = rest.peek().is_none_or(|next| next.is_long());
+            if alone || next_is_long || bytes > GROUP_BYTES {
+                self.serve_group(&mut group);
+                bytes = 0;
+            }
+        }
+    }
+
+    fn serve_group(&mut self, group: &mut Vec<Box<dyn Asked>>) {
+        match self.transact(group) {
+            Ok(()) => group.drain(..).for_each(|asked| asked.answer()),
+            // One request broke the transaction of all: each gets its own, so that only that one fails.
+            Err(Failure { error, particular: true }) if group.len() > 1 => {
+                drop(error);
+                for mut asked in group.drain(..) {
+                    match self.transact(std::slice::from_mut(&mut asked)) {
+                        Ok(()) => asked.answer(),
+                        Err(failure) => asked.fail(failure.error),
+                    }
+                }
+            }
+            Err(failure) => group.drain(..).for_each(|asked| asked.fail(failure.error.clone())),
+        }
+    }
+
+    /// Writes a group, all or nothing. The answers are held back until the commit is on disk.
+    fn transact(&mut self, group: &mut [Box<dyn Asked>]) -> Result<(), Failure> {
+        let outcome = self.try_transact(group);
+        match &outcome {
+            Ok(()) => {
+                self.book.commit();
+                self.shared.count(group.iter().map(|asked| asked.records()).sum(), group.len() as u64);
+            }
+            Err(_) => {
+                self.book.undo();
+                let undone = self.connection.as_ref().is_some_and(|connection| {
+                    connection.is_autocommit() || connection.execute_batch("ROLLBACK").is_ok()
+                });
+                if !undone {
+                    self.connection = None;
+                }
+            }
+        }
+        outcome
+    }
+
+    fn try_transact(&mut self, group: &mut [Box<dyn Asked>]) -> Result<(), Failure> {
+        let store = &self.shared.store;
+        let connection = match &mut self.connection {
+            Some(connection) => connection,
+            none => none.insert(store.writer().map_err(Failure::of_all)?),
+        };
+        let said = |source| Error::sqlite(&store.path, source);
+        execute(connection, "BEGIN IMMEDIATE").map_err(|source| Failure::of_all(said(source)))?;
+        let mut desk = Desk { connection, book: &mut self.book, shared: &self.shared };
+        desk.beat_if_due().map_err(|refusal| Failure::of_all(refusal.told(store)))?;
+        for asked in group {
+            asked.write(&mut desk).map_err(|refusal| Failure { error: refusal.told(store), particular: true })?;
+        }
+        execute(connection, "COMMIT").map_err(|source| Failure::of_all(said(source)))
+    }
+
+    /// How long the thread may sleep.
+    fn until_beat(&self) -> Duration {
+        match self.book.next_beat() {
+            Some(due) => due.saturating_duration_since(Instant::now()),
+            None => IDLE,
+        }
+    }
+
+    /// Says that this process is there. If it cannot be said now it is said with the next request, or five seconds on.
+    fn beat(&mut self) {
+        if self.book.next_beat().is_some() && self.transact(&mut []).is_err() {
+            self.book.put_off(BEAT);
+        }
+    }
+
+    /// Gives everything back and leaves one whole file.
+    fn close(&mut self) {
+        self.shared.readers.close();
+        self.shared.watch.close();
+        if let Some(mut connection) = self.connection.take() {
+            let _ = self.book.sign_off(&mut connection);
+            let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        }
+        self.book = Book::default();
+    }
+}
+
+fn execute(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
+    connection.prepare_cached(sql)?.execute([]).map(drop)
+}
+
+/// Why a transaction did not happen.
+struct Failure {
+    error: Error,
+    /// Whether it came from one of the requests rather than from the disk or the lock.
+    particular: bool,
+}
+
+impl Failure {
+    fn of_all(error: Error) -> Self {
+        Self { error, particular: false }
+    }
+}

@@ -1,0 +1,231 @@
+//! Adding records to a run, and the values they name.
+
+use rusqlite::params;
+use updraft_run::{Hash, RunId};
+
+use super::book::Held;
+use super::desk::{Desk, Refusal, Work};
+use super::leases::Grant;
+use crate::batch::{Blob, Body, Row};
+use crate::blobs;
+use crate::head::{GOAL, Head, Status};
+use crate::read::Position;
+use crate::{Batch, Error};
+
+/// A batch, spelled.
+#[derive(Debug)]
+pub(crate) struct Page {
+    pub(crate) rows: Vec<Row>,
+    pub(crate) blobs: Vec<Blob>,
+    status: Option<Status>,
+    due: Option<Option<i64>>,
+    handled: Vec<i64>,
+}
+
+impl Page {
+    pub(crate) fn of(batch: Batch) -> Result<Self, Error> {
+        let Batch { records, mut blobs, status, due, handled } = batch;
+        let rows = Row::all(&records, &mut blobs)?;
+        Ok(Self { rows, blobs, status, due: due.map(|due| due.map(|at| at.0)), handled })
+    }
+
+    fn bytes(&self) -> usize {
+        let here = |row: &Row| if let Body::Here(text) = &row.body { text.len() } else { 0 };
+        self.rows.iter().map(here).sum::<usize>() + self.blobs.iter().map(|blob| blob.bytes().len()).sum::<usize>()
+    }
+}
+
+/// Adds to a run whose lease we hold; the answer is the number of its last event.
+#[derive(Debug)]
+pub(crate) struct Append {
+    pub(crate) run: RunId,
+    pub(crate) row: i64,
+    pub(crate) grant: u64,
+    pub(crate) page: Page,
+}
+
+impl Work for Append {
+    type Answer = u64;
+
+    fn write(&self, desk: &mut Desk<'_>) -> Result<u64, Refusal> {
+        let held = desk.check_lease(&self.run, self.row, self.grant)?;
+        let next = desk.add(self.row, held.next, &self.page)?;
+        desk.book.hold(self.row, Held { next, ..held });
+        Ok(next.events())
+    }
+
+    fn bytes(&self) -> usize {
+        self.page.bytes()
+    }
+
+    fn records(&self) -> u64 {
+        self.page.rows.len() as u64
+    }
+}
+
+/// Makes a run, takes its lease and writes its first records.
+#[derive(Debug)]
+pub(crate) struct Create {
+    pub(crate) head: Head,
+    pub(crate) page: Page,
+}
+
+impl Work for Create {
+    type Answer = Grant;
+
+    fn write(&self, desk: &mut Desk<'_>) -> Result<Grant, Refusal> {
+        let (grant, _) = desk.new_run(&self.head)?;
+        let next = desk.add(grant.row, Position::START, &self.page)?;
+        desk.book.hold(grant.row, Held { grant: grant.grant, next });
+        Ok(grant)
+    }
+
+    fn bytes(&self) -> usize {
+        self.page.bytes()
+    }
+
+    fn records(&self) -> u64 {
+        self.page.rows.len() as u64
+    }
+}
+
+/// Stores values for a run ahead of the records that will name them.
+#[derive(Debug)]
+pub(crate) struct PutBlobs {
+    pub(crate) run: RunId,
+    pub(crate) blobs: Vec<Blob>,
+}
+
+impl Work for PutBlobs {
+    type Answer = ();
+
+    fn write(&self, desk: &mut Desk<'_>) -> Result<(), Refusal> {
+        let (row, _) = desk.run(&self.run)?.ok_or_else(|| crate::read::unknown(&self.run))?;
+        self.blobs.iter().try_for_each(|blob| desk.put(row, blob))
+    }
+
+    fn bytes(&self) -> usize {
+        self.blobs.iter().map(|blob| blob.bytes().len()).sum()
+    }
+}
+
+impl Desk<'_> {
+    /// Makes sure that this process may still write to the run.
+    fn check_lease(&mut self, run: &RunId, row: i64, grant: u64) -> Result<Held, Refusal> {
+        let held = self.book.held(row).filter(|held| held.grant == grant);
+        let owner = {
+            let mut statement = self.connection.prepare_cached("SELECT owner FROM runs WHERE id = ?1")?;
+            let mut rows = statement.query([row])?;
+            rows.next()?.map(|row| row.get::<_, Option<i64>>(0)).transpose()?
+        };
+        match (owner, held) {
+            (None, _) => {
+                self.book.let_go(row);
+                Err(Error::Deleted(run.clone()).into())
+            }
+            (Some(owner), Some(held)) if owner.is_some() && owner == self.book.epoch() => Ok(held),
+            (Some(_), Some(_)) => {
+                self.book.let_go(row);
+                Err(Error::Fenced(run.clone()).into())
+            }
+            (Some(_), None) => Err(Error::Fenced(run.clone()).into()),
+        }
+    }
+
+    /// Writes the row of a new run, owned by this process.
+    pub(super) fn new_run(&mut self, head: &Head) -> Result<(Grant, i64), Refusal> {
+        if self.run(&head.id)?.is_some() {
+            return Err(Error::Exists(head.id.clone()).into());
+        }
+        let epoch = self.epoch()?;
+        let row = self.insert_run(head, Some(epoch))?;
+        let grant = Grant { row, grant: self.book.grant(), epoch: epoch as u64 };
+        Ok((grant, epoch))
+    }
+
+    /// Writes the row of a new run.
+    pub(super) fn insert_run(&mut self, head: &Head, owner: Option<i64>) -> Result<i64, Refusal> {
+        let goal = head.goal.char_indices().nth(GOAL).map_or(head.goal.as_str(), |(end, _)| &head.goal[..end]);
+        self.connection
+            .prepare_cached(
+                "INSERT INTO runs(name, goal, workspace, model, status, created, parent, owner, version)
+                 VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            )?
+            .execute(params![
+                head.id.as_str(),
+                goal,
+                head.workspace,
+                head.model,
+                head.status.as_str(),
+                head.created.0,
+                head.parent.as_ref().map(RunId::as_str),
+                owner,
+                self.shared.store.options.version,
+            ])?;
+        Ok(self.connection.last_insert_rowid())
+    }
+
+    /// Writes a page at its place, and tells where the next one goes.
+    pub(super) fn add(&mut self, row: i64, at: Position, page: &Page) -> Result<Position, Refusal> {
+        for blob in &page.blobs {
+            self.put(row, blob)?;
+        }
+        let next = self.add_rows(row, at, &page.rows)?;
+        if let Some(status) = page.status {
+            self.connection
+                .prepare_cached("UPDATE runs SET status = ?2 WHERE id = ?1 AND status <> ?2")?
+                .execute(params![row, status.as_str()])?;
+        }
+        if let Some(due) = page.due {
+            self.connection
+                .prepare_cached("UPDATE runs SET due = ?2 WHERE id = ?1 AND due IS NOT ?2")?
+                .execute(params![row, due])?;
+        }
+        for handled in &page.handled {
+            self.connection.prepare_cached("DELETE FROM inbox WHERE id = ?1 AND run = ?2")?.execute([*handled, row])?;
+        }
+        Ok(next)
+    }
+
+    pub(super) fn add_rows(&mut self, row: i64, at: Position, rows: &[Row]) -> Result<Position, Refusal> {
+        let mut insert = self.connection.prepare_cached("INSERT INTO records VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;
+        let mut place = at;
+        for record in rows {
+            let (body, blob) = match &record.body {
+                Body::Here(text) => (text.as_slice(), None),
+                Body::Blob(Hash(hash)) => (&[][..], Some(hash.as_slice())),
+            };
+            insert.execute(params![row, place.seq, place.part, record.events, record.at, body, blob])?;
+            place = place.after(record.events);
+        }
+        Ok(place)
+    }
+
+    /// Stores a value for a run, unless it is there.
+    pub(super) fn put(&mut self, row: i64, blob: &Blob) -> Result<(), Refusal> {
+        let Hash(hash) = blob.hash();
+        let named = self
+            .connection
+            .prepare_cached("SELECT 1 FROM refs WHERE run = ?1 AND hash = ?2")?
+            .exists(params![row, hash])?;
+        if named {
+            return Ok(());
+        }
+        let stored = self.connection.prepare_cached("SELECT 1 FROM blobs WHERE hash = ?1")?.exists([hash])?;
+        let is_file = blobs::is_file(blob.bytes().len());
+        if is_file {
+            // Written before this transaction; but another process may have swept it away since.
+            blobs::ensure_file(&self.shared.store.path, blob).map_err(Refusal::Broken)?;
+        }
+        if !stored {
+            let body = (!is_file).then_some(blob.bytes());
+            self.connection.prepare_cached("INSERT INTO blobs VALUES(?1, ?2, ?3)")?.execute(params![
+                hash,
+                blob.bytes().len() as i64,
+                body
+            ])?;
+        }
+        self.connection.prepare_cached("INSERT INTO refs VALUES(?1, ?2)")?.execute(params![row, hash])?;
+        Ok(())
+    }
+}

@@ -1,0 +1,126 @@
+//! What the writer remembers of its leases, and how to forget what was rolled back.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use crate::process::Presence;
+use crate::read::Position;
+
+/// A lease this process holds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Held {
+    /// Which of the leases given out in this process: an older one for the same run is void.
+    pub(super) grant: u64,
+    /// Where the run's next record goes. Nobody else writes there, so it need not be looked up.
+    pub(super) next: Position,
+}
+
+/// The leases of this process, and its place in the journal.
+#[derive(Debug, Default)]
+pub(super) struct Book {
+    signed_in: Option<SignedIn>,
+    held: HashMap<i64, Held>,
+    grants: u64,
+    /// What the open transaction changed, to be put back if it fails.
+    before: Vec<Before>,
+}
+
+#[derive(Debug)]
+struct SignedIn {
+    epoch: i64,
+    next_beat: Instant,
+    _presence: Presence,
+}
+
+#[derive(Debug)]
+enum Before {
+    Held(i64, Option<Held>),
+    SignedOut,
+}
+
+impl Book {
+    pub(super) fn epoch(&self) -> Option<i64> {
+        self.signed_in.as_ref().map(|here| here.epoch)
+    }
+
+    pub(super) fn sign_in(&mut self, epoch: i64, presence: Presence, next_beat: Instant) {
+        self.signed_in = Some(SignedIn { epoch, next_beat, _presence: presence });
+        self.before.push(Before::SignedOut);
+    }
+
+    /// When to say again that this process is there; never while it holds nothing.
+    pub(super) fn next_beat(&self) -> Option<Instant> {
+        self.signed_in.as_ref().filter(|_| !self.held.is_empty()).map(|here| here.next_beat)
+    }
+
+    /// Whether it is time to say so, if something is written anyway.
+    pub(super) fn is_beat_due(&self, now: Instant) -> bool {
+        self.signed_in.as_ref().is_some_and(|here| here.next_beat <= now)
+    }
+
+    pub(super) fn beat_again(&mut self, at: Instant) {
+        if let Some(here) = &mut self.signed_in {
+            here.next_beat = at;
+        }
+    }
+
+    pub(super) fn put_off(&mut self, by: Duration) {
+        self.beat_again(Instant::now() + by);
+    }
+
+    /// A number for a new lease.
+    pub(super) fn grant(&mut self) -> u64 {
+        self.grants += 1;
+        self.grants
+    }
+
+    pub(super) fn held(&self, row: i64) -> Option<Held> {
+        self.held.get(&row).copied()
+    }
+
+    pub(super) fn hold(&mut self, row: i64, held: Held) {
+        let before = self.held.insert(row, held);
+        self.before.push(Before::Held(row, before));
+    }
+
+    pub(super) fn let_go(&mut self, row: i64) {
+        let before = self.held.remove(&row);
+        self.before.push(Before::Held(row, before));
+    }
+
+    /// Another process took this one for gone: every lease is void, and the next one needs a new place.
+    pub(super) fn lose_everything(&mut self) {
+        self.signed_in = None;
+        self.held.clear();
+        self.before.clear();
+    }
+
+    pub(super) fn commit(&mut self) {
+        self.before.clear();
+    }
+
+    pub(super) fn undo(&mut self) {
+        while let Some(before) = self.before.pop() {
+            match before {
+                Before::Held(row, Some(held)) => drop(self.held.insert(row, held)),
+                Before::Held(row, None) => drop(self.held.remove(&row)),
+                Before::SignedOut => self.signed_in = None,
+            }
+        }
+    }
+
+    /// Gives every lease back and takes this process out of the journal.
+    pub(super) fn sign_off(&mut self, connection: &mut Connection) -> rusqlite::Result<()> {
+        let Some(epoch) = self.epoch() else { return Ok(()) };
+        let leaving = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        for row in self.held.keys() {
+            leaving
+                .prepare_cached("UPDATE runs SET owner = NULL WHERE id = ?1 AND owner = ?2")?
+                .execute([*row, epoch])?;
+        }
+        leaving.execute("DELETE FROM processes WHERE id = ?1", [epoch])?;
+        leaving.commit()
+    }
+}

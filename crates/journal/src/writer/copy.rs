@@ -1,0 +1,78 @@
+//! Making a run from another's records: a fork, or an import.
+
+use rusqlite::params;
+use updraft_run::RunId;
+
+use super::append::Page;
+use super::book::Held;
+use super::desk::{Desk, Refusal, Work};
+use super::leases::Grant;
+use crate::batch::{Blob, Row};
+use crate::head::Head;
+use crate::read::{self, Position};
+
+/// Copies the first records of a run into a new one, and takes the new one's lease.
+#[derive(Debug)]
+pub(crate) struct Fork {
+    pub(crate) from: RunId,
+    /// Records before this place are copied as they are.
+    pub(crate) until: Position,
+    /// The first events of the record that the cut goes through.
+    pub(crate) cut: Option<Row>,
+    /// Its text, if it is large.
+    pub(crate) blobs: Vec<Blob>,
+    pub(crate) to: Head,
+}
+
+impl Work for Fork {
+    type Answer = Grant;
+
+    fn write(&self, desk: &mut Desk<'_>) -> Result<Grant, Refusal> {
+        let (from, _) = desk.run(&self.from)?.ok_or_else(|| read::unknown(&self.from))?;
+        let (grant, _) = desk.new_run(&self.to)?;
+        desk.connection
+            .prepare_cached(
+                "INSERT INTO records SELECT ?2, seq, part, events, at, body, blob FROM records
+                 WHERE run = ?1 AND (seq, part) < (?3, ?4) ORDER BY seq, part",
+            )?
+            .execute(params![from, grant.row, self.until.seq, self.until.part])?;
+        desk.connection
+            .prepare_cached("INSERT INTO refs SELECT ?2, hash FROM refs WHERE run = ?1")?
+            .execute(params![from, grant.row])?;
+        for blob in &self.blobs {
+            desk.put(grant.row, blob)?;
+        }
+        let end = read::end(desk.connection, grant.row)?;
+        let next = desk.add_rows(grant.row, end, self.cut.as_slice())?;
+        desk.book.hold(grant.row, Held { grant: grant.grant, next });
+        Ok(grant)
+    }
+
+    fn is_long(&self) -> bool {
+        true
+    }
+}
+
+/// Makes a run from what an export held. Nobody has its lease afterwards.
+#[derive(Debug)]
+pub(crate) struct Import {
+    pub(crate) head: Head,
+    pub(crate) page: Page,
+}
+
+impl Work for Import {
+    type Answer = ();
+
+    fn write(&self, desk: &mut Desk<'_>) -> Result<(), Refusal> {
+        if desk.run(&self.head.id)?.is_some() {
+            return Err(crate::Error::Exists(self.head.id.clone()).into());
+        }
+        let row = desk.insert_run(&self.head, None)?;
+        desk.add(row, Position::START, &self.page)?;
+        Ok(())
+    }
+
+    fn is_long(&self) -> bool {
+        true
+    }
+}

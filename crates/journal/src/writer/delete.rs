@@ -1,0 +1,98 @@
+//! Removing runs, the values that only they named, and the room they took.
+
+use updraft_run::{Hash, RunId};
+
+use super::desk::{Desk, Refusal, Work};
+use crate::{Error, blobs, read};
+
+/// So many pages are given back to the system in one transaction.
+const PAGES: i64 = 2000;
+
+/// Removes a run; the answer names the values in files that nobody names any more.
+#[derive(Debug)]
+pub(crate) struct Delete {
+    pub(crate) run: RunId,
+    /// Also if someone runs it.
+    pub(crate) forced: bool,
+}
+
+impl Work for Delete {
+    type Answer = Vec<Hash>;
+
+    fn write(&self, desk: &mut Desk<'_>) -> Result<Vec<Hash>, Refusal> {
+        let (row, owner) = desk.run(&self.run)?.ok_or_else(|| read::unknown(&self.run))?;
+        let owner = owner.map(|known| desk.owner(&known)).filter(|owner| owner.alive && !self.forced);
+        if let Some(owner) = owner {
+            return Err(Error::Owned { run: self.run.clone(), pid: owner.pid, since: owner.since }.into());
+        }
+        let named: Vec<[u8; 32]> = desk
+            .connection
+            .prepare_cached("SELECT hash FROM refs WHERE run = ?1")?
+            .query_map([row], |row| row.get(0))?
+            .collect::<rusqlite::Result<_>>()?;
+        desk.connection.prepare_cached("DELETE FROM runs WHERE id = ?1")?.execute([row])?;
+        let mut files = Vec::new();
+        for hash in named {
+            let mut statement = desk.connection.prepare_cached(
+                "DELETE FROM blobs WHERE hash = ?1 AND NOT EXISTS (SELECT 1 FROM refs WHERE hash = ?1)
+                 RETURNING body IS NULL",
+            )?;
+            let mut gone = statement.query([hash])?;
+            if let Some(row) = gone.next()?
+                && row.get(0)?
+            {
+                files.push(Hash(hash));
+            }
+            // Stepping to the end is what carries the deletion out.
+            while gone.next()?.is_some() {}
+        }
+        Ok(files)
+    }
+
+    fn is_long(&self) -> bool {
+        true
+    }
+}
+
+/// Removes files of values that nobody names. Holding the write lock, so that nobody begins to name one meanwhile.
+#[derive(Debug)]
+pub(crate) struct Unlink {
+    pub(crate) files: Vec<Hash>,
+}
+
+impl Work for Unlink {
+    type Answer = ();
+
+    fn write(&self, desk: &mut Desk<'_>) -> Result<(), Refusal> {
+        for hash in &self.files {
+            if !desk.connection.prepare_cached("SELECT 1 FROM blobs WHERE hash = ?1")?.exists([hash.0])? {
+                blobs::remove_file(&desk.shared.store.path, hash)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_long(&self) -> bool {
+        true
+    }
+}
+
+/// Gives free pages back to the system; the answer says whether there are more.
+#[derive(Debug)]
+pub(crate) struct Vacuum;
+
+impl Work for Vacuum {
+    type Answer = bool;
+
+    fn write(&self, desk: &mut Desk<'_>) -> Result<bool, Refusal> {
+        let mut statement = desk.connection.prepare(&format!("PRAGMA incremental_vacuum({PAGES})"))?;
+        let mut pages = statement.query([])?;
+        while pages.next()?.is_some() {}
+        let left: i64 = desk.connection.pragma_query_value(None, "freelist_count", |row| row.get(0))?;
+        Ok(left > 0)
+    }
+
+    fn is_long(&self) -> bool {
+        true
+    }
+}

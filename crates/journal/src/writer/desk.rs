@@ -1,0 +1,227 @@
+//! What a request works with while the transaction is open, and the frame around each request.
+
+use std::time::Instant;
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use updraft_run::{RunId, Timestamp};
+
+use super::book::Book;
+use crate::Error;
+use crate::head::Owner;
+use crate::journal::Shared;
+use crate::process::{self, BEAT, Identity, Known, Presence};
+use crate::schema::Store;
+
+/// A piece of writing.
+pub(crate) trait Work: Send + 'static {
+    /// What the caller gets once it is on disk.
+    type Answer: Send + 'static;
+
+    /// Writes within the open transaction. May be called again after a rollback.
+    fn write(&self, desk: &mut Desk<'_>) -> Result<Self::Answer, Refusal>;
+
+    /// How much it writes, roughly.
+    fn bytes(&self) -> usize {
+        0
+    }
+
+    /// How many records it writes.
+    fn records(&self) -> u64 {
+        0
+    }
+
+    /// Whether it gets a transaction of its own, because it may take long.
+    fn is_long(&self) -> bool {
+        false
+    }
+}
+
+/// Why a piece of writing was not done.
+pub(crate) enum Refusal {
+    /// It may not be done, and nothing was written: the others of its group go on.
+    Refused(Error),
+    /// It broke off in the middle: the transaction must be rolled back.
+    Broken(Error),
+    /// So said SQLite: the transaction must be rolled back.
+    Sqlite(rusqlite::Error),
+}
+
+impl Refusal {
+    pub(super) fn told(self, store: &Store) -> Error {
+        match self {
+            Refusal::Refused(error) | Refusal::Broken(error) => error,
+            Refusal::Sqlite(source) => Error::sqlite(&store.path, source),
+        }
+    }
+}
+
+impl From<rusqlite::Error> for Refusal {
+    fn from(source: rusqlite::Error) -> Self {
+        Refusal::Sqlite(source)
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Refusal::Refused(error)
+    }
+}
+
+/// A request in the queue: the work, and the answer until it may be given.
+pub(crate) trait Asked: Send {
+    /// Does the work and keeps the answer, or the refusal if it concerns only this request.
+    fn write(&mut self, desk: &mut Desk<'_>) -> Result<(), Refusal>;
+    /// Gives the kept answer: the commit is on disk.
+    fn answer(self: Box<Self>);
+    /// Says that nothing was written.
+    fn fail(self: Box<Self>, error: Error);
+    /// See [`Work::bytes`].
+    fn bytes(&self) -> usize;
+    /// How many records were written, if it was not refused.
+    fn records(&self) -> u64;
+    /// See [`Work::is_long`].
+    fn is_long(&self) -> bool;
+}
+
+/// The frame around a piece of work.
+pub(super) struct Frame<W: Work> {
+    pub(super) work: W,
+    pub(super) reply: oneshot::Sender<Result<W::Answer, Error>>,
+    pub(super) kept: Option<Result<W::Answer, Error>>,
+    /// A place in the queue, given back when the request is answered.
+    pub(super) _place: Option<OwnedSemaphorePermit>,
+}
+
+impl<W: Work> Asked for Frame<W> {
+    fn write(&mut self, desk: &mut Desk<'_>) -> Result<(), Refusal> {
+        self.kept = Some(match self.work.write(desk) {
+            Ok(answer) => Ok(answer),
+            Err(Refusal::Refused(error)) => Err(error),
+            Err(broken) => return Err(broken),
+        });
+        Ok(())
+    }
+
+    fn answer(self: Box<Self>) {
+        // Nobody listening is no error: the caller went away, and the work is done all the same.
+        let _ = self.reply.send(self.kept.unwrap_or(Err(Error::Closed)));
+    }
+
+    fn fail(self: Box<Self>, error: Error) {
+        let _ = self.reply.send(Err(error));
+    }
+
+    fn bytes(&self) -> usize {
+        self.work.bytes()
+    }
+
+    fn records(&self) -> u64 {
+        if matches!(self.kept, Some(Ok(_))) { self.work.records() } else { 0 }
+    }
+
+    fn is_long(&self) -> bool {
+        self.work.is_long()
+    }
+}
+
+/// What a request works with while the transaction is open.
+pub(crate) struct Desk<'a> {
+    pub(super) connection: &'a Connection,
+    pub(super) book: &'a mut Book,
+    pub(super) shared: &'a Shared,
+}
+
+impl Desk<'_> {
+    /// This process's number in the journal, and its epoch. Signs in at the first call.
+    pub(super) fn epoch(&mut self) -> Result<i64, Refusal> {
+        if let Some(epoch) = self.book.epoch() {
+            return Ok(epoch);
+        }
+        self.reap()?;
+        let (own, now) = (process::own(), (self.shared.store.options.clock)());
+        self.connection
+            .prepare_cached(
+                "INSERT INTO processes(pid, started, boot, namespace, since, beat) VALUES(?1, ?2, ?3, ?4, ?5, ?5)",
+            )?
+            .execute(params![own.pid, own.started, own.boot, own.namespace, now.0])?;
+        let epoch = self.connection.last_insert_rowid();
+        self.book.sign_in(epoch, Presence::of(&self.shared.store.path, epoch), Instant::now() + BEAT);
+        Ok(epoch)
+    }
+
+    /// Forgets processes that ended without saying so, and takes their leases from them.
+    fn reap(&mut self) -> Result<(), Refusal> {
+        let mut statement =
+            self.connection.prepare_cached("SELECT id, pid, started, boot, namespace, since, beat FROM processes")?;
+        let known = statement.query_map([], |row| known(row, 0))?.collect::<rusqlite::Result<Vec<_>>>()?;
+        let now = (self.shared.store.options.clock)();
+        for gone in known.iter().filter(|known| !known.is_alive(&self.shared.store.path, now)) {
+            self.connection.prepare_cached("UPDATE runs SET owner = NULL WHERE owner = ?1")?.execute([gone.id])?;
+            self.connection.prepare_cached("DELETE FROM processes WHERE id = ?1")?.execute([gone.id])?;
+        }
+        Ok(())
+    }
+
+    /// Says that this process is there, if it is time to. Finding its row gone, it knows its leases are lost.
+    pub(super) fn beat_if_due(&mut self) -> Result<(), Refusal> {
+        let now = Instant::now();
+        let Some(epoch) = self.book.epoch().filter(|_| self.book.is_beat_due(now)) else {
+            return Ok(());
+        };
+        let clock = (self.shared.store.options.clock)();
+        let found = self
+            .connection
+            .prepare_cached("UPDATE processes SET beat = ?2 WHERE id = ?1")?
+            .execute(params![epoch, clock.0])?;
+        if found == 0 {
+            self.book.lose_everything();
+        } else {
+            self.book.beat_again(now + BEAT);
+        }
+        Ok(())
+    }
+
+    /// The run's key and owner.
+    pub(super) fn run(&self, run: &RunId) -> Result<Option<(i64, Option<Known>)>, Refusal> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT r.id, p.id, p.pid, p.started, p.boot, p.namespace, p.since, p.beat
+             FROM runs r LEFT JOIN processes p ON p.id = r.owner WHERE r.name = ?1",
+        )?;
+        let found = statement.query_row([run.as_str()], |row| {
+            let owned = row.get::<_, Option<i64>>(1)?.is_some();
+            Ok((row.get(0)?, if owned { Some(known(row, 1)?) } else { None }))
+        });
+        Ok(found.optional()?)
+    }
+
+    /// Who that is, and whether they are there.
+    pub(super) fn owner(&self, known: &Known) -> Owner {
+        owner(known, &self.shared.store)
+    }
+}
+
+/// A process from a row that has its columns in this order, beginning at `first`.
+pub(crate) fn known(row: &Row<'_>, first: usize) -> rusqlite::Result<Known> {
+    Ok(Known {
+        id: row.get(first)?,
+        identity: Identity {
+            pid: row.get(first + 1)?,
+            started: row.get(first + 2)?,
+            boot: row.get(first + 3)?,
+            namespace: row.get(first + 4)?,
+        },
+        since: Timestamp(row.get(first + 5)?),
+        beat: Timestamp(row.get(first + 6)?),
+    })
+}
+
+/// Who a process is, and whether it is there.
+pub(crate) fn owner(known: &Known, store: &Store) -> Owner {
+    Owner {
+        pid: known.identity.pid,
+        alive: known.is_alive(&store.path, (store.options.clock)()),
+        since: known.since,
+        epoch: known.id as u64,
+    }
+}

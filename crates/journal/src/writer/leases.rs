@@ -1,0 +1,66 @@
+//! Taking a run's lease and giving it back.
+
+use updraft_run::RunId;
+
+use super::book::Held;
+use super::desk::{Desk, Refusal, Work};
+use crate::Error;
+use crate::process;
+use crate::read;
+
+/// What a lease is made of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Grant {
+    pub(crate) row: i64,
+    pub(crate) grant: u64,
+    pub(crate) epoch: u64,
+}
+
+/// Takes a run's lease, if nobody who is alive has it.
+#[derive(Debug)]
+pub(crate) struct Acquire {
+    pub(crate) run: RunId,
+}
+
+impl Work for Acquire {
+    type Answer = Grant;
+
+    fn write(&self, desk: &mut Desk<'_>) -> Result<Grant, Refusal> {
+        let (row, owner) = desk.run(&self.run)?.ok_or_else(|| read::unknown(&self.run))?;
+        if let Some(owner) = owner {
+            let ours = Some(owner.id) == desk.book.epoch();
+            let alive = if ours { desk.book.held(row).is_some() } else { desk.owner(&owner).alive };
+            if alive {
+                let pid = if ours { process::own().pid } else { owner.identity.pid };
+                return Err(Error::Owned { run: self.run.clone(), pid, since: owner.since }.into());
+            }
+        }
+        let epoch = desk.epoch()?;
+        desk.connection.prepare_cached("UPDATE runs SET owner = ?2 WHERE id = ?1")?.execute([row, epoch])?;
+        let grant = desk.book.grant();
+        desk.book.hold(row, Held { grant, next: read::end(desk.connection, row)? });
+        Ok(Grant { row, grant, epoch: epoch as u64 })
+    }
+}
+
+/// Gives a lease back. One that was lost already is no error.
+#[derive(Debug)]
+pub(crate) struct Release {
+    pub(crate) row: i64,
+    pub(crate) grant: u64,
+}
+
+impl Work for Release {
+    type Answer = ();
+
+    fn write(&self, desk: &mut Desk<'_>) -> Result<(), Refusal> {
+        let held = desk.book.held(self.row).is_some_and(|held| held.grant == self.grant);
+        if let (true, Some(epoch)) = (held, desk.book.epoch()) {
+            desk.connection
+                .prepare_cached("UPDATE runs SET owner = NULL WHERE id = ?1 AND owner = ?2")?
+                .execute([self.row, epoch])?;
+            desk.book.let_go(self.row);
+        }
+        Ok(())
+    }
+}
