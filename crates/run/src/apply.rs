@@ -30,10 +30,15 @@ impl Run {
         }
     }
 
-    /// Counts the time since the last input as time at work, unless nobody was at work.
+    /// Counts the time since the last input as time at work, unless nobody was at work:
+    /// waiting for people, pauses, used-up budgets and downtime do not count.
     pub(crate) fn pass_time(&mut self, input: &Input, now: Timestamp) {
         let idle = matches!(input, Input::Start(_) | Input::Recovered { .. } | Input::Fork { .. });
-        if self.busy > 0 && !idle {
+        let at_work = match self.phase {
+            Phase::Running | Phase::Cancelling { .. } => self.busy > 0,
+            Phase::New | Phase::Paused | Phase::Exhausted(_) | Phase::Over { .. } => false,
+        };
+        if at_work && !idle {
             self.worked.0 += now.since(self.clock).0;
         }
         self.clock = self.clock.max(now);
@@ -96,6 +101,7 @@ impl Run {
             Event::Finished { answer, failed } => {
                 self.phase = Phase::Over { answer: answer.as_str().into(), failed: failed.clone() };
                 self.open.clear();
+                self.held.clear();
                 self.busy = 0;
             }
         }

@@ -46,15 +46,15 @@ impl Run {
         match input {
             Input::Start(start) => self.begin(start),
             Input::Estimated { id, ceiling } => self.fund(id, *ceiling),
-            Input::Begun { id, attempt, epoch, facts } if self.is_current(id, *attempt) => {
+            Input::Begun { id, attempt, epoch, facts } if self.is_current(id, *attempt) && !self.has_begun(id) => {
                 vec![Event::Begun { id: id.clone(), attempt: *attempt, epoch: *epoch, facts: facts.clone() }]
             }
-            Input::Noted { id, handle } if self.open.contains_key(id) => {
+            Input::Noted { id, handle } if self.open.get(id).is_some_and(|open| open.handle.as_ref() != Some(handle)) => {
                 vec![Event::Noted { id: id.clone(), handle: handle.clone() }]
             }
             Input::Replied { id, attempt, reply, prepared } if self.is_current(id, *attempt) => {
-                let (reply, prepared) = (reply.clone(), prepared.clone());
-                vec![Event::Replied { id: id.clone(), attempt: *attempt, reply, prepared }]
+                let prepared = self.one_for_each_call(id, reply, prepared);
+                vec![Event::Replied { id: id.clone(), attempt: *attempt, reply: reply.clone(), prepared }]
             }
             Input::Begun { .. } | Input::Noted { .. } | Input::Replied { .. } => Vec::new(),
             Input::Tell { message } => vec![Event::Told { message: message.clone() }],
@@ -92,10 +92,14 @@ impl Run {
         if let Some(at) = self.fallen.first().filter(|_| self.replanning.is_none()) {
             return self.fall(*at);
         }
-        if let Some(at) = self.ready.first().filter(|_| self.running < self.settings.parallel) {
+        if let Some(at) = self.ready.first().filter(|_| self.running < self.settings.parallel.max(1)) {
             return self.enter(*at);
         }
         if self.unfinished == 0 { self.finish() } else { Vec::new() }
+    }
+
+    fn has_begun(&self, id: &crate::Address) -> bool {
+        self.open.get(id).is_some_and(|open| open.begun.is_some())
     }
 
     fn is_current(&self, id: &crate::Address, attempt: u32) -> bool {

@@ -94,11 +94,23 @@ pub(crate) fn failure_mark(writes: &[String], answer: &Answer) -> Option<String>
     let said = |key: &str| object.get(key).map(plain).filter(|text| !text.is_empty());
     let is_failed = matches!(object.get("status").and_then(Value::as_str), Some("failed" | "error" | "failure"))
         || object.get("success") == Some(&Value::Bool(false));
-    let error = said("error").filter(|_| !object.get("error").is_some_and(|e| e.is_null() || *e == Value::Bool(false)));
+    let error = said("error").filter(|_| !object.get("error").is_some_and(says_nothing));
     match (is_failed, error) {
         (_, Some(error)) => Some(error),
         (true, None) => Some(said("message").or_else(|| said("reason")).unwrap_or_else(|| "the agent says it failed".into())),
         (false, None) => None,
+    }
+}
+
+/// Whether a value under `error` means that there was none.
+fn says_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(is_error) => !is_error,
+        Value::Number(code) => code.as_f64() == Some(0.0),
+        Value::String(text) => text.trim().is_empty(),
+        Value::Array(entries) => entries.is_empty(),
+        Value::Object(entries) => entries.is_empty(),
     }
 }
 

@@ -30,6 +30,9 @@ pub fn permit(call: &ToolCall, prepared: &Prepared, agent: &AgentCard, settings:
     if let Some(fault) = &prepared.fault {
         return Permission::Denied(fault.clone());
     }
+    if let Some(fault) = &call.fault {
+        return Permission::Denied(Failure::new(FailureKind::Validation, fault.clone()));
+    }
     let changes = prepared.class != Class::Pure || !prepared.writes.is_empty() || prepared.command.is_some();
     if changes && settings.approvals == Approvals::ReadOnly {
         return denied(format!("`{name}` changes something, and this run is read-only"));

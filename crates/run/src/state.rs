@@ -41,6 +41,10 @@ pub struct Run {
     pub(crate) running: u32,
     /// Steps that have not ended.
     pub(crate) unfinished: u32,
+    /// The step that makes the graph, where one does.
+    pub(crate) planner: Option<usize>,
+    /// Model calls that wait until others give money back.
+    pub(crate) held: BTreeSet<Address>,
     pub(crate) replans: u32,
     /// The failed step for which a new plan is being made.
     pub(crate) replanning: Option<usize>,
@@ -148,8 +152,6 @@ pub struct Step {
     pub(crate) trouble: Option<Failure>,
     /// What the model will be told before its next turn.
     pub(crate) pending: Vec<Note>,
-    /// How often the model was corrected in this visit.
-    pub(crate) corrections: u32,
     /// The judge's or summariser's words, until they are decided on.
     pub(crate) aside: Option<Arc<Answer>>,
 }
@@ -214,7 +216,7 @@ pub enum State {
 pub enum Slot {
     /// Nothing was decided.
     Undecided,
-    /// A person was asked whether it may be made.
+    /// A person was asked: whether it may be made, or the question it is.
     Asked,
     /// The person's word.
     Decided(Verdict),
@@ -302,6 +304,12 @@ impl Run {
         self.worked
     }
 
+    /// Time at work when it is `now`, if nothing happens meanwhile.
+    pub fn worked_at(&self, now: Timestamp) -> Millis {
+        let more = if self.busy > 0 { now.since(self.clock).0 } else { 0 };
+        Millis(self.worked.0 + more)
+    }
+
     /// How many events it consists of.
     pub fn events(&self) -> u64 {
         self.events
@@ -349,7 +357,14 @@ impl Run {
 
     /// Whether it can go on only when a person or a clock does something: no process is needed meanwhile.
     pub fn is_at_rest(&self) -> bool {
-        self.is_over() || (self.busy == 0 && !matches!(self.phase, Phase::New | Phase::Cancelling { .. }))
+        let is_stopping = |open: &Open| !open.effect.is_patient() && open.begun.is_some();
+        match self.phase {
+            Phase::Over { .. } => true,
+            Phase::New | Phase::Cancelling { .. } => false,
+            Phase::Running => self.busy == 0,
+            // What has not begun will not: only what runs may still end.
+            Phase::Paused | Phase::Exhausted(_) => !self.open.values().any(is_stopping),
+        }
     }
 
     /// The status people see.
@@ -375,6 +390,18 @@ impl Run {
             Effect::Call | Effect::Question { .. } | Effect::Approval { .. } | Effect::Timer { .. } => true,
         };
         open.begun.is_none() && funded && self.phase == Phase::Running
+    }
+
+    /// Whether nobody can have begun an effect: its beginning, or its money, would be on record.
+    pub(crate) fn has_surely_not_begun(&self, id: &Address, open: &Open) -> bool {
+        if open.begun.is_some() {
+            return false;
+        }
+        match open.effect {
+            Effect::Question { .. } | Effect::Approval { .. } | Effect::Timer { .. } => true,
+            Effect::Call => !self.class_of(id).is_repeatable(),
+            Effect::Ask => self.needs_estimates() && !matches!(open.funds, Funds::Reserved(_)),
+        }
     }
 
     /// Whether model calls must be estimated before they may begin.
@@ -425,6 +452,23 @@ impl Step {
             | State::Acting { .. }
             | State::Judging { .. }
             | State::Compacting { .. } => false,
+        }
+    }
+
+    /// Whether it began or came to an end: its id is taken for good, and a new plan leaves it as it is.
+    pub fn has_begun(&self) -> bool {
+        match self.state {
+            // One that is entered again has places of its own already.
+            State::Waiting | State::Ready => self.visit > 0,
+            State::Dropped => false,
+            State::Thinking { .. }
+            | State::Acting { .. }
+            | State::Judging { .. }
+            | State::Compacting { .. }
+            | State::Done
+            | State::Failed(_)
+            | State::Skipped { .. }
+            | State::Cancelled => true,
         }
     }
 

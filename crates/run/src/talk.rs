@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
+use crate::goal::AgentCard;
 use crate::message::{Answer, ToolCall};
 use crate::protocol;
 use crate::reply::Reply;
@@ -23,15 +24,14 @@ impl Run {
         let Some(card) = self.card(&step.spec.agent).filter(|card| !card.tools.is_empty()) else {
             return Cow::Borrowed(&[]);
         };
-        let known = |name: &str| card.tools.iter().any(|tool| tool == name || bare(tool) == name);
-        let mut calls: Vec<ToolCall> = protocol::read(&answer.text, &known)
+        let mut calls: Vec<ToolCall> = protocol::read(&answer.text, &|name| known(card, name).is_some())
             .calls
             .into_iter()
             .enumerate()
             .map(|(n, call)| ToolCall {
                 id: format!("text.{n}"),
                 fault: risky(&call.repairs),
-                name: call.name,
+                name: known(card, &call.name).map_or(call.name, str::to_owned),
                 args: call.args,
             })
             .collect();
@@ -42,6 +42,27 @@ impl Run {
         }
         Cow::Owned(calls)
     }
+
+    /// The call that stands at an address, while it is open.
+    pub fn call_at(&self, id: &crate::Address) -> Option<ToolCall> {
+        let step = self.step(&id.step).filter(|step| step.visit == id.visit)?;
+        let answer = step.last_answer()?;
+        self.calls_in(step, answer).get(id.n as usize).cloned()
+    }
+}
+
+impl Run {
+    /// What an answer says beside the calls that its text spells out.
+    pub(crate) fn text_beside_calls(&self, step: &Step, answer: &Answer) -> String {
+        let Some(card) = self.card(&step.spec.agent) else { return answer.text.clone() };
+        protocol::read(&answer.text, &|name| known(card, name).is_some()).text
+    }
+}
+
+/// The tool of an agent that is meant by a name: that name, or a remote tool called so by its server.
+fn known<'a>(card: &'a AgentCard, name: &str) -> Option<&'a str> {
+    let tools = || card.tools.iter().map(String::as_str);
+    tools().find(|tool| *tool == name).or_else(|| tools().find(|tool| bare(tool) == name))
 }
 
 /// The name of a remote tool without its server.

@@ -3,7 +3,7 @@
 use crate::effect::{Effect, Facts, Prepared};
 use crate::goal::Ceiling;
 use crate::id::{Address, Kind};
-use crate::reply::{Failure, FailureKind, Reply};
+use crate::reply::{Failure, FailureKind, Reply, Verdict};
 use crate::state::{Entry, Funds, Open, Outcome, Phase, Run, Slot, State};
 
 impl Run {
@@ -16,7 +16,7 @@ impl Run {
             Kind::Ask => self.turn_begins(at, id.turn),
             Kind::Call => {
                 let is_call = matches!(effect, Effect::Call);
-                self.fill_slot(at, id, Slot::Open);
+                self.fill_slot(at, id, if is_call { Slot::Open } else { Slot::Asked });
                 self.ledger.calls += u64::from(is_call);
                 self.steps[at].ledger.calls += u64::from(is_call);
             }
@@ -91,6 +91,7 @@ impl Run {
     pub(super) fn reserved(&mut self, id: &Address, ceiling: Ceiling) {
         let Some(open) = self.open.get_mut(id) else { return };
         open.funds = Funds::Reserved(ceiling);
+        self.held.remove(id);
         self.ledger.reserve(&ceiling);
         if let Some(at) = self.places.get(&id.step) {
             self.steps[*at].ledger.reserve(&ceiling);
@@ -100,6 +101,7 @@ impl Run {
     pub(super) fn held(&mut self, id: &Address, ceiling: Ceiling) {
         if let Some(open) = self.open.get_mut(id) {
             open.funds = Funds::Held(ceiling);
+            self.held.insert(id.clone());
         }
     }
 
@@ -118,6 +120,7 @@ impl Run {
     /// Takes an effect out of those that are open, and settles its money.
     pub(super) fn close(&mut self, id: &Address, was_cut_off: bool) -> Option<Open> {
         let open = self.open.remove(id)?;
+        self.held.remove(id);
         self.busy = self.busy.saturating_sub(u32::from(!open.effect.is_patient()));
         if let Funds::Reserved(ceiling) = open.funds {
             self.ledger.free(&ceiling);
@@ -143,8 +146,14 @@ impl Run {
     }
 
     pub(super) fn replied(&mut self, id: &Address, reply: &Reply, prepared: &[Prepared]) {
-        let unbilled = matches!(reply, Reply::Answer(_));
-        if self.close(id, !unbilled && matches!(reply, Reply::InDoubt { .. } | Reply::TimedOut { .. })).is_none() {
+        let begun = self.open.get(id).is_some_and(|open| open.begun.is_some());
+        let was_cut_off = match reply {
+            Reply::InDoubt { .. } | Reply::TimedOut { .. } => true,
+            // Stopped by us, but the provider may have counted what it had written.
+            Reply::Cancelled => begun,
+            Reply::Answer(_) | Reply::Output(_) | Reply::Said(_) | Reply::Verdict(_) | Reply::Failed(_) => false,
+        };
+        if self.close(id, was_cut_off).is_none() {
             return;
         }
         let Some(at) = self.places.get(&id.step).copied() else { return };
@@ -168,9 +177,14 @@ impl Run {
             }
             Kind::Call => self.fill_slot(at, id, Slot::Closed(Outcome::Replied(reply.clone()))),
             Kind::Approve => {
-                if let Reply::Verdict(verdict) = reply {
-                    self.fill_slot(at, id, Slot::Decided(verdict.clone()));
-                }
+                // Anything but a word that allows it is a refusal.
+                let refused = || Verdict {
+                    allow: false,
+                    by: String::new(),
+                    because: crate::talk::outcome_words(&Outcome::Replied(reply.clone())).into_owned(),
+                };
+                let verdict = if let Reply::Verdict(verdict) = reply { verdict.clone() } else { refused() };
+                self.fill_slot(at, id, Slot::Decided(verdict));
             }
             Kind::Judge | Kind::Compact => {
                 let step = &mut self.steps[at];
@@ -192,9 +206,9 @@ impl Run {
 
     pub(super) fn cancelled(&mut self, by: &str) {
         self.phase = Phase::Cancelling { by: by.to_owned() };
-        // What nobody has begun is over; what had begun replies, or is given up.
-        let idle: Vec<Address> =
-            self.open.iter().filter(|(_, open)| open.effect.is_patient()).map(|(id, _)| id.clone()).collect();
+        // What certainly nobody has begun is over; what may have begun replies, or is given up.
+        let idle = self.open.iter().filter(|(id, open)| self.has_surely_not_begun(id, open));
+        let idle: Vec<Address> = idle.map(|(id, _)| id.clone()).collect();
         for id in idle {
             self.close(&id, false);
         }

@@ -20,6 +20,9 @@ impl Run {
         }
         let first = self.steps.len();
         for spec in &graph.steps {
+            if role(spec) == Role::Plan {
+                self.planner = Some(self.steps.len());
+            }
             self.places.insert(spec.id.clone(), self.steps.len());
             self.steps.push(fresh(spec, role(spec)));
         }
@@ -32,8 +35,7 @@ impl Run {
             self.steps[at].superseded = true;
         }
         for (at, step) in self.steps.iter_mut().enumerate() {
-            let begun = step.role != Role::Work || !matches!(step.state, State::Waiting | State::Ready);
-            if !begun {
+            if step.role == Role::Work && !step.has_begun() && !step.has_ended() {
                 step.state = State::Dropped;
                 self.places.remove(&step.spec.id);
                 self.ready.remove(&at);
@@ -59,7 +61,8 @@ impl Run {
             waits_for.sort_unstable();
             waits_for.dedup();
             let mut waits = 0;
-            for at in waits_for {
+            // The planner is entered again and again; nobody waits for its later plans.
+            for at in waits_for.into_iter().filter(|at| Some(*at) != self.planner) {
                 self.steps[at].next.push(first + place);
                 waits += u32::from(self.steps[at].state != State::Done);
             }
@@ -91,7 +94,6 @@ fn fresh(spec: &StepSpec, role: Role) -> Step {
         prepared: Vec::new(),
         trouble: None,
         pending: Vec::new(),
-        corrections: 0,
         aside: None,
     }
 }

@@ -1,5 +1,6 @@
 //! Recording how a step began again, ended, or was shortened.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::event::{Judgement, Note};
@@ -16,8 +17,13 @@ impl Run {
 
     pub(super) fn was_told(&mut self, message: &str) {
         self.told.push(message.to_owned());
-        for step in self.steps.iter_mut().filter(|step| step.is_at_work()) {
-            step.pending.push(Note::Told { message: message.to_owned() });
+        // A step at work has something open, or waits for a decision.
+        let open = self.open.keys().filter_map(|id| self.places.get(&id.step)).copied();
+        let at_work: BTreeSet<usize> = open.chain(self.attention.iter().copied()).collect();
+        for at in at_work {
+            if self.steps[at].is_at_work() {
+                self.steps[at].pending.push(Note::Told { message: message.to_owned() });
+            }
         }
     }
 
@@ -38,7 +44,6 @@ impl Run {
         step.talk.clear();
         step.pending.clear();
         step.prepared.clear();
-        step.corrections = 0;
         step.trouble = None;
         step.aside = None;
         step.state = State::Ready;
@@ -52,14 +57,16 @@ impl Run {
         let output = self.output_of(&self.steps[at]);
         self.leave(at, State::Done);
         self.steps[at].output = Some(output);
-        for next in self.steps[at].next.clone() {
-            let later = &mut self.steps[next];
+        let next = std::mem::take(&mut self.steps[at].next);
+        for place in &next {
+            let later = &mut self.steps[*place];
             later.waits = later.waits.saturating_sub(1);
             if later.waits == 0 && later.state == State::Waiting {
                 later.state = State::Ready;
-                self.ready.insert(next);
+                self.ready.insert(*place);
             }
         }
+        self.steps[at].next = next;
         // What was said is in the journal; the run keeps what it came to.
         self.steps[at].talk = Vec::new();
         self.steps[at].carried = None;
@@ -127,7 +134,7 @@ impl Run {
     pub(super) fn replan(&mut self, failed: &StepId, judgement: &Judgement) {
         let Some(at) = self.places.get(failed).copied() else { return };
         self.replans += 1;
-        self.replanning = Some(at);
+        self.replanning = self.planner.map(|_| at);
         self.fallen.remove(&at);
         if !self.steps[at].has_ended() {
             let why = match judgement {
@@ -142,8 +149,8 @@ impl Run {
             self.step_ended(failed, State::Failed(failure));
             self.fallen.remove(&at);
         }
-        let planner = self.steps.iter().find(|step| step.role == crate::Role::Plan).map(|step| step.spec.id.clone());
-        if let Some(planner) = planner {
+        if let Some(planner) = self.planner {
+            let planner = self.steps[planner].spec.id.clone();
             self.re_enter(&planner, judgement);
         }
     }

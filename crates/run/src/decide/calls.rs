@@ -1,11 +1,11 @@
 //! The calls of a turn: repeated ones are stopped, each of the others is allowed, asked about or refused.
 
-use crate::effect::{Effect, Prepared};
+use crate::effect::{Class, Effect, Prepared};
 use crate::event::{Event, Note};
-use crate::id::Kind;
+use crate::id::{Address, Kind};
 use crate::message::{Answer, ToolCall};
 use crate::permit::{Permission, permit};
-use crate::reply::{Failure, FailureKind, Verdict};
+use crate::reply::{Failure, FailureKind, Reply, Verdict};
 use crate::state::{Entry, Run, Slot, Step};
 use crate::talk::ASK_USER;
 
@@ -17,30 +17,53 @@ impl Run {
             return self.conclude(step, turn, answer);
         }
         if turn + 1 >= self.turns_of(step) {
-            return self.best_effort(step, answer);
+            return self.best_effort(step);
         }
         let repeats = self.repeats(step, &calls);
-        if repeats >= self.settings.repeats {
+        if repeats >= self.most_repeats() {
             let name = &calls[0].name;
             let why = format!("called `{name}` {repeats} times with the same arguments");
             return self.fail(step, Failure::new(FailureKind::ModelBehavior, why));
         }
-        let wanted = calls.len() as u64;
-        if let Some(which) = self.ledger.counts_break(&self.budget, 0, wanted) {
-            return vec![Event::Exhausted { which }];
-        }
-        if step.ledger.counts_break(&self.settings.step_budget, 0, wanted).is_some() {
-            return self.fail(step, Failure::new(FailureKind::Budget, "the step has used up its tool calls"));
+        let decided: Vec<Event> =
+            calls.iter().enumerate().map(|(n, call)| self.decide_call(step, turn, n as u32, call)).collect();
+        if let Some(stopped) = self.calls_break(step, &decided) {
+            return stopped;
         }
         let mut events = Vec::with_capacity(calls.len() + 1);
         if repeats >= 3 {
             let note = Note::RepeatedCall { name: calls[0].name.clone() };
             events.push(Event::Advised { step: step.spec.id.clone(), note });
         }
-        for (n, call) in calls.iter().enumerate() {
-            events.push(self.decide_call(step, turn, n as u32, call));
-        }
+        events.extend(decided);
         events
+    }
+
+    /// What follows where these calls are more than the run or the step may still make.
+    fn calls_break(&self, step: &Step, decided: &[Event]) -> Option<Vec<Event>> {
+        let is_call = |event: &&Event| {
+            matches!(event, Event::Wanted { effect: Effect::Call | Effect::Approval { .. }, .. })
+        };
+        let wanted = decided.iter().filter(is_call).count() as u64;
+        if let Some(which) = self.ledger.counts_break(&self.budget, 0, wanted).filter(|_| wanted > 0) {
+            return Some(vec![Event::Exhausted { which }]);
+        }
+        step.ledger.counts_break(&self.settings.step_budget, 0, wanted).filter(|_| wanted > 0)?;
+        Some(self.fail(step, Failure::new(FailureKind::Budget, "the step has used up its tool calls")))
+    }
+
+    /// What is known about each call of an answer, no more and no fewer: what nobody has looked at counts as the worst.
+    pub(super) fn one_for_each_call(&self, id: &Address, reply: &Reply, prepared: &[Prepared]) -> Vec<Prepared> {
+        let (Kind::Ask, Reply::Answer(answer), Some(step)) = (id.kind, reply, self.step(&id.step)) else {
+            return Vec::new();
+        };
+        let calls = self.calls_in(step, answer);
+        let unknown = |call: &ToolCall| match call.name.as_str() {
+            ASK_USER => Prepared::default(),
+            _ => Prepared { class: Class::Opaque, outside: true, ..Prepared::default() },
+        };
+        let known = prepared.iter().cloned().map(Some).chain(std::iter::repeat(None));
+        calls.iter().zip(known).map(|(call, known)| known.unwrap_or_else(|| unknown(call))).collect()
     }
 
     fn decide_call(&self, step: &Step, turn: u32, n: u32, call: &ToolCall) -> Event {
@@ -68,7 +91,7 @@ impl Run {
             Slot::Decided(verdict) => Some((n as u32, verdict)),
             Slot::Undecided | Slot::Asked | Slot::Open | Slot::Closed(_) => None,
         });
-        decided
+        let events: Vec<Event> = decided
             .map(|(n, verdict)| {
                 let id = place.sibling(Kind::Call, n);
                 if verdict.allow {
@@ -77,7 +100,9 @@ impl Run {
                     Event::Rejected { id, why: Failure::new(FailureKind::Security, refusal(verdict)) }
                 }
             })
-            .collect()
+            .collect();
+        // While a person thought, others may have made the calls that were left.
+        self.calls_break(step, &events).unwrap_or(events)
     }
 
     /// How many turns in a row, this one included, asked for exactly these calls.
@@ -91,7 +116,12 @@ impl Run {
             Entry::Answer(answer) => Some(answer),
             Entry::Results(_) | Entry::Note(_) | Entry::Summary(_) => None,
         });
-        answers.take_while(|answer| same(answer)).take(self.settings.repeats as usize).count() as u32
+        answers.take_while(|answer| same(answer)).take(self.most_repeats() as usize).count() as u32
+    }
+
+    /// One call is no repetition, whatever the settings say.
+    fn most_repeats(&self) -> u32 {
+        self.settings.repeats.max(2)
     }
 }
 

@@ -18,7 +18,7 @@ impl Run {
         if let Some(again) = crate::talk::again(&answer.text)
             && self.may_re_enter(step)
         {
-            return self.run_again(step, again.instruction);
+            return run_again(step, again.instruction);
         }
         match step.role {
             Role::Plan => return self.conclude_plan(step, turn, answer),
@@ -28,36 +28,52 @@ impl Run {
         if let Some(why) = failure_mark(&step.spec.writes, answer) {
             return self.retry_or_fail(step, why);
         }
+        if step.spec.writes.is_empty() && answer.text.trim().is_empty() {
+            let what = "the answer is empty".to_owned();
+            let otherwise = Failure::new(FailureKind::ModelBehavior, what.clone());
+            return self.correct_once(step, turn, Note::Unfit { what }, otherwise);
+        }
         let extracted = extract(step, answer);
+        let is_last = turn + 1 >= self.turns_of(step);
+        if !extracted.missing.is_empty() && is_last && !answer.text.trim().is_empty() {
+            return self.best_effort(step);
+        }
         if !extracted.missing.is_empty() {
             let names = extracted.missing;
             let why = format!("the result lacks {}", quoted(&names));
             let otherwise = Failure::new(FailureKind::ModelBehavior, why);
-            if step.corrections() > 0 {
-                return self.fail(step, otherwise);
-            }
-            return self.correct(step, turn, Note::MissingOutput { names }, otherwise);
+            return self.correct_once(step, turn, Note::MissingOutput { names }, otherwise);
         }
         if let Some(what) = self.misfit(step, answer) {
             let otherwise = Failure::new(FailureKind::Validation, what.clone());
-            if step.corrections() > 0 {
-                return self.fail(step, otherwise);
-            }
-            return self.correct(step, turn, Note::Unfit { what }, otherwise);
+            return self.correct_once(step, turn, Note::Unfit { what }, otherwise);
         }
         if self.card(&step.spec.agent).is_some_and(|card| card.reflect == Reflect::Model) {
             return self.want_judge(step, turn);
         }
-        self.accept(step, answer, false)
+        self.accept(step, answer, extracted.found, false)
+    }
+
+    /// A result is sent back once; a second one that will not do fails the step.
+    fn correct_once(&self, step: &Step, turn: u32, note: Note, otherwise: Failure) -> Vec<Event> {
+        if step.corrections() > 0 {
+            return self.fail(step, otherwise);
+        }
+        self.correct(step, turn, note, otherwise)
     }
 
     /// The step is done: its variables are written.
-    pub(super) fn accept(&self, step: &Step, answer: &Answer, best_effort: bool) -> Vec<Event> {
+    pub(super) fn accept(
+        &self,
+        step: &Step,
+        answer: &Answer,
+        mut found: Vec<(String, Value)>,
+        best_effort: bool,
+    ) -> Vec<Event> {
         if let Some(why) = sent_back(step, answer).filter(|_| self.may_replan()) {
             return vec![Event::Judged { step: step.spec.id.clone(), verdict: Judgement::Replan { why } }];
         }
         let id = &step.spec.id;
-        let mut found = extract(step, answer).found;
         if best_effort {
             let missing = step.spec.writes.iter().filter(|name| !found.iter().any(|(had, _)| had == *name));
             let text = Value::String(answer.text.trim().to_owned());
@@ -74,32 +90,23 @@ impl Run {
     }
 
     /// The turns ran out: the best there is, rather than nothing.
-    pub(super) fn best_effort(&self, step: &Step, answer: &Answer) -> Vec<Event> {
-        let said = |entry: &crate::state::Entry| match entry {
-            crate::state::Entry::Answer(earlier) if !earlier.text.trim().is_empty() => Some(earlier.text.clone()),
-            crate::state::Entry::Results(outcomes) => {
-                outcomes.iter().rev().find(|o| o.is_good()).map(|o| crate::talk::outcome_words(o).into_owned())
-            }
-            crate::state::Entry::Answer(_) | crate::state::Entry::Note(_) | crate::state::Entry::Summary(_) => None,
-        };
-        let text = if answer.text.trim().is_empty() { step.talk.iter().rev().find_map(said) } else { None };
+    pub(super) fn best_effort(&self, step: &Step) -> Vec<Event> {
         if step.role != Role::Work {
             let why = Failure::new(FailureKind::ModelBehavior, "used all its turns without a result");
             return self.fail(step, why);
         }
-        match text {
-            None if answer.text.trim().is_empty() => {
-                let why = Failure::new(FailureKind::ModelBehavior, "used all its turns and said nothing");
-                self.fail(step, why)
-            }
-            None => self.accept(step, answer, true),
-            Some(text) => self.accept(step, &Answer { text, ..Answer::default() }, true),
-        }
+        let Some(text) = self.best_words(step) else {
+            let why = Failure::new(FailureKind::ModelBehavior, "used all its turns and said nothing");
+            return self.fail(step, why);
+        };
+        let best = Answer { text, ..Answer::default() };
+        let found = extract(step, &best).found;
+        self.accept(step, &best, found, true)
     }
 
     fn want_judge(&self, step: &Step, turn: u32) -> Vec<Event> {
-        if let Some(which) = self.ledger.counts_break(&self.budget, 1, 0) {
-            return vec![Event::Exhausted { which }];
+        if let Some(stopped) = self.turns_break(step) {
+            return stopped;
         }
         vec![Event::Wanted { id: step.address(turn, Kind::Judge), effect: Effect::Ask }]
     }
@@ -114,20 +121,17 @@ impl Run {
         step.visit < self.settings.revisits
     }
 
-    pub(super) fn run_again(&self, step: &Step, instruction: String) -> Vec<Event> {
-        if !self.may_re_enter(step) {
-            let why = format!("asked to be run again more than {} times", self.settings.revisits);
-            return self.fail(step, Failure::new(FailureKind::ModelBehavior, why));
-        }
-        vec![Event::Judged { step: step.spec.id.clone(), verdict: Judgement::Again { instruction } }]
-    }
-
     fn retry_or_fail(&self, step: &Step, why: String) -> Vec<Event> {
         if step.visit == 0 && self.may_re_enter(step) {
             return vec![Event::Judged { step: step.spec.id.clone(), verdict: Judgement::Retry { feedback: why } }];
         }
         self.fail(step, Failure::new(FailureKind::ModelBehavior, why))
     }
+}
+
+/// The step asked for another visit.
+pub(super) fn run_again(step: &Step, instruction: String) -> Vec<Event> {
+    vec![Event::Judged { step: step.spec.id.clone(), verdict: Judgement::Again { instruction } }]
 }
 
 /// Why a review sends the work back, if this step is one and does.

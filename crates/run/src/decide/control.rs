@@ -13,10 +13,14 @@ const CUT_OFF_ASKS: u32 = 3;
 
 impl Run {
     pub(super) fn hear_answer(&self, id: Option<&Address>, text: &str) -> Vec<Event> {
-        let question = self.open.iter().find(|(at, open)| {
+        let mut meant = self.open.iter().filter(|(at, open)| {
             matches!(open.effect, Effect::Question { .. }) && id.is_none_or(|id| id == *at)
         });
-        question.map(|(at, open)| said(at, open, Reply::Said(text.to_owned()))).into_iter().collect()
+        // An answer that fits several questions answers none.
+        match (meant.next(), meant.next()) {
+            (Some((at, open)), None) => vec![said(at, open, Reply::Said(text.to_owned()))],
+            (Some(_), Some(_)) | (None, _) => Vec::new(),
+        }
     }
 
     pub(super) fn hear_verdict(&self, id: Option<&Address>, verdict: &Verdict) -> Vec<Event> {
@@ -57,30 +61,50 @@ impl Run {
 
     /// A new process goes on with the run: what was open when the old one ended is looked at, one by one.
     pub(super) fn recover(&self, found: &[Finding]) -> Vec<Event> {
-        self.open.iter().filter_map(|(id, open)| self.recover_one(id, open, found)).collect()
+        let mut events = Vec::new();
+        for (id, open) in &self.open {
+            if !self.has_surely_not_begun(id, open) {
+                self.recover_one(id, open, found, &mut events);
+            }
+        }
+        events
     }
 
-    fn recover_one(&self, id: &Address, open: &Open, found: &[Finding]) -> Option<Event> {
+    fn recover_one(&self, id: &Address, open: &Open, found: &[Finding], events: &mut Vec<Event>) {
+        let stopped = matches!(self.phase, Phase::Paused | Phase::Exhausted(_));
         let interrupted = Event::Interrupted { id: id.clone(), attempt: open.attempt };
-        match &open.effect {
-            Effect::Question { .. } | Effect::Approval { .. } | Effect::Timer { .. } => None,
-            Effect::Ask if open.attempt >= CUT_OFF_ASKS => {
-                let why = format!("the model call was cut off {CUT_OFF_ASKS} times");
-                Some(said(id, open, Reply::Failed(Failure::new(FailureKind::Model, why))))
-            }
-            Effect::Ask => Some(interrupted),
-            Effect::Call if self.class_of(id).is_repeatable() => Some(interrupted),
-            // Its beginning is on disk before it touches the world, so this one never did.
-            Effect::Call if open.begun.is_none() => None,
-            Effect::Call => match found.iter().find(|finding| finding.id == *id).map(|finding| &finding.found) {
-                Some(Found::Happened(reply)) => Some(said(id, open, reply.clone())),
-                Some(Found::DidNotHappen) => Some(interrupted),
-                Some(Found::CannotTell(evidence)) => Some(said(id, open, Reply::InDoubt { evidence: evidence.clone() })),
-                None => {
-                    let evidence = "it had begun when the process ended, and left no trace".to_owned();
-                    Some(said(id, open, Reply::InDoubt { evidence }))
+        let found = found.iter().find(|finding| finding.id == *id).map(|finding| &finding.found);
+        match (&open.effect, found) {
+            (Effect::Question { .. } | Effect::Approval { .. } | Effect::Timer { .. }, _) => {}
+            (_, Some(Found::Happened(reply))) => events.push(said(id, open, reply.clone())),
+            // While the run was stopped nothing was begun; looking at it again and again uses up no attempts.
+            (Effect::Ask | Effect::Call, _) if stopped && open.begun.is_none() => {}
+            (Effect::Ask, _) => {
+                // The attempt may have been billed, whatever becomes of the call.
+                events.push(interrupted);
+                if matches!(self.phase, Phase::Cancelling { .. }) {
+                    events.push(said_next(id, open, Reply::Cancelled));
+                } else if open.attempt >= CUT_OFF_ASKS {
+                    let why = format!("the model call was cut off {CUT_OFF_ASKS} times");
+                    events.push(said_next(id, open, Reply::Failed(Failure::new(FailureKind::Model, why))));
                 }
-            },
+            }
+            (Effect::Call, found) => {
+                let may_repeat = self.class_of(id).is_repeatable() || matches!(found, Some(Found::DidNotHappen));
+                let evidence = match found {
+                    Some(Found::CannotTell(evidence)) => evidence.as_str(),
+                    Some(Found::Happened(_) | Found::DidNotHappen) | None => {
+                        "it had begun when the process ended, and left no trace"
+                    }
+                };
+                events.push(match (may_repeat, &self.phase) {
+                    (true, Phase::Cancelling { .. }) => said(id, open, Reply::Cancelled),
+                    (true, Phase::New | Phase::Running | Phase::Paused | Phase::Exhausted(_) | Phase::Over { .. }) => {
+                        interrupted
+                    }
+                    (false, _) => said(id, open, Reply::InDoubt { evidence: evidence.to_owned() }),
+                });
+            }
         }
     }
 
@@ -106,6 +130,11 @@ impl Run {
         events.extend(self.recover(&[]));
         events
     }
+}
+
+/// A reply in the place of the attempt that would follow.
+fn said_next(id: &Address, open: &Open, reply: Reply) -> Event {
+    Event::Replied { id: id.clone(), attempt: open.attempt + 1, reply, prepared: Vec::new() }
 }
 
 fn said(id: &Address, open: &Open, reply: Reply) -> Event {

@@ -43,7 +43,7 @@ impl Run {
 
     /// Whether a planner can still be asked for another plan.
     pub(super) fn may_replan(&self) -> bool {
-        let planner = self.steps.iter().find(|step| step.role == Role::Plan);
+        let planner = self.planner.map(|at| &self.steps[at]);
         self.replans < self.settings.replans
             && self.replanning.is_none()
             && planner.is_some_and(|planner| planner.state == State::Done)

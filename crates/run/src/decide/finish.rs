@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::event::Event;
 use crate::extract::plain;
 use crate::reply::{Failure, FailureKind};
-use crate::state::{Role, Run, State, Step};
+use crate::state::{Entry, Role, Run, State, Step};
 
 /// An answer that joins several results stops here: beyond, the results are better looked at one by one.
 const LONGEST_ANSWER: usize = 256 * 1024;
@@ -62,7 +62,33 @@ impl Run {
             State::Cancelled if !step.superseded => {
                 Some(Failure::new(FailureKind::Tool, format!("step `{}` was cancelled", step.spec.id)))
             }
-            _ => None,
+            State::Failed(_)
+            | State::Cancelled
+            | State::Waiting
+            | State::Ready
+            | State::Thinking { .. }
+            | State::Acting { .. }
+            | State::Judging { .. }
+            | State::Compacting { .. }
+            | State::Done
+            | State::Skipped { .. }
+            | State::Dropped => None,
+        })
+    }
+
+    /// The last thing a step said in words, or else the last good result of its tools.
+    pub(crate) fn best_words(&self, step: &Step) -> Option<String> {
+        step.talk.iter().rev().find_map(|entry| match entry {
+            Entry::Answer(answer) => {
+                let spelt_out = answer.calls.is_empty() && !self.calls_in(step, answer).is_empty();
+                let text = if spelt_out { self.text_beside_calls(step, answer) } else { answer.text.clone() };
+                (!text.trim().is_empty()).then_some(text)
+            }
+            Entry::Results(outcomes) => {
+                let good = outcomes.iter().rev().find(|outcome| outcome.is_good());
+                good.map(|outcome| crate::talk::outcome_words(outcome).into_owned()).filter(|text| !text.trim().is_empty())
+            }
+            Entry::Note(_) | Entry::Summary(_) => None,
         })
     }
 
@@ -71,7 +97,7 @@ impl Run {
         let names = step.spec.writes.iter();
         let written: Vec<_> = names.filter_map(|name| Some((name, &self.variables.get(name)?.value))).collect();
         let text = match written.as_slice() {
-            [] => step.last_answer().map(|answer| final_text(&answer.text)).unwrap_or_default(),
+            [] => self.best_words(step).map(|text| final_text(&text)).unwrap_or_default(),
             [(_, only)] => plain(only),
             several => {
                 let object: serde_json::Map<_, _> =

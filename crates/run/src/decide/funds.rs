@@ -1,15 +1,17 @@
 //! Money and tokens: reserved before a model is asked, so that parallel steps can never overspend together.
 
+use crate::effect::Effect;
 use crate::event::Event;
 use crate::goal::{Ceiling, Limit};
 use crate::id::Address;
 use crate::reply::{Failure, FailureKind, Reply};
-use crate::state::{Funds, Run};
+use crate::state::{Funds, Open, Run};
 
 impl Run {
     /// Decides whether a model call may be made for at most this much.
     pub(super) fn fund(&self, id: &Address, ceiling: Ceiling) -> Vec<Event> {
-        let Some(open) = self.open.get(id).filter(|open| !matches!(open.funds, Funds::Reserved(_))) else {
+        let Some(open) = self.open.get(id).filter(|open| open.effect == Effect::Ask && !matches!(open.funds, Funds::Reserved(_)))
+        else {
             return Vec::new();
         };
         let capped = self.budget.cost.is_some() || self.settings.step_budget.cost.is_some();
@@ -21,32 +23,21 @@ impl Run {
         }
         match self.too_much(id, &ceiling) {
             TooMuch::No => vec![Event::Reserved { id: id.clone(), ceiling }],
-            TooMuch::ForTheStep(which) => {
-                let why = format!("the step has used up its budget of {}", which.flag().0);
-                let reply = Reply::Failed(Failure::new(FailureKind::Budget, why));
-                vec![Event::Replied { id: id.clone(), attempt: open.attempt, reply, prepared: Vec::new() }]
-            }
-            TooMuch::ForTheRun(_) if self.ledger.reservations > 0 => {
-                vec![Event::Held { id: id.clone(), ceiling }]
-            }
-            TooMuch::ForTheRun(which) => vec![Event::Held { id: id.clone(), ceiling }, Event::Exhausted { which }],
+            TooMuch::ForTheStep(which) => vec![used_up(id, open, which)],
+            // Whether others may give something back, `settle` looks at.
+            TooMuch::ForTheRun(_) => vec![Event::Held { id: id.clone(), ceiling }],
         }
     }
 
     /// Calls that were held get their money when others have given some back, or the run stops.
     pub(super) fn settle_funds(&self) -> Option<Vec<Event>> {
-        if !self.needs_estimates() {
-            return None;
-        }
-        let held = self.open.iter().filter_map(|(id, open)| match open.funds {
-            Funds::Held(ceiling) => Some((id, ceiling)),
-            Funds::None | Funds::Reserved(_) => None,
-        });
         let mut stuck = None;
-        for (id, ceiling) in held {
+        for id in &self.held {
+            let Some((open, Funds::Held(ceiling))) = self.open.get(id).map(|open| (open, open.funds)) else { continue };
             match self.too_much(id, &ceiling) {
                 TooMuch::No => return Some(vec![Event::Reserved { id: id.clone(), ceiling }]),
-                TooMuch::ForTheStep(which) | TooMuch::ForTheRun(which) => stuck = stuck.or(Some(which)),
+                TooMuch::ForTheStep(which) => return Some(vec![used_up(id, open, which)]),
+                TooMuch::ForTheRun(which) => stuck = stuck.or(Some(which)),
             }
         }
         let which = stuck.filter(|_| self.ledger.reservations == 0)?;
@@ -60,6 +51,13 @@ impl Run {
         }
         self.ledger.breaks(&self.budget, ceiling).map_or(TooMuch::No, TooMuch::ForTheRun)
     }
+}
+
+/// A step that asks for more than it may spend is told so, whatever the run has left.
+fn used_up(id: &Address, open: &Open, which: Limit) -> Event {
+    let why = format!("the step has used up its budget of {}", which.flag().0);
+    let reply = Reply::Failed(Failure::new(FailureKind::Budget, why));
+    Event::Replied { id: id.clone(), attempt: open.attempt, reply, prepared: Vec::new() }
 }
 
 enum TooMuch {

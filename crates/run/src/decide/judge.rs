@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::event::{Event, Judgement};
-use crate::extract::object_in;
+use crate::extract::{extract, object_in, plain};
 use crate::reply::{Failure, FailureKind};
 use crate::state::{Run, Step};
 
@@ -13,9 +13,10 @@ impl Run {
             return self.fail(step, Failure::new(FailureKind::ModelBehavior, "the result could not be judged"));
         };
         let object = object_in(&words.text).unwrap_or_default();
-        let feedback = object.get("feedback").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let feedback = object.get("feedback").map(plain).unwrap_or_default();
         let id = step.spec.id.clone();
-        let verdict = match object.get("verdict").and_then(Value::as_str) {
+        let verdict = object.get("verdict").and_then(Value::as_str).map(str::to_ascii_lowercase);
+        let verdict = match verdict.as_deref() {
             Some("retry") => Judgement::Retry { feedback },
             Some("pivot") => Judgement::Pivot { feedback },
             Some("replan") if self.may_replan() => Judgement::Replan { why: feedback },
@@ -26,7 +27,7 @@ impl Run {
         match &verdict {
             Judgement::Accept => {
                 let mut events = vec![Event::Judged { step: id, verdict }];
-                events.extend(self.accept(step, answer, false));
+                events.extend(self.accept(step, answer, extract(step, answer).found, false));
                 events
             }
             Judgement::Replan { .. } | Judgement::GiveUp => vec![Event::Judged { step: id, verdict }],

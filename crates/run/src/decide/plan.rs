@@ -38,12 +38,17 @@ impl Run {
         let graph = match read {
             Ok(graph) => graph,
             Err(faults) => {
-                let last = step.corrections() + 1 >= self.settings.plan_attempts || turn + 1 >= self.turns_of(step);
-                if last && self.goal.mode == Mode::Swarm {
-                    fallback_swarm(&self.goal.text)
-                } else {
-                    let why = format!("the plan has faults: {}", faults.join("; "));
-                    return self.correct(step, turn, Note::PlanFaults { faults }, Failure::new(FailureKind::Json, why));
+                let is_last = step.corrections() + 1 >= self.settings.plan_attempts || turn + 1 >= self.turns_of(step);
+                let faults = the_first(faults);
+                match self.fallback(step).filter(|_| is_last) {
+                    Some(graph) => graph,
+                    None => {
+                        let why = Failure::new(FailureKind::Json, format!("the plan has faults: {}", faults.join("; ")));
+                        if is_last {
+                            return self.fail(step, why);
+                        }
+                        return self.correct(step, turn, Note::PlanFaults { faults }, why);
+                    }
                 }
             }
         };
@@ -53,6 +58,13 @@ impl Run {
         };
         let done = Event::StepDone { step: step.spec.id.clone(), best_effort: false };
         vec![done, Event::Planned { graph: Arc::new(graph), because }]
+    }
+
+    /// What a swarm does when its router's plans cannot be read, where that can be planned here and now.
+    fn fallback(&self, step: &Step) -> Option<Graph> {
+        let graph = fallback_swarm(&self.goal.text, step.visit);
+        let fits = self.goal.mode == Mode::Swarm && graph.faults(&self.surroundings()).is_empty();
+        fits.then_some(graph)
     }
 
     pub(super) fn conclude_profile(&self, step: &Step, answer: &Answer) -> Vec<Event> {
@@ -66,8 +78,7 @@ impl Run {
         let mut variables: BTreeSet<&str> = self.variables.keys().map(String::as_str).collect();
         let mut begun = BTreeMap::new();
         for step in self.steps() {
-            let stays = step.role != Role::Work || !matches!(step.state, State::Waiting | State::Ready);
-            if stays {
+            if step.role != Role::Work || step.has_begun() {
                 let failed = matches!(step.state, State::Failed(_) | State::Skipped { .. } | State::Cancelled);
                 begun.insert(&step.spec.id, !failed);
                 if !step.has_ended() {
@@ -78,6 +89,18 @@ impl Run {
         let agents = self.roster.agents.iter().map(|agent| agent.name.as_str()).collect();
         Surroundings { agents, variables, begun, max_steps: self.settings.max_steps as usize }
     }
+}
+
+/// Faults that a planner is told at once: a broken plan of thousands of steps repeats itself.
+const MOST_FAULTS: usize = 50;
+
+fn the_first(mut faults: Vec<String>) -> Vec<String> {
+    let more = faults.len().saturating_sub(MOST_FAULTS);
+    if more > 0 {
+        faults.truncate(MOST_FAULTS);
+        faults.push(format!("and {more} more of the kind"));
+    }
+    faults
 }
 
 /// Reads a plan out of a model's text.
@@ -121,12 +144,15 @@ fn first_steps(planner: &str, start: &Start) -> Graph {
 }
 
 /// Who works when the router's plan cannot be read, by the words of the goal.
-fn fallback_swarm(goal: &str) -> Graph {
+///
+/// A later visit of the router gives its steps names of their own.
+fn fallback_swarm(goal: &str, visit: u32) -> Graph {
     let goal = goal.to_ascii_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| goal.contains(word));
+    let id = |agent: &str| if visit == 0 { named(agent) } else { named(&format!("{agent}.{visit}")) };
     let mut steps = vec![];
     let mut add = |agent: &str, after: Vec<StepId>, reads: Vec<String>| {
-        let mut step = StepSpec::new(named(agent), agent);
+        let mut step = StepSpec::new(id(agent), agent);
         step.reads = reads;
         step.writes = vec![format!("{agent}_result")];
         step.after = after;
@@ -134,11 +160,11 @@ fn fallback_swarm(goal: &str) -> Graph {
     };
     if has(&["code", "implement", "write", "fix", "build", "refactor", "function", "script"]) {
         add("coder", vec![], vec![]);
-        add("reviewer", vec![named("coder")], vec!["coder_result".into()]);
+        add("reviewer", vec![id("coder")], vec!["coder_result".into()]);
     } else {
         add("researcher", vec![], vec![]);
         if has(&["review", "check", "audit", "verify"]) {
-            add("reviewer", vec![named("researcher")], vec!["researcher_result".into()]);
+            add("reviewer", vec![id("researcher")], vec!["researcher_result".into()]);
         }
     }
     Graph { steps }

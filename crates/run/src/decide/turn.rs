@@ -6,6 +6,8 @@ use crate::id::Kind;
 use crate::reply::{Failure, FailureKind};
 use crate::state::{Entry, Run, State, Step};
 
+use super::conclude::run_again;
+
 /// Turns that stay word for word when older ones are summarised.
 const KEPT: usize = 4;
 
@@ -43,24 +45,30 @@ impl Run {
 
     /// Wants the model asked, unless a budget forbids it. The last turn says that it is the last.
     pub(super) fn ask(&self, step: &Step, turn: u32) -> Vec<Event> {
-        if let Some(which) = self.ledger.counts_break(&self.budget, 1, 0) {
-            return vec![Event::Exhausted { which }];
-        }
-        if step.ledger.counts_break(&self.settings.step_budget, 1, 0).is_some() {
-            return self.fail(step, Failure::new(FailureKind::Budget, "the step has used up its turns"));
+        if let Some(stopped) = self.turns_break(step) {
+            return stopped;
         }
         let mut events = Vec::with_capacity(2);
-        let told = step.talk.iter().any(|entry| matches!(entry, Entry::Note(Note::LastTurn)));
-        if turn + 1 >= self.turns_of(step) && !told && self.turns_of(step) > 1 {
+        let told = || step.talk.iter().any(|entry| matches!(entry, Entry::Note(Note::LastTurn)));
+        if turn + 1 >= self.turns_of(step) && self.turns_of(step) > 1 && !told() {
             events.push(Event::Advised { step: step.spec.id.clone(), note: Note::LastTurn });
         }
         events.push(Event::Wanted { id: step.address(turn, Kind::Ask), effect: Effect::Ask });
         events
     }
 
+    /// What follows where one more question is more than the run or the step may ask.
+    pub(super) fn turns_break(&self, step: &Step) -> Option<Vec<Event>> {
+        if let Some(which) = self.ledger.counts_break(&self.budget, 1, 0) {
+            return Some(vec![Event::Exhausted { which }]);
+        }
+        step.ledger.counts_break(&self.settings.step_budget, 1, 0)?;
+        Some(self.fail(step, Failure::new(FailureKind::Budget, "the step has used up its turns")))
+    }
+
     /// Tells the model something and asks again; where no turn is left, gives the reason why that fails.
     pub(super) fn correct(&self, step: &Step, turn: u32, note: Note, otherwise: Failure) -> Vec<Event> {
-        if turn + 1 >= self.turns_of(step) || step.corrections() >= self.settings.plan_attempts {
+        if turn + 1 >= self.turns_of(step) {
             return self.fail(step, otherwise);
         }
         unless_stopped(vec![Event::Advised { step: step.spec.id.clone(), note }], self.ask(step, turn + 1))
@@ -72,7 +80,11 @@ impl Run {
             && answer.calls.is_empty()
             && let Some(again) = crate::talk::again(&answer.text)
         {
-            return self.run_again(step, again.instruction);
+            if self.may_re_enter(step) {
+                return run_again(step, again.instruction);
+            }
+            // It has been run again often enough: what its code gave is its result.
+            return self.conclude(step, turn, answer);
         }
         let outcomes = match step.talk.last() {
             Some(Entry::Results(outcomes)) => outcomes.as_slice(),
@@ -83,7 +95,8 @@ impl Run {
             events.push(Event::Advised { step: step.spec.id.clone(), note: Note::AllToolsFailed });
         }
         let next = if self.must_compact(step) {
-            vec![Event::Wanted { id: step.address(turn, Kind::Compact), effect: Effect::Ask }]
+            let compact = vec![Event::Wanted { id: step.address(turn, Kind::Compact), effect: Effect::Ask }];
+            self.turns_break(step).unwrap_or(compact)
         } else {
             self.ask(step, turn + 1)
         };

@@ -43,9 +43,12 @@ impl Graph {
         let edges = self.edges(around, &places, &writers, &mut faults);
         match order(&edges) {
             Ok(order) => self.check_writers(around, &writers, &edges, &order, &mut faults),
-            Err(stuck) => {
-                let names: Vec<String> = stuck.iter().take(10).map(|at| format!("`{}`", self.steps[*at].id)).collect();
-                faults.push(format!("the steps {} wait for each other in a circle", names.join(", ")));
+            Err(circle) => {
+                let names: Vec<String> = circle.iter().take(10).map(|at| format!("`{}`", self.steps[*at].id)).collect();
+                faults.push(match names.as_slice() {
+                    [only] => format!("the step {only} waits for itself"),
+                    several => format!("the steps {} wait for each other in a circle", several.join(", ")),
+                });
             }
         }
         faults
@@ -80,6 +83,17 @@ impl Graph {
             }
         }
         writers
+    }
+
+    /// For each variable, the steps that read it.
+    fn readers(&self) -> BTreeMap<&str, Vec<usize>> {
+        let mut readers: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (at, step) in self.steps.iter().enumerate() {
+            for name in &step.reads {
+                readers.entry(name).or_default().push(at);
+            }
+        }
+        readers
     }
 
     fn edges(
@@ -119,6 +133,7 @@ impl Graph {
             rank[*at] = n;
         }
         let mut reach = Reach { edges, rank: &rank, left: MOST_VISITS };
+        let readers = self.readers();
         for (name, several) in writers.iter().filter(|(_, several)| several.len() > 1) {
             let mut several = several.clone();
             several.sort_by_key(|at| rank[*at]);
@@ -130,12 +145,15 @@ impl Graph {
                     ));
                 }
             }
-            for (at, step) in self.steps.iter().enumerate() {
-                let reads = step.reads.iter().any(|read| read == name) && !around.variables.contains(name);
-                if reads && !several.iter().any(|writer| *writer != at && reach.from(at, *writer)) {
+            for at in readers.get(name).into_iter().flatten().copied() {
+                let others = || several.iter().copied().filter(|writer| *writer != at);
+                let given = around.variables.contains(name) || others().any(|writer| reach.from(at, writer));
+                // One that writes while this step reads would make the value a matter of luck.
+                let is_ordered = others().all(|writer| reach.from(at, writer) || reach.from(writer, at));
+                if !given || !is_ordered {
                     faults.push(format!(
-                        "step `{}` reads `{name}`, which several steps write; say with `after` which of them comes first",
-                        step.id
+                        "step `{}` reads `{name}`, which several steps write; say with `after` which of them come first",
+                        self.steps[at].id
                     ));
                 }
             }
@@ -190,7 +208,7 @@ fn waits_for(
     found
 }
 
-/// The steps in an order in which each comes after those it waits for; or those in or behind a circle.
+/// The steps in an order in which each comes after those it waits for; or the steps of one circle.
 fn order(edges: &[Vec<usize>]) -> Result<Vec<usize>, Vec<usize>> {
     let mut next = vec![Vec::new(); edges.len()];
     let mut waits = vec![0usize; edges.len()];
@@ -211,7 +229,24 @@ fn order(edges: &[Vec<usize>]) -> Result<Vec<usize>, Vec<usize>> {
             }
         }
     }
-    if order.len() == edges.len() { Ok(order) } else { Err((0..edges.len()).filter(|at| waits[*at] > 0).collect()) }
+    if order.len() == edges.len() { Ok(order) } else { Err(circle(edges, &waits)) }
+}
+
+/// One circle among the steps that still wait: going back from any of them leads into one.
+fn circle(edges: &[Vec<usize>], waits: &[usize]) -> Vec<usize> {
+    let mut way: Vec<usize> = Vec::new();
+    let mut seen = BTreeMap::new();
+    let mut here = (0..edges.len()).find(|at| waits[*at] > 0);
+    while let Some(at) = here {
+        if let Some(first) = seen.insert(at, way.len()) {
+            let mut circle = way.split_off(first);
+            circle.sort_unstable();
+            return circle;
+        }
+        way.push(at);
+        here = edges[at].iter().copied().find(|from| waits[*from] > 0);
+    }
+    way
 }
 
 /// Looks for ways backwards through the graph, with a limit on the work.

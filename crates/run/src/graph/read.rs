@@ -68,11 +68,11 @@ fn step_of(node: &Value, place: usize) -> Result<Option<StepSpec>, String> {
     }))
 }
 
-/// `ThinkerAgent` and `Thinker` are `thinker`.
+/// `ThinkerAgent` and `Thinker` are `thinker`; `travel-agent` is an agent's own name.
 fn plain_agent(name: &str) -> String {
-    let lower = name.trim().to_ascii_lowercase();
-    let short = lower.strip_suffix("agent").unwrap_or(&lower).trim_end_matches(['_', '-', ' ']);
-    if short.is_empty() { lower } else { short.to_owned() }
+    let name = name.trim();
+    let short = name.strip_suffix("Agent").map_or(name, |short| short.trim_end_matches(['_', '-', ' ']));
+    if short.is_empty() { name.to_ascii_lowercase() } else { short.to_ascii_lowercase() }
 }
 
 fn text(node: &Map<String, Value>, keys: &[&str]) -> Option<String> {
@@ -84,11 +84,13 @@ fn text(node: &Map<String, Value>, keys: &[&str]) -> Option<String> {
 }
 
 fn names(node: &Map<String, Value>, keys: &[&str], id: &StepId) -> Result<Vec<String>, String> {
-    let Some((key, value)) = keys.iter().find_map(|key| Some((*key, node.get(*key)?))) else {
+    let Some((key, value)) = keys.iter().find_map(|key| Some((*key, node.get(*key).filter(|value| !value.is_null())?)))
+    else {
         return Ok(Vec::new());
     };
     let wrong = || format!("`{key}` of step `{id}` must be a list of names");
     let mut found: Vec<String> = Vec::new();
+    let mut seen = std::collections::BTreeSet::new();
     let items = match value {
         Value::Null => return Ok(found),
         Value::String(_) | Value::Number(_) => std::slice::from_ref(value),
@@ -101,7 +103,7 @@ fn names(node: &Map<String, Value>, keys: &[&str], id: &StepId) -> Result<Vec<St
             Value::Number(number) => number.to_string(),
             Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => return Err(wrong()),
         };
-        if !found.contains(&name) {
+        if seen.insert(name.clone()) {
             found.push(name);
         }
     }
@@ -116,6 +118,8 @@ fn add_edges(holder: Option<&Map<String, Value>>, steps: &mut [StepSpec], faults
     };
     let places: std::collections::BTreeMap<StepId, usize> =
         steps.iter().enumerate().map(|(place, step)| (step.id.clone(), place)).collect();
+    let mut known: Vec<std::collections::BTreeSet<StepId>> =
+        steps.iter().map(|step| step.after.iter().cloned().collect()).collect();
     for edge in edges {
         let end = |keys: &[&str]| edge.as_object().and_then(|edge| text(edge, keys));
         let (Some(source), Some(target)) = (end(&["source", "from"]), end(&["target", "to"])) else {
@@ -127,12 +131,11 @@ fn add_edges(holder: Option<&Map<String, Value>>, steps: &mut [StepSpec], faults
         }
         match (StepId::parse(&source), StepId::parse(&target).ok().and_then(|id| places.get(&id))) {
             (Ok(source), Some(place)) => {
-                let after = &mut steps[*place].after;
-                if !after.contains(&source) {
-                    after.push(source);
+                if known[*place].insert(source.clone()) {
+                    steps[*place].after.push(source);
                 }
             }
-            _ => faults.push(format!("an edge goes from `{source}` to `{target}`, and there is no such step")),
+            (Ok(_) | Err(_), Some(_) | None) => faults.push(format!("an edge goes from `{source}` to `{target}`, and there is no such step")),
         }
     }
 }
