@@ -1,1 +1,37 @@
-//! (being written)
+//! Drive a run from goal to answer.
+//!
+//! The [`Engine`] writes what a run decides to the journal, performs what it wants through [`Perform`], and feeds each
+//! reply back as the next input. A run that only waits for people holds no task, no lease and no memory here.
+//!
+//! | to read | file |
+//! |---|---|
+//! | the loop | `drive.rs`, then `drive/gather.rs` and `drive/begin.rs` |
+//! | who does it | `perform.rs`, `effects.rs` |
+//! | what models are told | `conversation.rs`, `context.rs`, `words.rs` |
+//! | agents and templates as files | `agents.rs`, `prompts.rs` |
+//! | starting and opening runs | `engine.rs`, `start.rs` |
+//! | looking back | `report.rs`, `replay.rs`, `nodelink.rs` |
+
+mod agents;
+mod context;
+mod conversation;
+mod drive;
+mod effects;
+mod engine;
+mod error;
+mod perform;
+mod prompts;
+mod start;
+mod watch;
+mod words;
+
+pub use agents::{Agent, Agents, Trust};
+pub use context::{Context, Past};
+pub use drive::Rested;
+pub use engine::{Engine, Handle, Options, Sender};
+pub use error::Error;
+pub use perform::{Doing, Hands, Perform};
+pub use prompts::Prompts;
+pub use start::NewRun;
+pub use watch::{Nobody, Watch};
+pub use words::{AgentWords, Words};

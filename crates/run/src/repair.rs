@@ -3,6 +3,7 @@
 //! Not a validator: whether the value is what was asked for is decided elsewhere. A repair that guessed at the text of
 //! a string is marked as risky, so that a tool call built on it can be sent back to the model instead of being made.
 
+mod array;
 mod bare;
 mod escape;
 mod fault;
@@ -170,11 +171,16 @@ fn read_scalar(text: &str) -> Option<Repaired> {
     }
     let mut scan = scan::Scan::new(inner);
     let is_quoted = scan.mark(0).is_some() && inner.chars().any(char::is_alphanumeric);
+    if inner.starts_with('(') && inner.ends_with(')') && scan.is_tuple() {
+        let value = scan.value(quote::Place::Alone).value;
+        return Some(Repaired { value, repairs: scan.repairs });
+    }
     let is_word = bare::is_literal(inner) || bare::read_number(inner).is_some();
     if !is_quoted && !is_word {
         return None;
     }
-    let value = if is_quoted { Value::String(scan.string(quote::Place::Alone).value) } else { scan.bare(quote::Place::Alone) };
+    let value =
+        if is_quoted { Value::String(scan.string(quote::Place::Alone).value) } else { scan.bare(quote::Place::Alone) };
     Some(Repaired { value, repairs: scan.repairs })
 }
 

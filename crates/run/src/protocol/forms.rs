@@ -43,9 +43,7 @@ fn collect(value: &Value, known: Known<'_>, repairs: &[Repair], calls: &mut Vec<
         return None;
     }
     match value {
-        Value::Array(items) => {
-            items.iter().try_for_each(|item| collect(item, known, repairs, calls, depth + 1))
-        }
+        Value::Array(items) => items.iter().try_for_each(|item| collect(item, known, repairs, calls, depth + 1)),
         Value::Object(map) => {
             if map.contains_key("call_self") {
                 return None;
@@ -70,13 +68,12 @@ fn call(map: &Map<String, Value>, known: Known<'_>, repairs: &[Repair]) -> Optio
     let key = NAMES.into_iter().find(|key| map.get(*key).and_then(Value::as_str).is_some_and(known))?;
     let name = map.get(key)?.as_str()?.to_owned();
     let mut repairs = repairs.to_vec();
-    let args = match ARGUMENTS.into_iter().find_map(|key| map.get(key)) {
-        Some(written) => arguments(written, &mut repairs),
-        None => {
-            // `{"name": "search"}` may be any answer; `{"tool": "search"}` is a call without arguments.
-            let is_bare = key != "name" && map.keys().all(|other| other == key || ASIDES.contains(&other.as_str()));
-            is_bare.then(|| Value::Object(Map::new()))?
-        }
+    let args = if let Some(written) = ARGUMENTS.into_iter().find_map(|key| map.get(key)) {
+        arguments(written, &mut repairs)
+    } else {
+        // `{"name": "search"}` may be any answer; `{"tool": "search"}` is a call without arguments.
+        let is_bare = key != "name" && map.keys().all(|other| other == key || ASIDES.contains(&other.as_str()));
+        is_bare.then(|| Value::Object(Map::new()))?
     };
     Some(TextCall { name, args, repairs })
 }

@@ -66,7 +66,8 @@ fn read_input(input: &str, repairs: &mut Vec<Repair>) -> (Value, usize) {
     repairs.extend(found.repairs.iter().map(|r| Repair { at: r.at.saturating_sub(open), what: r.what }));
     let rest = input.get(found.end..).unwrap_or("");
     let is_fenced = bounded.get(..open).is_some_and(|lead| lead.contains("```"));
-    let fence = if is_fenced && rest.trim_start().starts_with("```") { rest.len() - rest.trim_start().len() + 3 } else { 0 };
+    let fence =
+        if is_fenced && rest.trim_start().starts_with("```") { rest.len() - rest.trim_start().len() + 3 } else { 0 };
     (forms::arguments(&found.value, repairs), found.end + fence)
 }
 

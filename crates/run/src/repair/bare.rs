@@ -39,11 +39,20 @@ impl Scan<'_> {
         let begin = self.pos;
         let mut i = begin;
         let mut has_blank = false;
+        let mut depth = 0_usize;
         while i < self.end {
             let is_apart = i > begin && self.byte(i - 1) <= b' ';
             let stops = match self.byte(i) {
-                b'\n' | b'}' | b']' => true,
-                b')' => self.open.last() == Some(&b'('),
+                b'\n' => true,
+                b'{' | b'[' | b'(' => {
+                    depth += 1;
+                    false
+                }
+                b'}' | b']' | b')' => {
+                    let is_outer = depth == 0;
+                    depth = depth.saturating_sub(1);
+                    is_outer
+                }
                 b',' | b';' => place == Place::Item || self.is_separated_at(i + 1),
                 b'`' => self.is_end(i),
                 b'#' | b'/' => is_apart && self.is_comment(i),
@@ -78,6 +87,7 @@ impl Scan<'_> {
             || self.is_ellipsis(next)
             || self.mark(next).is_some()
             || self.is_bare_key(next)
+            || self.is_stray_before_key(next)
     }
 
     /// Whether the word before the blank at `at` is a value by itself and the next word begins another.

@@ -34,6 +34,7 @@ pub enum Fault {
     /// A Python literal (`True`, `None`, a tuple, a set) stood where JSON has another.
     PythonLiteral,
     /// A JavaScript value without a JSON form (`undefined`, `NaN`, `Infinity`) became `null`.
+    #[serde(rename = "javascript_literal")]
     JavaScriptLiteral,
     /// A comment was left out.
     Comment,

@@ -1,6 +1,6 @@
 //! Finds values in prose.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::quote::Place;
 use super::scan::Scan;
@@ -32,16 +32,35 @@ impl<'t> Finder<'t> {
     }
 
     fn read(&mut self, start: usize) -> Found {
-        let read = self.scan.value(Place::Alone);
+        let mut value = self.scan.value(Place::Alone).value;
+        if let Value::Object(map) = &mut value {
+            while self.scan.goes_on() {
+                map.extend(self.more_members());
+            }
+        }
         let repairs = std::mem::take(&mut self.scan.repairs);
-        Found { value: read.value, repairs, start, end: self.scan.pos }
+        Found { value, repairs, start, end: self.scan.pos }
+    }
+
+    /// Members that stand behind a bracket that closed their object too early: `{"a": 1}, "b": 2}`.
+    fn more_members(&mut self) -> Map<String, Value> {
+        self.scan.report(self.scan.pos, Fault::ExtraBracket);
+        self.scan.pos = self.scan.skip_blank(self.scan.pos) + 1;
+        self.scan.open.push(b'{');
+        let read = self.scan.members();
+        self.scan.open.pop();
+        match read.value {
+            Value::Object(map) => map,
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => Map::new(),
+        }
     }
 
     /// An object whose opening bracket is missing, if the text begins like one.
     pub(crate) fn braceless(&mut self) -> Option<Found> {
         let scan = &mut self.scan;
         let start = scan.skip_blank(0);
-        let is_key = scan.mark(start).is_some() && scan.is_quoted_key(start) && !scan.text.trim_end().ends_with(['"', '\'']);
+        let is_key =
+            scan.mark(start).is_some() && scan.is_quoted_key(start) && !scan.text.trim_end().ends_with(['"', '\'']);
         let is_key = is_key || (scan.byte(start) == b'"' && has_colon_after_string(scan, start));
         if !is_key {
             return None;
@@ -105,9 +124,16 @@ impl Scan<'_> {
         }
     }
 
+    fn goes_on(&self) -> bool {
+        let comma = self.skip_blank(self.pos);
+        let key = self.skip_blank(comma + 1);
+        self.byte(comma) == b',' && self.mark(key).is_some() && self.is_quoted_key(key)
+    }
+
     fn begins_bare_member(&self, at: usize) -> bool {
         let line = self.slice(at, self.end);
-        let colon = line.bytes().take(64).position(|b| matches!(b, b':' | b'=' | b'\n' | b',' | b'{' | b'}' | b'.' | b';'));
+        let colon =
+            line.bytes().take(64).position(|b| matches!(b, b':' | b'=' | b'\n' | b',' | b'{' | b'}' | b'.' | b';'));
         match colon.map(|i| (i, self.byte(at + i))) {
             Some((i, b':')) => i > 0,
             // `a.b: 1` is a key, `as said. Here:` is not.

@@ -19,7 +19,8 @@ pub(super) fn matches(value: &Value, schema: &Value) -> usize {
     let types = types(schema);
     let of_type = usize::from(types.is_empty() || types.iter().any(|name| is_a(value, name)));
     let required = schema.get("required").and_then(Value::as_array);
-    let keys = required.map_or(0, |keys| keys.iter().filter_map(Value::as_str).filter(|key| value.get(key).is_some()).count());
+    let keys =
+        required.map_or(0, |keys| keys.iter().filter_map(Value::as_str).filter(|key| value.get(key).is_some()).count());
     of_type + keys
 }
 
@@ -45,7 +46,8 @@ impl Fitting<'_, '_> {
         match value {
             Value::Object(map) => {
                 for (key, member) in map {
-                    let schema = schema.get("properties").and_then(|p| p.get(key)).or(schema.get("additionalProperties"));
+                    let schema =
+                        schema.get("properties").and_then(|p| p.get(key)).or(schema.get("additionalProperties"));
                     if let Some(schema) = schema {
                         self.fit(member, schema, depth + 1);
                     }
@@ -85,7 +87,9 @@ fn is_a(value: &Value, name: &str) -> bool {
     match value {
         Value::Null => name == "null",
         Value::Bool(_) => name == "boolean",
-        Value::Number(n) => name == "number" || (name == "integer" && (!n.is_f64() || n.as_f64().is_some_and(|f| f.fract() == 0.0))),
+        Value::Number(n) => {
+            name == "number" || (name == "integer" && (!n.is_f64() || n.as_f64().is_some_and(|f| f.fract() == 0.0)))
+        }
         Value::String(_) => name == "string",
         Value::Array(_) => name == "array",
         Value::Object(_) => name == "object",

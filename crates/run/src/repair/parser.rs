@@ -1,4 +1,4 @@
-//! The repairing parser: objects, arrays, and what stands where a value should.
+//! The repairing parser: values, objects, and what stands where either should.
 
 use serde_json::{Map, Value};
 
@@ -13,12 +13,12 @@ const DEEPEST: usize = 200;
 pub(super) struct Read {
     pub(super) value: Value,
     /// Whether the text ended before anything of the value was said: `[{` holds no object yet.
-    is_void: bool,
+    pub(super) is_void: bool,
 }
 
 /// What came last within brackets.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Last {
+pub(super) enum Last {
     Bracket,
     Comma,
     Value,
@@ -51,7 +51,8 @@ impl Scan<'_> {
         Read { value: if is_void { Value::Null } else { value }, is_void }
     }
 
-    fn is_tuple(&self) -> bool {
+    /// Whether the parenthesis here holds values rather than an aside.
+    pub(super) fn is_tuple(&self) -> bool {
         let next = self.skip_blank(self.pos + 1);
         self.mark(next).is_some() || matches!(self.byte(next), b'{' | b'[' | b'(' | b')' | b'-' | b'0'..=b'9')
     }
@@ -84,6 +85,7 @@ impl Scan<'_> {
         let mut map = Map::new();
         let mut lone = Vec::new();
         let mut last = Last::Bracket;
+        let mut last_key = None;
         loop {
             self.skip_space();
             if self.is_end(self.pos) {
@@ -106,14 +108,20 @@ impl Scan<'_> {
                     self.report(self.pos, Fault::MissingBracket);
                     break;
                 }
-                b'{' | b'[' => self.drop_bracket(),
+                b'{' => self.drop_bracket(),
+                b'[' => {
+                    let items = self.value(Place::Member).value;
+                    self.report(self.pos, Fault::MissingKey);
+                    append(&mut map, last_key.as_deref(), items);
+                    last = Last::Value;
+                }
                 _ if self.is_ellipsis(self.pos) => self.ellipsis(),
                 _ => {
                     if last == Last::Value {
                         self.report(self.pos, Fault::MissingComma);
                     }
                     last = Last::Value;
-                    self.member(&mut map, &mut lone);
+                    last_key = self.member(&mut map, &mut lone);
                 }
             }
         }
@@ -125,37 +133,40 @@ impl Scan<'_> {
         Read { value: Value::Object(map), is_void: false }
     }
 
-    fn member(&mut self, map: &mut Map<String, Value>, lone: &mut Vec<Value>) {
+    /// Reads a key and its value, and gives the key.
+    fn member(&mut self, map: &mut Map<String, Value>, lone: &mut Vec<Value>) -> Option<String> {
         let begin = self.pos;
         let key = if self.mark(begin).is_some() {
             let text = self.string(Place::Key);
             if text.is_cut {
-                return;
+                return None;
             }
             Some(text.value)
         } else if self.here() == b':' {
             None
         } else {
-            match self.bare_key() {
-                Some(key) => Some(key),
-                None => return self.skip_stray(),
-            }
+            let Some(key) = self.bare_key() else {
+                self.skip_stray();
+                return None;
+            };
+            Some(key)
         };
         self.skip_space();
         let Some(has_colon) = self.colon() else {
             let is_cut = self.pos >= self.end;
             self.report(begin, if is_cut { Fault::Truncated } else { Fault::MissingValue });
             lone.extend(key.filter(|_| !is_cut).map(Value::String));
-            return;
+            return None;
         };
         let value = self.member_value();
         if !has_colon {
             self.report(begin, Fault::MissingColon);
         }
-        match key {
-            Some(key) => drop(map.insert(key, value)),
+        match &key {
+            Some(key) => drop(map.insert(key.clone(), value)),
             None => self.report(begin, Fault::MissingKey),
         }
+        key
     }
 
     /// Moves past what separates a key from its value. Says whether it was a colon; nothing when there is no value.
@@ -179,7 +190,7 @@ impl Scan<'_> {
         }
     }
 
-    fn member_value(&mut self) -> Value {
+    pub(super) fn member_value(&mut self) -> Value {
         self.pos = self.skip_blank(self.pos);
         // `#fff` is a colour; `# fff` is a comment.
         let is_word = self.here() == b'#' && self.byte(self.pos + 1).is_ascii_alphanumeric();
@@ -202,102 +213,18 @@ impl Scan<'_> {
         self.value(Place::Member).value
     }
 
-    /// Reads the items of an array or a tuple, from behind its opening bracket to behind its closing one.
-    fn items(&mut self) -> Read {
-        let is_tuple = self.open.last() == Some(&b'(');
-        if is_tuple {
-            self.report(self.pos - 1, Fault::PythonLiteral);
-        }
-        let mut items: Vec<Value> = Vec::new();
-        let mut last = Last::Bracket;
-        let mut has_bare_members = false;
-        loop {
-            self.skip_space();
-            let at = self.pos;
-            if self.is_end(at) {
-                self.report_unclosed(last);
-                let is_void = items.is_empty();
-                return Read { value: Value::Array(items), is_void };
-            }
-            match self.here() {
-                b']' if !is_tuple => {
-                    self.close_bracket(last);
-                    break;
-                }
-                b')' if is_tuple => {
-                    self.close_bracket(last);
-                    break;
-                }
-                b'}' | b']' | b')' => {
-                    if self.leaves_to_parent() {
-                        break;
-                    }
-                }
-                b',' | b';' => last = self.comma(last),
-                b':' => {
-                    self.report(at, Fault::StrayText);
-                    self.pos += 1;
-                }
-                _ if self.is_ellipsis(at) => self.ellipsis(),
-                _ => {
-                    let reports = self.repairs.len();
-                    if last == Last::Value {
-                        self.report(at, Fault::MissingComma);
-                    }
-                    last = Last::Value;
-                    let read = self.value(Place::Item);
-                    if read.is_void {
-                        continue;
-                    }
-                    let Some(key) = self.key_of_member(&read.value) else {
-                        has_bare_members = false;
-                        items.push(read.value);
-                        continue;
-                    };
-                    if self.parent() == Some(b'{') && !items.last().is_some_and(Value::is_object) {
-                        // `{"a": [1, "b": 2}`: the key belongs to the object around this array.
-                        self.repairs.truncate(reports);
-                        self.report(at, Fault::MissingBracket);
-                        self.pos = at;
-                        break;
-                    }
-                    self.report(at, Fault::MissingBracket);
-                    self.pos += 1;
-                    let value = self.member_value();
-                    match items.last_mut() {
-                        Some(Value::Object(map)) if has_bare_members => drop(map.insert(key, value)),
-                        Some(_) | None => items.push(Value::Object(Map::from_iter([(key, value)]))),
-                    }
-                    has_bare_members = true;
-                }
-            }
-        }
-        Read { value: Value::Array(items), is_void: false }
-    }
-
-    /// The text of an item that turns out to be a key, because a colon follows it.
-    fn key_of_member(&mut self, item: &Value) -> Option<String> {
-        let key = item.as_str()?;
-        let next = self.skip_blank(self.pos);
-        if self.byte(next) != b':' {
-            return None;
-        }
-        self.pos = next;
-        Some(key.to_owned())
-    }
-
-    fn parent(&self) -> Option<u8> {
+    pub(super) fn parent(&self) -> Option<u8> {
         self.open.len().checked_sub(2).and_then(|i| self.open.get(i)).copied()
     }
 
-    fn close_bracket(&mut self, last: Last) {
+    pub(super) fn close_bracket(&mut self, last: Last) {
         if last == Last::Comma {
             self.report(self.pos, Fault::ExtraComma);
         }
         self.pos += 1;
     }
 
-    fn comma(&mut self, last: Last) -> Last {
+    pub(super) fn comma(&mut self, last: Last) -> Last {
         if last != Last::Value {
             self.report(self.pos, Fault::ExtraComma);
         }
@@ -306,7 +233,7 @@ impl Scan<'_> {
     }
 
     /// A bracket of the wrong kind: it closes something further out, or nothing and is dropped.
-    fn leaves_to_parent(&mut self) -> bool {
+    pub(super) fn leaves_to_parent(&mut self) -> bool {
         let opener = match self.here() {
             b'}' => b'{',
             b']' => b'[',
@@ -325,13 +252,22 @@ impl Scan<'_> {
         self.pos += 1;
     }
 
-    fn ellipsis(&mut self) {
+    pub(super) fn ellipsis(&mut self) {
         self.report(self.pos, Fault::Ellipsis);
         self.pos += 3; // three dots, or the three bytes of their one character
     }
 
-    fn report_unclosed(&mut self, last: Last) {
+    pub(super) fn report_unclosed(&mut self, last: Last) {
         let is_cut = self.pos >= self.end && last == Last::Comma;
         self.report(self.pos, if is_cut { Fault::Truncated } else { Fault::MissingBracket });
+    }
+}
+
+/// Adds a list without a key to the list before it: `"a": [1], [2]`.
+fn append(map: &mut Map<String, Value>, key: Option<&str>, more: Value) {
+    if let Some(Value::Array(items)) = key.and_then(|key| map.get_mut(key))
+        && let Value::Array(more) = more
+    {
+        items.extend(more);
     }
 }

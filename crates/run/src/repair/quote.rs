@@ -90,6 +90,7 @@ impl Scan<'_> {
                 Place::Item | Place::Key | Place::Alone => calm && self.is_whole_string(next),
             },
             _ if !apart || !calm => false,
+            _ if inside.quotes == 0 && self.is_last_word(next) => true,
             _ => match place {
                 Place::Member => self.is_bare_key(next),
                 Place::Item => inside.quotes == 0 && is_literal(self.slice(next, self.end_of_word(next))),
@@ -122,7 +123,9 @@ impl Scan<'_> {
             Place::Member | Place::Key | Place::Alone if is_quote => {
                 self.is_quoted_key(next) || (untouched && self.is_lone_key(next))
             }
-            Place::Member | Place::Key | Place::Alone => self.is_bare_key(next),
+            Place::Member | Place::Key | Place::Alone => {
+                self.is_bare_key(next) || (untouched && self.is_stray_before_key(next))
+            }
         }
     }
 
@@ -176,6 +179,7 @@ impl Scan<'_> {
     pub(super) fn is_quoted_key(&self, at: usize) -> bool {
         match self.quoted(at) {
             Quoted::Ends { inner_end, after } => {
+                let after = if self.byte(after) == b'"' { after + 1 } else { after };
                 self.byte(self.skip_blank(after)) == b':'
                     // The key's own end quote may be missing, and this one begin the value.
                     || self.byte(self.blank_before(inner_end).saturating_sub(1)) == b':'
@@ -225,9 +229,25 @@ impl Scan<'_> {
         (self.byte(next) == b':' && !self.starts(next, "://")) || next >= self.end
     }
 
+    /// Whether a word that belongs to nothing stands at `at`, and a quoted key behind it.
+    pub(super) fn is_stray_before_key(&self, at: usize) -> bool {
+        let word = self.end_of_word(at);
+        let next = self.skip_blank(word);
+        word > at && next > word && self.byte(next) == b'"' && self.is_quoted_key(next)
+    }
+
+    /// Whether a word stands at `at` with nothing between it and a closing bracket.
+    fn is_last_word(&self, at: usize) -> bool {
+        let word = self.end_of_word(at);
+        word > at && matches!(self.byte(self.skip_blank(word)), b'}' | b']')
+    }
+
     fn quoted(&self, at: usize) -> Quoted {
         let Some(mark) = self.mark(at) else { return Quoted::TooLong };
-        let begin = at + mark.width();
+        let mut begin = at + mark.width();
+        if self.mark(begin) == Some(mark) && self.byte(begin + 1).is_ascii_alphanumeric() {
+            begin += mark.width(); // doubled quotes
+        }
         let mut i = begin;
         while i < self.end && i - begin < LOOK_AHEAD {
             match self.mark(i) {

@@ -2,7 +2,7 @@
 
 use super::Fault;
 use super::quote::{Inside, Place};
-use super::scan::{Mark, Scan};
+use super::scan::{LOOK_AHEAD, Mark, Scan};
 
 /// A string as it was read.
 pub(super) struct Text {
@@ -58,7 +58,9 @@ impl Scan<'_> {
             return text;
         }
         // Nothing ended it. If a fence does, the text behind the fence is not part of the string.
-        let limit = self.slice(begin, self.end).rfind("\n```").map(|i| begin + i);
+        let rest = self.slice(begin, self.end);
+        let last = rest.trim_end().strip_suffix("```").filter(|body| !body.contains("```")).map(str::len);
+        let limit = rest.rfind("\n```").or(last).map(|i| begin + i);
         let end = self.end;
         if let Some(limit) = limit {
             self.end = limit;
@@ -150,7 +152,8 @@ impl Scan<'_> {
     }
 
     fn report_control(&mut self, since: usize, at: usize) {
-        let is_known = self.repairs.get(since..).is_some_and(|new| new.iter().any(|r| r.what == Fault::ControlCharacter));
+        let is_known =
+            self.repairs.get(since..).is_some_and(|new| new.iter().any(|r| r.what == Fault::ControlCharacter));
         if !is_known {
             self.report(at, Fault::ControlCharacter);
         }
@@ -160,6 +163,11 @@ impl Scan<'_> {
     fn at_quote(&mut self, mark: Mark, found: Mark, at: usize, place: Place, draft: &mut Draft) -> Option<Text> {
         let after = at + found.width();
         if !mark.ends_with(found) {
+            // Looking on for the proper end of every such key would read the text once for each.
+            let is_unended_key = place == Place::Key && draft.colon.is_some() && mark.may_end_with(found);
+            if is_unended_key && !self.ends_string(after, place, draft.inside) {
+                return self.end_at_colon(draft);
+            }
             if found == Mark::CurlyOpen && mark == Mark::Double {
                 draft.curly_open = true;
                 return None;
@@ -167,7 +175,9 @@ impl Scan<'_> {
             let was_open = std::mem::take(&mut draft.curly_open);
             let may_end = mark.may_end_with(found) && !was_open && draft.inside.quotes == 0;
             // `it’s` in single quotes: the typographic apostrophe is text.
-            if !may_end || (mark == Mark::Single) || !self.ends_string(after, place, draft.inside) {
+            let ends =
+                || self.ends_string(after, place, draft.inside) && !self.has_true_end(after, place, draft.inside);
+            if !may_end || mark == Mark::Single || !ends() {
                 return None;
             }
             self.report(at, Fault::CurlyQuotes);
@@ -224,10 +234,24 @@ impl Scan<'_> {
             Place::Item => comma.is_some() && draft.inside.quotes == 0 && self.is_whole_string(at),
             Place::Key | Place::Alone => false,
         };
-        if !is_next || draft.inside.is_quoting {
+        let is_in_code = draft.inside.brackets > 0 && draft.inside.quotes > 0;
+        if !is_next || draft.inside.is_quoting || is_in_code {
             return None;
         }
         Some(comma.unwrap_or(before)).filter(|end| *end >= draft.copied)
+    }
+
+    /// Whether a plain quote soon follows that ends the string more properly than a typographic one would.
+    fn has_true_end(&self, from: usize, place: Place, inside: Inside) -> bool {
+        let mut at = from;
+        while at < self.end.min(from + LOOK_AHEAD) {
+            match self.byte(at) {
+                b'"' => return self.ends_string(at + 1, place, inside),
+                b'\\' => at += 2,
+                _ => at += 1,
+            }
+        }
+        false
     }
 
     fn is_apostrophe(&self, mark: Mark, at: usize) -> bool {

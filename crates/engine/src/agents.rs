@@ -1,0 +1,210 @@
+//! Agents as files: front matter and a prompt. A file of the same name in a nearer folder wins.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::Error;
+
+macro_rules! compiled_in {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../../../agents/", $name, ".md")))),*]
+    };
+}
+
+const COMPILED_IN: &[(&str, &str)] = compiled_in![
+    "browser", "clarification", "coder", "distiller", "formatter", "planner", "qa", "researcher", "retriever",
+    "reviewer", "router", "summarizer", "thinker",
+];
+
+/// One agent.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Agent {
+    /// Its name.
+    pub name: String,
+    /// What it is for: what the planner sees.
+    pub purpose: String,
+    /// Names of tools, and of groups of them.
+    pub tools: Vec<String>,
+    /// Its model as `provider/name`, where it is not the run's.
+    pub model: Option<String>,
+    /// Turns it may take.
+    pub turns: Option<u32>,
+    /// Whether a model judges its results.
+    pub reflect_by_model: bool,
+    /// It may not change anything.
+    pub read_only: bool,
+    /// JSON Schema of its results.
+    pub schema: Option<Value>,
+    /// Its prompt.
+    pub prompt: String,
+    /// Where it was read; `None` for those that come with the program.
+    pub file: Option<PathBuf>,
+}
+
+/// Whether the files of a folder may widen what an agent may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// They count as they are.
+    Full,
+    /// They can only narrow the rights of an agent that exists; their prompts and models are ignored.
+    NarrowOnly,
+}
+
+/// All agents there are, by name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Agents(BTreeMap<String, Agent>);
+
+impl Agents {
+    /// Those that come with the program.
+    pub fn compiled_in() -> Result<Self, Error> {
+        let parsed = COMPILED_IN.iter().map(|(name, text)| {
+            let agent = Agent::parse(name, text, Path::new(name))?;
+            Ok((agent.name.clone(), Agent { file: None, ..agent }))
+        });
+        parsed.collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Takes the `*.md` of a folder over those there are. A folder that is not there changes nothing.
+    pub fn override_from(&mut self, folder: &Path, trust: Trust) -> Result<(), Error> {
+        for (name, text) in markdown_in(folder)? {
+            let file = folder.join(format!("{name}.md"));
+            let agent = Agent::parse(&name, &text, &file)?;
+            match trust {
+                Trust::Full => {
+                    self.0.insert(agent.name.clone(), agent);
+                }
+                Trust::NarrowOnly => {
+                    if let Some(known) = self.0.get_mut(&agent.name) {
+                        known.tools.retain(|tool| agent.tools.contains(tool));
+                        known.read_only |= agent.read_only;
+                        known.turns = [known.turns, agent.turns].into_iter().flatten().min();
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// An agent by its name.
+    pub fn get(&self, name: &str) -> Option<&Agent> {
+        self.0.get(name)
+    }
+
+    /// All of them, in name order.
+    pub fn iter(&self) -> impl Iterator<Item = &Agent> {
+        self.0.values()
+    }
+
+    /// Adds one, or takes the place of one.
+    pub fn insert(&mut self, agent: Agent) {
+        self.0.insert(agent.name.clone(), agent);
+    }
+}
+
+impl Agent {
+    /// Reads an agent's file. Faults name the file, the line and what was expected.
+    pub fn parse(stem: &str, text: &str, file: &Path) -> Result<Self, Error> {
+        let fault = |line: usize, what: String| Error::AgentFile { file: file.to_owned(), line, what };
+        let mut lines = text.lines().enumerate();
+        match lines.next() {
+            Some((_, first)) if first.trim() == "---" => {}
+            _ => return Err(fault(1, "expected `---` and front matter with `name` and `purpose`".into())),
+        }
+        let mut agent = Agent { name: stem.to_owned(), file: Some(file.to_owned()), ..Agent::default() };
+        let mut closed = None;
+        for (at, line) in lines.by_ref() {
+            if line.trim() == "---" {
+                closed = Some(at);
+                break;
+            }
+            if line.trim().is_empty() || line.trim_start().starts_with('#') {
+                continue;
+            }
+            let (key, value) = line
+                .split_once(':')
+                .ok_or_else(|| fault(at + 1, format!("`{}` is not a line of the form `key: value`", line.trim())))?;
+            agent.set(key.trim(), value.trim()).map_err(|what| fault(at + 1, what))?;
+        }
+        let Some(closed) = closed else {
+            return Err(fault(text.lines().count(), "the front matter has no closing `---`".into()));
+        };
+        agent.prompt = text.lines().skip(closed + 1).collect::<Vec<_>>().join("\n").trim().to_owned();
+        if agent.purpose.is_empty() {
+            return Err(fault(1, "`purpose` is missing: one sentence that tells the planner what the agent is for".into()));
+        }
+        if updraft_run::StepId::parse(&agent.name).is_err() {
+            return Err(fault(1, format!("`name` is `{}`; expected letters, digits, `_`, `-`, `.`", agent.name)));
+        }
+        Ok(agent)
+    }
+
+    fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
+        match key {
+            "name" => self.name = unquoted(value).to_owned(),
+            "purpose" => self.purpose = unquoted(value).to_owned(),
+            "tools" => self.tools = list(key, value)?,
+            // A bare word names a profile; without profiles the run's own model serves.
+            "model" => self.model = Some(unquoted(value).to_owned()).filter(|m| m.contains('/') || m == "builtin"),
+            "turns" => match unquoted(value).parse() {
+                Ok(turns @ 1..=1000) => self.turns = Some(turns),
+                _ => return Err(format!("`turns` is `{value}`; expected a number from 1 to 1000")),
+            },
+            "reflect" => match unquoted(value) {
+                "rule" => self.reflect_by_model = false,
+                "model" => self.reflect_by_model = true,
+                other => return Err(format!("`reflect` is `{other}`; expected `rule` or `model`")),
+            },
+            "permissions" => match unquoted(value) {
+                "read-only" => self.read_only = true,
+                "default" => self.read_only = false,
+                other => return Err(format!("`permissions` is `{other}`; expected `default` or `read-only`")),
+            },
+            "schema" => match serde_json::from_str(value) {
+                Ok(schema @ Value::Object(_)) => self.schema = Some(schema),
+                _ => return Err("`schema` must be a JSON Schema object on one line".into()),
+            },
+            other => {
+                let known = ["name", "purpose", "tools", "model", "turns", "reflect", "permissions", "schema"];
+                return Err(format!("`{other}` is not known here; there is {}", updraft_run::close_to(other, &known)));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn unquoted(value: &str) -> &str {
+    let inner = |quote: char| value.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
+    inner('"').or_else(|| inner('\'')).unwrap_or(value)
+}
+
+fn list(key: &str, value: &str) -> Result<Vec<String>, String> {
+    let inside = value
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+        .ok_or_else(|| format!("`{key}` is `{value}`; expected a list such as `[files, ask_user]`"))?;
+    let items = inside.split(',').map(|item| unquoted(item.trim()).to_owned());
+    Ok(items.filter(|item| !item.is_empty()).collect())
+}
+
+/// The Markdown files of a folder: stem and text, in name order.
+pub(crate) fn markdown_in(folder: &Path) -> Result<Vec<(String, String)>, Error> {
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(missing) if missing.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(Error::File { file: folder.to_owned(), source }),
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(|source| Error::File { file: folder.to_owned(), source })?.path();
+        if path.extension().is_some_and(|extension| extension == "md")
+            && let Some(stem) = path.file_stem().and_then(|stem| stem.to_str())
+        {
+            let text = std::fs::read_to_string(&path).map_err(|source| Error::File { file: path.clone(), source })?;
+            found.push((stem.to_owned(), text));
+        }
+    }
+    found.sort();
+    Ok(found)
+}

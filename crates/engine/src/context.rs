@@ -1,0 +1,138 @@
+//! What an agent is told about where it works: the context provider.
+//!
+//! A snapshot is taken when a run starts, and again when a step begins after something was changed. It is a blob, so a
+//! prompt can be made again exactly.
+
+use std::path::Path;
+
+use ignore::WalkBuilder;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::words::Kit;
+
+/// Files named in a context. A model that needs more can list them.
+const MOST_FILES: usize = 200;
+/// Bytes of documents in a context, all together.
+const MOST_TEXT: usize = 64 * 1024;
+
+/// What the workspace looked like at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Context {
+    /// The workspace's folder.
+    pub root: String,
+    /// The first files in it, in path order.
+    pub files: Vec<String>,
+    /// There are more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub more: bool,
+    /// `AGENTS.md` and `.context/**/*.md`, in path order: name and text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub documents: Vec<(String, String)>,
+    /// What is remembered.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub memory: Value,
+}
+
+impl Context {
+    /// Looks at a workspace. What cannot be read is left out.
+    pub fn look(root: &Path) -> Self {
+        let mut context = Context { root: root.display().to_string(), ..Context::default() };
+        let walk = WalkBuilder::new(root)
+            .hidden(true)
+            .require_git(false)
+            .parents(false)
+            .sort_by_file_name(std::cmp::Ord::cmp)
+            .build();
+        for entry in walk.flatten() {
+            if !entry.file_type().is_some_and(|kind| kind.is_file()) {
+                continue;
+            }
+            if context.files.len() == MOST_FILES {
+                context.more = true;
+                break;
+            }
+            if let Ok(path) = entry.path().strip_prefix(root) {
+                context.files.push(path.display().to_string());
+            }
+        }
+        context.read_documents(root);
+        context
+    }
+
+    fn read_documents(&mut self, root: &Path) {
+        let mut left = MOST_TEXT;
+        let folder = root.join(".context");
+        let notes = folder.is_dir().then(|| {
+            WalkBuilder::new(&folder).hidden(false).sort_by_file_name(std::cmp::Ord::cmp).build().flatten()
+        });
+        let notes = notes.into_iter().flatten().map(ignore::DirEntry::into_path);
+        let notes = notes.filter(|path| path.extension().is_some_and(|extension| extension == "md"));
+        for path in std::iter::once(root.join("AGENTS.md")).chain(notes) {
+            let Ok(text) = std::fs::read_to_string(&path) else { continue };
+            let name = path.strip_prefix(root).unwrap_or(&path).display().to_string();
+            let kept: String = text.chars().take(left).collect();
+            left = left.saturating_sub(kept.len());
+            if !kept.trim().is_empty() {
+                self.documents.push((name, kept));
+            }
+        }
+    }
+
+    /// The part of the prompt that says this, with what was done before.
+    pub(crate) fn in_words(&self, kit: &Kit, history: &[Past]) -> String {
+        let mut files = self.files.join("\n");
+        if self.more {
+            files.push_str("\n…");
+        }
+        let workspace = format!("{}\n{files}", self.root);
+        let documents: Vec<String> = self.documents.iter().map(|(name, text)| format!("### {name}\n\n{text}")).collect();
+        let history: Vec<String> = history.iter().map(Past::in_words).collect();
+        let memory = if self.memory.is_null() { String::new() } else { self.memory.to_string() };
+        kit.say(
+            "context",
+            &[
+                ("workspace", workspace.trim()),
+                ("documents", documents.join("\n\n").trim()),
+                ("history", history.join("\n").trim()),
+                ("memory", memory.trim()),
+            ],
+        )
+    }
+
+    /// The documented shape: intent, workspace, history, memory.
+    pub fn to_json(&self, intent: &str, history: &[Past]) -> Value {
+        json!({
+            "intent": intent,
+            "workspace": { "root": self.root, "files": self.files },
+            "history": history.iter().enumerate().map(|(n, past)| json!({
+                "step": n + 1,
+                "action": { "id": past.step, "agent": past.agent, "description": past.description },
+                "observation": { "status": past.status, "output": past.output },
+            })).collect::<Vec<_>>(),
+            "memory": self.memory,
+        })
+    }
+}
+
+/// A step that ended before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Past {
+    /// Its name.
+    pub step: String,
+    /// Who did it.
+    pub agent: String,
+    /// What it was.
+    pub description: String,
+    /// How it ended.
+    pub status: &'static str,
+    /// What it gave, cut to size.
+    pub output: String,
+}
+
+impl Past {
+    fn in_words(&self) -> String {
+        let Past { step, agent, description, status, .. } = self;
+        format!("- `{step}` ({agent}, {status}): {description}")
+    }
+}

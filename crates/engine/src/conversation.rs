@@ -1,0 +1,355 @@
+//! What a model is told: a function of the run, the words and the context, so that it can be made again exactly.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use updraft_models::{Brief, Draft, Prompt};
+use updraft_run::{
+    Answer, Carried, Entry, Hash, Judgement, Kind, Message, Mode, Note, Outcome, Reply, Role, Run, State, Step,
+    ToolResult, ToolSpec, outcome_words,
+};
+
+use crate::context::{Context, Past};
+use crate::words::Kit;
+
+/// Earlier steps named in a step's context.
+const MOST_HISTORY: usize = 20;
+
+/// One visit's conversation with a model, kept between turns and only appended to.
+#[derive(Debug)]
+pub(crate) struct Conversation {
+    visit: u32,
+    /// Entries of the step's talk that are among the messages.
+    consumed: usize,
+    /// How often it was summarised: each time, it is made anew.
+    summaries: usize,
+    /// The answer whose calls the next results belong to.
+    last: Option<Arc<Answer>>,
+    system: Arc<str>,
+    tools: Arc<[ToolSpec]>,
+    messages: Vec<Message>,
+    brief: Brief,
+    /// A hash over everything the model is told so far, each message chained to those before.
+    chain: [u8; 32],
+    /// The provider's form of it.
+    pub(crate) draft: Draft,
+}
+
+impl Conversation {
+    /// Begins the conversation of a step's present visit, and catches up with what was said.
+    pub(crate) fn open(run: &Run, step: &Step, kit: &Kit, context: &Context) -> Self {
+        let equipped = kit.agent(&step.spec.agent);
+        let system = equipped.map_or_else(|| Arc::from(""), |agent| agent.system.clone());
+        let tools = equipped.map_or_else(|| Arc::from([]), |agent| agent.tools.clone());
+        let mut hasher = Sha256::new();
+        hasher.update(system.as_bytes());
+        for tool in tools.iter() {
+            hasher.update([0]);
+            hasher.update(tool.name.as_bytes());
+            hasher.update(tool.description.as_bytes());
+            hasher.update(tool.parameters.to_string().as_bytes());
+        }
+        let mut conversation = Self {
+            visit: step.visit,
+            consumed: 0,
+            summaries: summaries(step),
+            last: None,
+            system,
+            tools,
+            messages: Vec::new(),
+            brief: brief_of(run, step),
+            chain: hasher.finalize().into(),
+            draft: Draft::default(),
+        };
+        conversation.push(Message::User(opening(run, step, kit, context).into()));
+        conversation.catch_up(step, kit);
+        conversation
+    }
+
+    /// Whether this is still the conversation of the step as it stands.
+    pub(crate) fn fits(&self, step: &Step) -> bool {
+        self.visit == step.visit && self.summaries == summaries(step) && self.consumed <= step.talk.len()
+    }
+
+    /// Appends what was said since.
+    pub(crate) fn catch_up(&mut self, step: &Step, kit: &Kit) {
+        for entry in step.talk.iter().skip(self.consumed) {
+            match entry {
+                Entry::Answer(answer) => {
+                    self.last = Some(answer.clone());
+                    self.push(Message::Assistant(answer.clone()));
+                }
+                Entry::Results(outcomes) => {
+                    let message = results(self.last.as_deref(), outcomes, kit);
+                    self.push(message);
+                }
+                Entry::Note(note) => self.push(Message::User(note_in_words(note, kit).into())),
+                Entry::Summary(summary) => {
+                    self.push(Message::User(kit.say("compacted", &[("summary", summary)]).into()));
+                }
+            }
+        }
+        self.consumed = step.talk.len();
+    }
+
+    /// A question beside the conversation: a judgement of the step's result, or a summary of it so far.
+    pub(crate) fn aside(&self, run: &Run, step: &Step, kit: &Kit, kind: Kind) -> Self {
+        let mut aside = Self {
+            visit: self.visit,
+            consumed: self.consumed,
+            summaries: self.summaries,
+            last: None,
+            system: self.system.clone(),
+            tools: Arc::from([]),
+            messages: Vec::new(),
+            brief: self.brief.clone(),
+            chain: Sha256::digest(self.system.as_bytes()).into(),
+            draft: Draft::default(),
+        };
+        if kind == Kind::Judge {
+            let result = step.last_answer().map(|answer| answer.text.as_str()).unwrap_or_default();
+            let task = if step.spec.prompt.is_empty() { &step.spec.description } else { &step.spec.prompt };
+            let text = kit.say("judge", &[("goal", &run.goal().text), ("task", task), ("result", result)]);
+            aside.push(Message::User(text.into()));
+        } else {
+            self.messages.iter().cloned().for_each(|message| aside.push(message));
+            aside.push(Message::User(kit.say("compact", &[]).into()));
+        }
+        aside
+    }
+
+    /// The prompt as a model takes it, beside the draft it is serialised into.
+    pub(crate) fn parts(&mut self, max_output: u64) -> (Prompt<'_>, &mut Draft) {
+        let prompt = Prompt {
+            system: &self.system,
+            tools: &self.tools,
+            messages: &self.messages,
+            max_output,
+            schema: None,
+            brief: &self.brief,
+        };
+        (prompt, &mut self.draft)
+    }
+
+    /// The hash over everything the model is told.
+    pub(crate) fn hash(&self) -> Hash {
+        Hash(self.chain)
+    }
+
+    /// The prompt as text, for people.
+    pub(crate) fn in_words(&self) -> String {
+        let mut text = format!("[system]\n{}\n", self.system);
+        for tool in self.tools.iter() {
+            text.push_str(&format!("\n[tool {}]\n{}\n{}\n", tool.name, tool.description, tool.parameters));
+        }
+        for message in &self.messages {
+            match message {
+                Message::User(said) => text.push_str(&format!("\n[user]\n{said}\n")),
+                Message::Assistant(answer) => text.push_str(&format!("\n[assistant]\n{}\n", answer_in_words(answer))),
+                Message::Results(results) => {
+                    for result in results {
+                        text.push_str(&format!("\n[result of {}]\n{}\n", result.name, result.text));
+                    }
+                }
+            }
+        }
+        text
+    }
+
+    fn push(&mut self, message: Message) {
+        let mut hasher = Sha256::new();
+        hasher.update(self.chain);
+        match &message {
+            Message::User(text) => {
+                hasher.update([1]);
+                hasher.update(text.as_bytes());
+            }
+            Message::Assistant(answer) => {
+                hasher.update([2]);
+                hasher.update(answer.text.as_bytes());
+                for call in &answer.calls {
+                    for part in [&call.id, &call.name, &call.args.to_string()] {
+                        hasher.update([0]);
+                        hasher.update(part.as_bytes());
+                    }
+                }
+            }
+            Message::Results(results) => {
+                hasher.update([3]);
+                for result in results {
+                    for part in [&result.call, &result.name, &result.text] {
+                        hasher.update([0]);
+                        hasher.update(part.as_bytes());
+                    }
+                }
+            }
+        }
+        self.chain = hasher.finalize().into();
+        self.messages.push(message);
+    }
+}
+
+/// An answer with the calls it makes, for people.
+pub(crate) fn answer_in_words(answer: &Answer) -> String {
+    let calls = answer.calls.iter().map(|call| format!("calls {}({})", call.name, call.args));
+    let text = Some(answer.text.clone()).filter(|text| !text.is_empty());
+    text.into_iter().chain(calls).collect::<Vec<_>>().join("\n")
+}
+
+fn summaries(step: &Step) -> usize {
+    step.talk.iter().filter(|entry| matches!(entry, Entry::Summary(_))).count()
+}
+
+fn brief_of(run: &Run, step: &Step) -> Brief {
+    let task = if step.spec.prompt.is_empty() { &step.spec.description } else { &step.spec.prompt };
+    let read = |name: &String| Some((name.clone(), run.variables().get(name)?.value.clone()));
+    Brief {
+        agent: step.spec.agent.clone(),
+        goal: run.goal().text.clone(),
+        step: step.spec.id.to_string(),
+        task: task.clone(),
+        inputs: step.spec.reads.iter().filter_map(read).collect(),
+        writes: step.spec.writes.clone(),
+        files: run.goal().files.clone(),
+    }
+}
+
+/// The first message of a visit.
+fn opening(run: &Run, step: &Step, kit: &Kit, context: &Context) -> String {
+    let spec = &step.spec;
+    let goal = &run.goal().text;
+    let words = context.in_words(kit, &history(run, step));
+    let inputs: serde_json::Map<String, Value> = match step.role {
+        Role::Work => {
+            let names: Vec<&String> = match run.goal().mode {
+                Mode::Agent(_) => run.variables().keys().collect(),
+                Mode::Plan | Mode::Swarm | Mode::Given => spec.reads.iter().collect(),
+            };
+            let read = |name: &String| Some((name.clone(), (*run.variables().get(name)?.value).clone()));
+            names.into_iter().filter_map(read).collect()
+        }
+        Role::Plan | Role::Distill => serde_json::Map::new(),
+    };
+    let inputs = Value::Object(inputs).to_string();
+    let mut text = match step.role {
+        Role::Plan => plan_opening(run, kit, &words),
+        Role::Distill => kit.say("distill", &[("files", &run.goal().files.join("\n")), ("goal", goal)]),
+        Role::Work => match run.goal().mode {
+            Mode::Agent(_) => kit.say("query", &[("goal", goal), ("context", &words), ("inputs", &inputs)]),
+            Mode::Plan | Mode::Swarm | Mode::Given => kit.say(
+                "step",
+                &[
+                    ("goal", goal),
+                    ("description", &spec.description),
+                    ("prompt", &spec.prompt),
+                    ("inputs", &inputs),
+                    ("writes", &spec.writes.join("\n")),
+                    ("context", &words),
+                ],
+            ),
+        },
+    };
+    for message in run.told() {
+        text.push_str("\n\n");
+        text.push_str(&kit.say("told", &[("message", message)]));
+    }
+    if let Some(carried) = &step.carried {
+        text.push_str("\n\n");
+        text.push_str(&carried_in_words(run, carried, kit));
+    }
+    text
+}
+
+fn plan_opening(run: &Run, kit: &Kit, context: &str) -> String {
+    let variables: serde_json::Map<String, Value> =
+        run.variables().iter().map(|(name, variable)| (name.clone(), (*variable.value).clone())).collect();
+    let mut words = context.to_owned();
+    if let Some(profile) = run.profile() {
+        words.push_str(&format!("\n\n{profile}"));
+    }
+    kit.say(
+        "plan",
+        &[("goal", &run.goal().text), ("context", &words), ("variables", &Value::Object(variables).to_string())],
+    )
+}
+
+fn carried_in_words(run: &Run, carried: &Carried, kit: &Kit) -> String {
+    match &carried.judgement {
+        Judgement::Retry { feedback } => kit.say("feedback", &[("feedback", feedback), ("previous", &carried.previous)]),
+        Judgement::Pivot { feedback } => kit.say("pivot", &[("feedback", feedback), ("previous", &carried.previous)]),
+        Judgement::Again { instruction } => {
+            kit.say("again", &[("instruction", instruction), ("previous", &carried.previous)])
+        }
+        Judgement::Replan { why } => {
+            let list = |wanted: &dyn Fn(&Step) -> bool| {
+                let lines = run.steps().filter(|step| step.role == Role::Work && wanted(step)).map(|step| {
+                    format!("- `{}` ({}) writes {}", step.spec.id, step.spec.agent, step.spec.writes.join(", "))
+                });
+                lines.collect::<Vec<_>>().join("\n")
+            };
+            let failed = list(&|step| matches!(step.state, State::Failed(_)));
+            let done = list(&|step| step.state == State::Done);
+            let remaining = list(&|step| matches!(step.state, State::Waiting | State::Ready));
+            kit.say("replan", &[("failed", &failed), ("why", why), ("done", &done), ("remaining", &remaining)])
+        }
+        Judgement::Accept | Judgement::GiveUp => String::new(),
+        _ => String::new(),
+    }
+}
+
+/// The steps this one comes after, as the context provider tells them.
+pub(crate) fn history(run: &Run, step: &Step) -> Vec<Past> {
+    let earlier = step.spec.after.iter().take(MOST_HISTORY).filter_map(|id| run.step(id));
+    earlier
+        .map(|step| Past {
+            step: step.spec.id.to_string(),
+            agent: step.spec.agent.clone(),
+            description: step.spec.description.clone(),
+            status: step.status(),
+            output: step.output.as_deref().unwrap_or_default().chars().take(2000).collect(),
+        })
+        .collect()
+}
+
+/// The results of an answer's calls: as the provider wants them, or as text where the calls were text.
+fn results(answer: Option<&Answer>, outcomes: &[Outcome], kit: &Kit) -> Message {
+    let calls = answer.map(|answer| answer.calls.as_slice()).unwrap_or_default();
+    if calls.is_empty() {
+        let lines: Vec<String> = outcomes
+            .iter()
+            .map(|outcome| json!({ "iteration_context": { "tool_result": said(outcome, kit) } }).to_string())
+            .collect();
+        return Message::User(lines.join("\n").into());
+    }
+    let paired = calls.iter().zip(outcomes).map(|(call, outcome)| ToolResult {
+        call: call.id.clone(),
+        name: call.name.clone(),
+        text: said(outcome, kit),
+        is_error: !outcome.is_good(),
+    });
+    Message::Results(paired.collect())
+}
+
+fn said(outcome: &Outcome, kit: &Kit) -> String {
+    match outcome {
+        Outcome::Replied(Reply::InDoubt { evidence }) => kit.say("in-doubt", &[("evidence", evidence)]),
+        Outcome::Replied(_) | Outcome::Rejected(_) => outcome_words(outcome).into_owned(),
+    }
+}
+
+fn note_in_words(note: &Note, kit: &Kit) -> String {
+    match note {
+        Note::LastTurn => kit.say("last-turn", &[]),
+        Note::MissingOutput { names } => kit.say("missing-output", &[("names", &names.join(", "))]),
+        Note::Unfit { what } => kit.say("unfit", &[("what", what)]),
+        Note::AllToolsFailed => kit.say("all-tools-failed", &[]),
+        Note::RepeatedCall { name } => kit.say("repeated-call", &[("call", name)]),
+        Note::PlanFaults { faults } => {
+            let list: Vec<String> = faults.iter().map(|fault| format!("- {fault}")).collect();
+            kit.say("plan-faults", &[("faults", &list.join("\n"))])
+        }
+        Note::Told { message } => kit.say("told", &[("message", message)]),
+        _ => String::new(),
+    }
+}

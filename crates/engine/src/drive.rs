@@ -1,0 +1,183 @@
+//! The loop that drives one run: take what waits, decide, write it down, and only then act.
+
+mod begin;
+mod gather;
+
+pub(crate) use begin::context_blob;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use updraft_journal::{Batch, Blob, Lease, Status};
+use updraft_run::{Address, Event, Input, Phase, Record, Run, RunId, StepId};
+
+use crate::Error;
+use crate::context::Context;
+use crate::conversation::Conversation;
+use crate::effects::Effects;
+use crate::engine::Inner;
+use crate::words::Kit;
+
+/// An input on its way to a run, and its place in the inbox if it came from another process.
+pub(crate) struct Mail {
+    pub(crate) input: Input,
+    pub(crate) row: Option<i64>,
+}
+
+impl From<Input> for Mail {
+    fn from(input: Input) -> Self {
+        Self { input, row: None }
+    }
+}
+
+/// One run being driven.
+pub(crate) struct Drive {
+    pub(crate) engine: Arc<Inner>,
+    pub(crate) id: RunId,
+    pub(crate) run: Run,
+    pub(crate) lease: Lease,
+    pub(crate) kit: Arc<Kit>,
+    /// What a step that begins now is told about the workspace, and its blob's hash.
+    pub(crate) context: (updraft_run::Hash, Arc<Context>),
+    /// Something may have changed since the context was taken.
+    pub(crate) is_stale: bool,
+    pub(crate) mail: mpsc::UnboundedReceiver<Mail>,
+    /// Inputs to be taken at once.
+    pub(crate) queued: Vec<Mail>,
+    /// Inputs that can wait for the next append.
+    pub(crate) riding: Vec<Mail>,
+    /// Values that the next append must hold.
+    pub(crate) blobs: Vec<Blob>,
+    pub(crate) effects: Effects,
+    pub(crate) conversations: BTreeMap<StepId, Box<Conversation>>,
+    pub(crate) status: Status,
+    /// Events on disk.
+    pub(crate) head: u64,
+    /// When to give up on what was told to stop.
+    pub(crate) patience: Option<tokio::time::Instant>,
+}
+
+/// A run that needs no process any more, for now or for good.
+#[derive(Debug)]
+pub struct Rested {
+    /// Its id.
+    pub id: RunId,
+    /// As it stands.
+    pub run: Run,
+    /// The engine was told to stop before the run came to rest by itself.
+    pub was_stopped: bool,
+}
+
+impl Drive {
+    /// Goes on with the run as it stands: what is open is begun first.
+    pub(crate) async fn drive_from_here(mut self) -> Result<Rested, Error> {
+        if self.queued.is_empty() {
+            self.begin(Begin { everything: true, ..Begin::default() }).await?;
+        }
+        self.drive().await
+    }
+
+    /// Drives the run until it is over, waits only for people, is paused or exhausted, or the engine is stopped.
+    pub(crate) async fn drive(mut self) -> Result<Rested, Error> {
+        loop {
+            let arrived = self.gather().await;
+            if arrived.is_empty() {
+                return self.rest().await;
+            }
+            let (records, handled) = self.decide(arrived);
+            let begin = Begin::after(&records);
+            self.append(records, handled).await?;
+            self.begin(begin).await?;
+        }
+    }
+
+    /// Decides on each input in turn, in memory.
+    fn decide(&mut self, arrived: Vec<Mail>) -> (Vec<Record>, Vec<i64>) {
+        let mut handled = Vec::new();
+        let mut records = Vec::with_capacity(arrived.len());
+        for mail in arrived {
+            handled.extend(mail.row);
+            records.push(self.run.advance(mail.input, self.engine.now()));
+        }
+        (records, handled)
+    }
+
+    /// Returns once everything is on disk. On failure the run in memory is dropped with `self`; the journal has the truth.
+    async fn append(&mut self, records: Vec<Record>, handled: Vec<i64>) -> Result<(), Error> {
+        let status = status_of(&self.run);
+        let watched = self.engine.watch.is_watching().then(|| records.clone());
+        let batch = Batch {
+            records,
+            blobs: std::mem::take(&mut self.blobs),
+            status: (status != self.status).then_some(status),
+            due: None,
+            handled,
+        };
+        self.status = status;
+        self.engine.journal.append(&self.lease, batch).await?;
+        for record in watched.into_iter().flatten() {
+            self.engine.watch.record(&self.id, self.head + 1, &record, &self.run);
+            self.head += record.events.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// Gives the run back: what was riding is written down, and the lease is free.
+    async fn rest(mut self) -> Result<Rested, Error> {
+        let riding = std::mem::take(&mut self.riding);
+        if !riding.is_empty() || !self.blobs.is_empty() {
+            let (records, handled) = self.decide(riding);
+            self.append(records, handled).await?;
+        }
+        let was_stopped = !self.run.is_over() && self.engine.stop.is_cancelled();
+        self.engine.forget(&self.id);
+        drop(self.effects);
+        self.engine.journal.release(self.lease).await?;
+        Ok(Rested { id: self.id, run: self.run, was_stopped })
+    }
+}
+
+/// What to begin or stop after a batch of records.
+#[derive(Debug, Default)]
+pub(crate) struct Begin {
+    /// Effects that became possible.
+    pub(crate) effects: Vec<Address>,
+    /// Look at everything that is open.
+    pub(crate) everything: bool,
+    /// Some effects may no longer be wanted.
+    pub(crate) stop: bool,
+}
+
+impl Begin {
+    fn after(records: &[Record]) -> Self {
+        let mut begin = Self::default();
+        for event in records.iter().flat_map(|record| &record.events) {
+            match event {
+                Event::Wanted { id, .. } | Event::Reserved { id, .. } | Event::Interrupted { id, .. } => {
+                    begin.effects.push(id.clone());
+                }
+                Event::Resumed { .. } | Event::Forked { .. } => begin.everything = true,
+                Event::Cancelled { .. }
+                | Event::StepCancelled { .. }
+                | Event::StepFailed { .. }
+                | Event::Judged { .. }
+                | Event::Finished { .. } => begin.stop = true,
+                _ => {}
+            }
+        }
+        // After a crash, what was wanted and never begun is found among all that is open.
+        begin.everything |= records.iter().any(|record| matches!(record.input, Input::Recovered { .. }));
+        begin
+    }
+}
+
+pub(crate) fn status_of(run: &Run) -> Status {
+    match run.phase() {
+        Phase::New | Phase::Running | Phase::Cancelling { .. } if run.status() != "waiting" => Status::Running,
+        Phase::New | Phase::Running | Phase::Cancelling { .. } => Status::Waiting,
+        Phase::Paused => Status::Paused,
+        Phase::Exhausted(_) => Status::Exhausted,
+        Phase::Over { .. } => Status::from_word(run.status()),
+    }
+}

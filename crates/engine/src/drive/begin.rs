@@ -1,0 +1,178 @@
+//! Beginning effects: those that may not be done twice are marked as begun on disk before they touch the world.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use updraft_journal::Blob;
+use updraft_run::{Address, Effect, Facts, Funds, Input, Kind, Phase, Step, ToolCall};
+
+use super::{Begin, Drive};
+use crate::Error;
+use crate::context::Context;
+use crate::conversation::Conversation;
+use crate::effects::{Asking, Calling, Listener, failed};
+
+impl Drive {
+    /// Begins what became possible, and stops what is no longer wanted.
+    pub(super) async fn begin(&mut self, begin: Begin) -> Result<(), Error> {
+        if begin.stop {
+            self.stop_unwanted();
+        }
+        if *self.run.phase() != Phase::Running || self.engine.stop.is_cancelled() {
+            return Ok(());
+        }
+        let candidates = if begin.everything { self.run.open().keys().cloned().collect() } else { begin.effects };
+        let mut careful = Vec::new();
+        for id in candidates {
+            let Some(open) = self.run.open().get(&id).filter(|_| !self.effects.has(&id)) else { continue };
+            match open.effect {
+                Effect::Ask if matches!(open.funds, Funds::None) && self.run.needs_estimates() => self.estimate(&id)?,
+                Effect::Ask if self.run.may_begin(&id) => self.ask(&id)?,
+                Effect::Call => match self.run.call_at(&id) {
+                    Some(call) if self.run.class_of(&id).is_repeatable() => self.call(id, call),
+                    Some(call) => careful.push((id, call)),
+                    None => {}
+                },
+                _ => {}
+            }
+        }
+        self.begin_careful(careful).await
+    }
+
+    /// Calls that may not simply be made again: their beginning is on disk before they begin.
+    async fn begin_careful(&mut self, calls: Vec<(Address, ToolCall)>) -> Result<(), Error> {
+        if calls.is_empty() {
+            return Ok(());
+        }
+        let workspace = self.run.settings().workspace.clone();
+        let epoch = self.lease.epoch();
+        let mut begun = std::mem::take(&mut self.riding);
+        for (id, call) in &calls {
+            let facts = self.engine.hands.facts(&workspace, call).await;
+            let attempt = self.attempt(id);
+            begun.push(Input::Begun { id: id.clone(), attempt, epoch, facts }.into());
+        }
+        let (records, handled) = self.decide(begun);
+        self.append(records, handled).await?;
+        for (id, call) in calls {
+            self.call(id, call);
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, id: Address, call: ToolCall) {
+        let attempt = self.attempt(&id);
+        let calling = Calling {
+            hands: Arc::clone(&self.engine.hands),
+            workspace: self.run.settings().workspace.clone(),
+            call,
+            key: format!("{}/{id}", self.id),
+        };
+        self.effects.call(id, attempt, calling);
+    }
+
+    /// Asks a model. That it began rides with the next append: a model call may be made again.
+    fn ask(&mut self, id: &Address) -> Result<(), Error> {
+        let Some((conversation, context)) = self.conversation(id)? else { return Ok(()) };
+        let attempt = self.attempt(id);
+        let model = match self.engine.hands.model(self.model_name(id)) {
+            Ok(model) => model,
+            Err(error) => {
+                let reply = failed(&error);
+                self.queued.push(Input::Replied { id: id.clone(), attempt, reply, prepared: Vec::new() }.into());
+                return Ok(());
+            }
+        };
+        let facts = Facts { prompt: Some(conversation.hash()), context, files: Vec::new() };
+        self.riding.push(Input::Begun { id: id.clone(), attempt, epoch: self.lease.epoch(), facts }.into());
+        let asking = Asking { model, conversation, max_output: self.run.settings().max_output, hear: self.listener(id) };
+        self.effects.ask(id.clone(), attempt, asking);
+        Ok(())
+    }
+
+    /// Tells the run the most a model call can use.
+    fn estimate(&mut self, id: &Address) -> Result<(), Error> {
+        let Some((mut conversation, _)) = self.conversation(id)? else { return Ok(()) };
+        let max_output = self.run.settings().max_output;
+        let input = match self.engine.hands.model(self.model_name(id)) {
+            Ok(model) => {
+                let ceiling = model.ceiling(&conversation.parts(max_output).0);
+                Input::Estimated { id: id.clone(), ceiling }
+            }
+            Err(error) => {
+                Input::Replied { id: id.clone(), attempt: self.attempt(id), reply: failed(&error), prepared: Vec::new() }
+            }
+        };
+        if id.kind == Kind::Ask {
+            self.conversations.insert(id.step.clone(), conversation);
+        }
+        self.queued.push(input.into());
+        Ok(())
+    }
+
+    /// The conversation an ask continues, caught up; and the context it began with, where that is not the run's.
+    fn conversation(&mut self, id: &Address) -> Result<Option<(Box<Conversation>, Option<updraft_run::Hash>)>, Error> {
+        let kept = self.conversations.remove(&id.step);
+        if kept.is_none() && id.turn == 0 && self.is_stale {
+            self.look_again();
+        }
+        let Some(step) = self.run.step(&id.step) else { return Ok(None) };
+        let kept = kept.filter(|conversation| conversation.fits(step));
+        let (hash, context) = self.context_of(step, id.turn == 0)?;
+        let mut conversation = match kept {
+            Some(kept) => kept,
+            None => Box::new(Conversation::open(&self.run, step, &self.kit, &context)),
+        };
+        conversation.catch_up(step, &self.kit);
+        if id.kind != Kind::Ask {
+            let aside = Box::new(conversation.aside(&self.run, step, &self.kit, id.kind));
+            self.conversations.insert(id.step.clone(), conversation);
+            return Ok(Some((aside, None)));
+        }
+        let differs = self.run.settings().context != Some(hash);
+        Ok(Some((conversation, Some(hash).filter(|_| differs && id.turn == 0))))
+    }
+
+    /// The context of a visit: the one it began with, or the newest for one that begins.
+    fn context_of(&self, step: &Step, begins: bool) -> Result<(updraft_run::Hash, Arc<Context>), Error> {
+        let began_with = step.context.or(self.run.settings().context);
+        match began_with.filter(|hash| !begins && *hash != self.context.0) {
+            Some(hash) => Ok((hash, Arc::new(self.engine.context_at(&self.id, &hash)?))),
+            None => Ok(self.context.clone()),
+        }
+    }
+
+    fn look_again(&mut self) {
+        let context = Context::look(Path::new(&self.run.settings().workspace));
+        let blob = context_blob(&context);
+        if blob.hash() != self.context.0 {
+            self.context = (blob.hash(), Arc::new(context));
+            self.blobs.push(blob);
+        }
+        self.is_stale = false;
+    }
+
+    fn model_name(&self, id: &Address) -> &str {
+        let agent = self.run.step(&id.step).map(|step| step.spec.agent.as_str()).unwrap_or_default();
+        let own = self.run.roster().agent(agent).and_then(|card| card.model.as_deref());
+        own.unwrap_or(&self.run.settings().model)
+    }
+
+    fn attempt(&self, id: &Address) -> u32 {
+        self.run.open().get(id).map_or(1, |open| open.attempt)
+    }
+
+    fn listener(&self, id: &Address) -> Listener {
+        if !self.engine.watch.is_watching() {
+            return Box::new(|_| {});
+        }
+        let (engine, run, at) = (Arc::clone(&self.engine), self.id.clone(), id.clone());
+        Box::new(move |delta| engine.watch.delta(&run, &at, delta))
+    }
+}
+
+/// A context as it is kept.
+pub(crate) fn context_blob(context: &Context) -> Blob {
+    Blob::new(serde_json::to_vec(context).unwrap_or_default())
+}
+

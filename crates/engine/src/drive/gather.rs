@@ -1,0 +1,177 @@
+//! Waiting for what happens next: an effect ends, someone sends an input, a clock runs out.
+
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use tokio::time::Instant;
+use updraft_journal::Blob;
+use updraft_run::{Address, Answer, Class, Input, Kind, Phase, Reply, split_reasoning};
+
+use super::{Drive, Mail};
+use crate::effects::{Ended, What};
+
+/// How long running effects may take to end when the process is told to stop: what can finish quickly, finishes.
+const GRACE: Duration = Duration::from_secs(2);
+/// How long cancelled effects may take to end before their outcome counts as unknown.
+const CANCEL_LIMIT: Duration = Duration::from_secs(5);
+
+enum Happened {
+    Ended(Ended),
+    Mail(Mail),
+    Due,
+    Stop,
+    OutOfPatience,
+    Nothing,
+}
+
+impl Drive {
+    /// Everything that waits, at least one input; nothing when the run is at rest.
+    pub(super) async fn gather(&mut self) -> Vec<Mail> {
+        let mut arrived = std::mem::take(&mut self.queued);
+        while arrived.is_empty() {
+            match self.happens().await {
+                Happened::Ended(ended) => arrived.push(self.take_in(ended)),
+                Happened::Mail(mail) => arrived.push(mail),
+                Happened::Due => arrived.push(Input::Due.into()),
+                Happened::Stop => self.patience = Some(Instant::now() + GRACE),
+                Happened::OutOfPatience => arrived.extend(self.give_up()),
+                Happened::Nothing => return arrived,
+            }
+        }
+        while let Some(Some(ended)) = self.effects.next().now_or_never() {
+            let mail = self.take_in(ended);
+            arrived.push(mail);
+        }
+        while let Ok(mail) = self.mail.try_recv() {
+            arrived.push(mail);
+        }
+        if !self.riding.is_empty() {
+            let mut all = std::mem::take(&mut self.riding);
+            all.append(&mut arrived);
+            return all;
+        }
+        arrived
+    }
+
+    /// Waits for one thing to happen.
+    async fn happens(&mut self) -> Happened {
+        if self.effects.is_empty() {
+            return self.mail.try_recv().map_or(Happened::Nothing, Happened::Mail);
+        }
+        let due = self.time_left();
+        let is_stopping = self.engine.stop.is_cancelled();
+        tokio::select! {
+            biased;
+            ended = self.effects.next() => ended.map_or(Happened::Nothing, Happened::Ended),
+            Some(mail) = self.mail.recv() => Happened::Mail(mail),
+            () = self.engine.stop.cancelled(), if !is_stopping || self.patience.is_none() => Happened::Stop,
+            () = until(self.patience) => Happened::OutOfPatience,
+            () = after(due) => Happened::Due,
+        }
+    }
+
+    /// How long the run may still work before its time is up.
+    fn time_left(&self) -> Option<Duration> {
+        let limit = self.run.budget().time.filter(|_| *self.run.phase() == Phase::Running)?;
+        let worked = self.run.worked_at(self.engine.now());
+        Some(Duration::from_millis(limit.0.saturating_sub(worked.0) + 1))
+    }
+
+    /// An effect that ended, as the run hears it.
+    fn take_in(&mut self, ended: Ended) -> Mail {
+        let Ended { id, attempt, what } = ended;
+        let (reply, prepared) = match what {
+            What::Asked(Ok(answer), conversation) => {
+                let answer = with_reasoning_apart(answer);
+                let prepared = self.prepare(&id, &answer);
+                self.keep(&id, conversation);
+                (Reply::Answer(answer.into()), prepared)
+            }
+            What::Asked(Err(reply), conversation) => {
+                self.keep(&id, conversation);
+                (reply, Vec::new())
+            }
+            What::Called(called) => {
+                self.is_stale |= self.run.class_of(&id) != Class::Pure;
+                self.blobs.extend(called.overflow.map(Blob::new));
+                (called.reply, Vec::new())
+            }
+        };
+        Input::Replied { id, attempt, reply, prepared }.into()
+    }
+
+    fn keep(&mut self, id: &Address, conversation: Box<crate::conversation::Conversation>) {
+        if id.kind == Kind::Ask {
+            self.conversations.insert(id.step.clone(), conversation);
+        }
+    }
+
+    /// What is known about the calls an answer asks for.
+    fn prepare(&self, id: &Address, answer: &Answer) -> Vec<updraft_run::Prepared> {
+        let Some(step) = self.run.step(&id.step).filter(|_| id.kind == Kind::Ask) else { return Vec::new() };
+        let workspace = &self.run.settings().workspace;
+        let calls = self.run.calls_in(step, answer);
+        calls.iter().map(|call| self.engine.hands.prepare(workspace, call)).collect()
+    }
+
+    /// The time for stopping is over: what was cancelled is in doubt; what the process leaves behind is found again later.
+    fn give_up(&mut self) -> Vec<Mail> {
+        self.patience = None;
+        let left = self.effects.give_up();
+        if !matches!(self.run.phase(), Phase::Cancelling { .. }) {
+            return Vec::new();
+        }
+        let evidence = format!("it was told to stop and did not within {} s", CANCEL_LIMIT.as_secs());
+        let unknown = left.into_iter().filter_map(|id| {
+            let attempt = self.run.open().get(&id)?.attempt;
+            let reply = Reply::InDoubt { evidence: evidence.clone() };
+            Some(Input::Replied { id, attempt, reply, prepared: Vec::new() }.into())
+        });
+        unknown.collect()
+    }
+
+    /// Tells what is no longer wanted to stop.
+    pub(super) fn stop_unwanted(&mut self) {
+        let cancelling = matches!(self.run.phase(), Phase::Cancelling { .. });
+        self.effects.stop_unless(|id| !cancelling && self.run.open().contains_key(id));
+        if cancelling {
+            self.patience.get_or_insert_with(|| Instant::now() + CANCEL_LIMIT);
+            // What nobody performs can be closed at once.
+            let idle = self.run.open().iter().filter(|(id, _)| !self.effects.has(id));
+            let idle = idle.map(|(id, open)| Input::Replied {
+                id: id.clone(),
+                attempt: open.attempt,
+                reply: Reply::Cancelled,
+                prepared: Vec::new(),
+            });
+            self.queued.extend(idle.map(Mail::from));
+        }
+        self.conversations.retain(|step, _| self.run.step(step).is_some_and(|step| !step.has_ended()));
+    }
+}
+
+async fn until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn after(time: Option<Duration>) {
+    match time {
+        Some(time) => tokio::time::sleep(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Models that show their reasoning inside the text mark it; it is kept apart from what they say.
+fn with_reasoning_apart(mut answer: Answer) -> Answer {
+    if answer.reasoning.is_empty() && (answer.text.contains("hink") || answer.text.contains("easoning")) {
+        let (reasoning, text) = split_reasoning(&answer.text);
+        if !reasoning.is_empty() {
+            answer.reasoning = reasoning;
+            answer.text = text;
+        }
+    }
+    answer
+}

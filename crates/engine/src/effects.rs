@@ -1,0 +1,123 @@
+//! The effects of one run that are being performed: started, listened to, stopped.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use tokio_util::sync::CancellationToken;
+use updraft_models::{Delta, Model};
+use updraft_run::{Address, Answer, Failure, FailureKind, Reply, ToolCall};
+use updraft_tools::Called;
+
+use crate::conversation::Conversation;
+use crate::perform::{Doing, Perform};
+
+/// An effect that has ended.
+pub(crate) struct Ended {
+    pub(crate) id: Address,
+    pub(crate) attempt: u32,
+    pub(crate) what: What,
+}
+
+/// What it ended with.
+pub(crate) enum What {
+    /// A model call, and the conversation it was part of.
+    Asked(Result<Answer, Reply>, Box<Conversation>),
+    /// A tool call.
+    Called(Called),
+}
+
+/// Listens to the parts of an answer.
+pub(crate) type Listener = Box<dyn FnMut(Delta<'_>) + Send>;
+
+/// The effects at work. Dropping it stops those that can be dropped.
+#[derive(Default)]
+pub(crate) struct Effects {
+    running: FuturesUnordered<Doing<'static, Ended>>,
+    stops: BTreeMap<Address, CancellationToken>,
+}
+
+impl Effects {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.running.is_empty()
+    }
+
+    /// Whether this effect is being performed.
+    pub(crate) fn has(&self, id: &Address) -> bool {
+        self.stops.contains_key(id)
+    }
+
+    /// The next effect that ends. May be dropped: nothing is lost.
+    pub(crate) async fn next(&mut self) -> Option<Ended> {
+        let ended = self.running.next().await?;
+        self.stops.remove(&ended.id);
+        Some(ended)
+    }
+
+    /// Asks a model.
+    pub(crate) fn ask(&mut self, id: Address, attempt: u32, asking: Asking) {
+        let stop = self.stop_for(&id);
+        self.running.push(Box::pin(async move {
+            let Asking { model, mut conversation, max_output, mut hear } = asking;
+            let (prompt, draft) = conversation.parts(max_output);
+            let answer = tokio::select! {
+                answer = model.ask(&prompt, draft, &mut *hear) => answer.map_err(|error| failed(&error)),
+                () = stop.cancelled() => Err(Reply::Cancelled),
+            };
+            Ended { id, attempt, what: What::Asked(answer, conversation) }
+        }));
+    }
+
+    /// Calls a tool.
+    pub(crate) fn call(&mut self, id: Address, attempt: u32, calling: Calling) {
+        let stop = self.stop_for(&id);
+        self.running.push(Box::pin(async move {
+            let Calling { hands, workspace, call, key } = calling;
+            let called = hands.call(&workspace, &call, key, stop).await;
+            Ended { id, attempt, what: What::Called(called) }
+        }));
+    }
+
+    /// Tells those effects to stop that are no longer wanted.
+    pub(crate) fn stop_unless(&self, wanted: impl Fn(&Address) -> bool) {
+        self.stops.iter().filter(|(id, _)| !wanted(id)).for_each(|(_, stop)| stop.cancel());
+    }
+
+    /// Gives up on what still runs, and tells what that was.
+    pub(crate) fn give_up(&mut self) -> Vec<Address> {
+        self.running = FuturesUnordered::new();
+        std::mem::take(&mut self.stops).into_keys().collect()
+    }
+
+    fn stop_for(&mut self, id: &Address) -> CancellationToken {
+        let stop = CancellationToken::new();
+        self.stops.insert(id.clone(), stop.clone());
+        stop
+    }
+}
+
+/// Everything a model call needs.
+pub(crate) struct Asking {
+    pub(crate) model: Arc<dyn Model>,
+    pub(crate) conversation: Box<Conversation>,
+    pub(crate) max_output: u64,
+    pub(crate) hear: Listener,
+}
+
+/// Everything a tool call needs.
+pub(crate) struct Calling {
+    pub(crate) hands: Arc<dyn Perform>,
+    pub(crate) workspace: String,
+    pub(crate) call: ToolCall,
+    pub(crate) key: String,
+}
+
+/// A model's error as the run hears it.
+pub(crate) fn failed(error: &updraft_models::Error) -> Reply {
+    let kind = match error {
+        updraft_models::Error::Config { .. } | updraft_models::Error::Unknown { .. } => FailureKind::Config,
+        updraft_models::Error::Stalled { .. } => FailureKind::Timeout,
+        _ => FailureKind::Model,
+    };
+    Reply::Failed(Failure::new(kind, error.to_string()))
+}

@@ -1,0 +1,329 @@
+//! The engine: starts runs, opens them again, carries inputs to them, and stops cleanly.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use updraft_journal::{Batch, Head, Journal, Lease};
+use updraft_run::{Effect, Finding, ForkChange, Found, Hash, Input, Record, Run, RunId, Timestamp};
+
+use crate::Error;
+use crate::context::Context;
+use crate::drive::{Drive, Mail, Rested, status_of};
+use crate::effects::Effects;
+use crate::perform::Perform;
+use crate::start::{NewRun, Prepared};
+use crate::watch::{Nobody, Watch};
+use crate::words::{Kit, Words};
+
+/// How often inputs from other processes are looked for, at most: a person does not notice, and a busy run is not held up.
+const POST_ROUND: Duration = Duration::from_millis(100);
+
+/// Drives runs. Cheap to clone.
+#[derive(Clone)]
+pub struct Engine(Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) journal: Journal,
+    pub(crate) hands: Arc<dyn Perform>,
+    pub(crate) watch: Arc<dyn Watch>,
+    pub(crate) stop: CancellationToken,
+    clock: fn() -> Timestamp,
+    /// The runs that are being driven, and how to reach them.
+    driven: Mutex<BTreeMap<RunId, mpsc::UnboundedSender<Mail>>>,
+    /// The kits in use, by the hash of their words: runs that began alike share one.
+    kits: Mutex<BTreeMap<Hash, Arc<Kit>>>,
+    post: Mutex<JoinSet<()>>,
+}
+
+/// How an engine is set up beyond its journal and hands.
+pub struct Options {
+    /// Whoever looks on.
+    pub watch: Arc<dyn Watch>,
+    /// Cancelled when the process is to stop.
+    pub stop: CancellationToken,
+    /// What time it is.
+    pub clock: fn() -> Timestamp,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { watch: Arc::new(Nobody), stop: CancellationToken::new(), clock: system_clock }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one clock of the engine; `Options::clock` takes its place in tests")]
+fn system_clock() -> Timestamp {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    Timestamp(now.map_or(0, |since| since.as_millis() as i64))
+}
+
+impl Engine {
+    /// An engine over a journal, with these hands.
+    pub fn new(journal: Journal, hands: Arc<dyn Perform>, options: Options) -> Self {
+        Self(Arc::new(Inner {
+            journal,
+            hands,
+            watch: options.watch,
+            stop: options.stop,
+            clock: options.clock,
+            driven: Mutex::default(),
+            kits: Mutex::default(),
+            post: Mutex::default(),
+        }))
+    }
+
+    /// The journal.
+    pub fn journal(&self) -> &Journal {
+        &self.0.journal
+    }
+
+    /// Starts a run. When this returns, the goal is safe on disk.
+    pub async fn start(&self, id: RunId, new: NewRun<'_>) -> Result<Handle, Error> {
+        let Prepared { start, words, context, context_blob, kit } = new.prepare(&self.0)?;
+        let now = self.0.now();
+        let head = Head {
+            workspace: start.settings.workspace.clone(),
+            model: start.settings.model.clone(),
+            ..Head::new(id.clone(), start.goal.text.clone(), now)
+        };
+        let mut run = Run::default();
+        let record = run.advance(Input::Start(Box::new(start)), now);
+        let blobs = words.into_iter().chain([context_blob.clone()]).collect();
+        let watched = record.clone();
+        let batch = Batch { blobs, ..Batch::of(vec![record]) };
+        let lease = self.0.journal.create(head, batch).await?;
+        self.0.watch.record(&id, 1, &watched, &run);
+        let context = (context_blob.hash(), context);
+        Ok(self.handle(id, run, lease, kit, context, Vec::new(), false))
+    }
+
+    /// Opens a run again and goes on with it, after a crash, a pause, or an answer. Fails as `Owned` where another
+    /// process is at work on it.
+    pub async fn open(&self, id: &RunId) -> Result<Handle, Error> {
+        let lease = self.0.journal.acquire(id).await?;
+        let run = self.load(id)?;
+        let found = self.look_for(&run).await;
+        let mut queued: Vec<Mail> = Vec::new();
+        if !run.is_over() {
+            queued.push(Input::Recovered { found }.into());
+        }
+        self.reopen(id.clone(), run, lease, queued)
+    }
+
+    /// Folds a run as it is on disk.
+    pub fn load(&self, id: &RunId) -> Result<Run, Error> {
+        let mut run = Run::default();
+        self.0.journal.read(id, 0, &mut |_, record: Record| {
+            run.record(&record);
+            std::ops::ControlFlow::Continue(())
+        })?;
+        Ok(run)
+    }
+
+    /// Makes a run that begins with the first `at` events of another.
+    pub async fn fork(&self, from: &RunId, at: u64, to: RunId, change: ForkChange) -> Result<Handle, Error> {
+        let source = self.0.journal.head(from)?;
+        let head = Head {
+            workspace: source.workspace,
+            model: change.settings.as_ref().map_or(source.model, |settings| settings.model.clone()),
+            parent: Some(from.clone()),
+            ..Head::new(to.clone(), change.goal.clone().unwrap_or(source.goal), self.0.now())
+        };
+        let lease = self.0.journal.fork(from, at, head).await?;
+        let run = self.load(&to)?;
+        let input = Input::Fork { from: from.clone(), at, change: Box::new(change) };
+        self.reopen(to, run, lease, vec![input.into()])
+    }
+
+    fn reopen(&self, id: RunId, run: Run, lease: Lease, mut queued: Vec<Mail>) -> Result<Handle, Error> {
+        let waiting = self.0.journal.inbox(&id)?;
+        queued.extend(waiting.into_iter().map(|pending| Mail { input: pending.input, row: Some(pending.id) }));
+        let kit = self.0.kit_of(&id, &run)?;
+        let context = match run.settings().context {
+            Some(hash) => (hash, Arc::new(self.0.context_at(&id, &hash)?)),
+            None => (Hash([0; 32]), Arc::default()),
+        };
+        Ok(self.handle(id, run, lease, kit, context, queued, true))
+    }
+
+    /// What became of the calls that had begun and may not simply be made again.
+    async fn look_for(&self, run: &Run) -> Vec<Finding> {
+        let mut found = Vec::new();
+        for (id, open) in run.open() {
+            let Some((_, facts)) = open.begun.as_ref().filter(|_| open.effect == Effect::Call) else { continue };
+            if run.class_of(id).is_repeatable() {
+                continue;
+            }
+            let became = match run.call_at(id) {
+                Some(call) => self.0.hands.reconcile(&run.settings().workspace, &call, facts).await,
+                None => Found::CannotTell("the call is no longer known".into()),
+            };
+            found.push(Finding { id: id.clone(), found: became });
+        }
+        found
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of a drive, put together in one place")]
+    fn handle(
+        &self,
+        id: RunId,
+        run: Run,
+        lease: Lease,
+        kit: Arc<Kit>,
+        context: (Hash, Arc<Context>),
+        queued: Vec<Mail>,
+        is_stale: bool,
+    ) -> Handle {
+        let (send, mail) = mpsc::unbounded_channel();
+        self.0.lock_driven().insert(id.clone(), send.clone());
+        self.0.deliver_post();
+        let drive = Drive {
+            engine: Arc::clone(&self.0),
+            id: id.clone(),
+            head: run.events(),
+            status: status_of(&run),
+            run,
+            lease,
+            kit,
+            context,
+            is_stale,
+            mail,
+            queued,
+            riding: Vec::new(),
+            blobs: Vec::new(),
+            effects: Effects::default(),
+            conversations: BTreeMap::new(),
+            patience: None,
+        };
+        Handle { id, send, drive }
+    }
+}
+
+/// A run that is ready to be driven by this process.
+pub struct Handle {
+    id: RunId,
+    send: mpsc::UnboundedSender<Mail>,
+    drive: Drive,
+}
+
+impl Handle {
+    /// The run's id.
+    pub fn id(&self) -> &RunId {
+        &self.id
+    }
+
+    /// The run as it stands.
+    pub fn run(&self) -> &Run {
+        &self.drive.run
+    }
+
+    /// How to send inputs while it is driven.
+    pub fn sender(&self) -> Sender {
+        Sender(self.send.clone())
+    }
+
+    /// Hands the run an input, to be taken when it is driven.
+    pub fn send(&mut self, input: Input) {
+        self.drive.queued.push(input.into());
+    }
+
+    /// Drives the run until it is over, waits only for people, is paused or exhausted, or the engine is stopped.
+    pub async fn drive(self) -> Result<Rested, Error> {
+        Box::pin(self.drive.drive_from_here()).await
+    }
+}
+
+/// Sends inputs to a run that this process drives.
+#[derive(Clone)]
+pub struct Sender(mpsc::UnboundedSender<Mail>);
+
+impl Sender {
+    /// Sends an input; false if the run is no longer driven.
+    pub fn send(&self, input: Input) -> bool {
+        self.0.send(input.into()).is_ok()
+    }
+}
+
+impl Inner {
+    pub(crate) fn now(&self) -> Timestamp {
+        (self.clock)()
+    }
+
+    fn lock_driven(&self) -> MutexGuard<'_, BTreeMap<RunId, mpsc::UnboundedSender<Mail>>> {
+        self.driven.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn forget(&self, id: &RunId) {
+        self.lock_driven().remove(id);
+    }
+
+    /// The kit of a run, from the words it began with.
+    fn kit_of(&self, id: &RunId, run: &Run) -> Result<Arc<Kit>, Error> {
+        let incomplete = |what: &str| Error::Incomplete { run: id.clone(), what: what.into() };
+        let Some(hash) = run.roster().words else {
+            return Ok(Arc::new(Kit::new(run.roster(), Words::default())));
+        };
+        self.kit(hash, || {
+            let bytes = self.journal.blob(&hash)?.ok_or_else(|| incomplete("its agents and prompts are not in the journal"))?;
+            let words = serde_json::from_slice(&bytes).map_err(|_| incomplete("its agents and prompts cannot be read"))?;
+            Ok(Kit::new(run.roster(), words))
+        })
+    }
+
+    /// The kit with these words, made if nobody has it yet.
+    pub(crate) fn kit(&self, hash: Hash, make: impl FnOnce() -> Result<Kit, Error>) -> Result<Arc<Kit>, Error> {
+        if let Some(kit) = self.kits.lock().unwrap_or_else(PoisonError::into_inner).get(&hash) {
+            return Ok(Arc::clone(kit));
+        }
+        let kit = Arc::new(make()?);
+        self.kits.lock().unwrap_or_else(PoisonError::into_inner).insert(hash, Arc::clone(&kit));
+        Ok(kit)
+    }
+
+    pub(crate) fn context_at(&self, id: &RunId, hash: &Hash) -> Result<Context, Error> {
+        let incomplete = || Error::Incomplete { run: id.clone(), what: "a context it began with is missing".into() };
+        let bytes = self.journal.blob(hash)?.ok_or_else(incomplete)?;
+        serde_json::from_slice(&bytes).map_err(|_| incomplete())
+    }
+
+    /// Carries inputs of other processes to the runs driven here; one task for all of them.
+    fn deliver_post(self: &Arc<Self>) {
+        let mut post = self.post.lock().unwrap_or_else(PoisonError::into_inner);
+        if post.is_empty() {
+            let inner = Arc::downgrade(self);
+            let mut changes = self.journal.changes();
+            post.spawn(async move {
+                let mut delivered: BTreeMap<i64, RunId> = BTreeMap::new();
+                loop {
+                    changes.next().await;
+                    let Some(inner) = inner.upgrade() else { return };
+                    inner.deliver(&mut delivered);
+                    drop(inner);
+                    tokio::time::sleep(POST_ROUND).await;
+                }
+            });
+        }
+    }
+
+    fn deliver(&self, delivered: &mut BTreeMap<i64, RunId>) {
+        let runs: Vec<RunId> = self.lock_driven().keys().cloned().collect();
+        // A journal that cannot be read just now is read in the next round.
+        let Ok(pending) = self.journal.pending_inputs(&runs) else { return };
+        let driven = self.lock_driven();
+        let mut still = BTreeMap::new();
+        for waiting in pending {
+            if !delivered.contains_key(&waiting.id)
+                && let Some(send) = driven.get(&waiting.run)
+                && send.send(Mail { input: waiting.input, row: Some(waiting.id) }).is_err()
+            {
+                continue;
+            }
+            still.insert(waiting.id, waiting.run);
+        }
+        *delivered = still;
+    }
+}

@@ -1,0 +1,87 @@
+//! Why a run could not be started or driven.
+
+use std::path::PathBuf;
+
+use updraft_run::RunId;
+
+/// Why a run could not be started or driven. What goes wrong inside a run is not here: it is an event.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The journal did not take or give something.
+    #[error(transparent)]
+    Journal(#[from] updraft_journal::Error),
+    /// A model could not be set up.
+    #[error(transparent)]
+    Model(#[from] updraft_models::Error),
+    /// A tool or the workspace could not be set up.
+    #[error(transparent)]
+    Tool(#[from] updraft_tools::Error),
+    /// An agent's file has a fault.
+    #[error("{file}:{line}: {what}", file = file.display())]
+    AgentFile {
+        /// The file.
+        file: PathBuf,
+        /// The line.
+        line: usize,
+        /// What was found and what was expected.
+        what: String,
+    },
+    /// A file could not be read.
+    #[error("could not read `{file}`", file = file.display())]
+    File {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The goal cannot be worked on.
+    #[error("{0}")]
+    Goal(String),
+    /// No such agent.
+    #[error("there is no agent `{name}`; there is {close}")]
+    UnknownAgent {
+        /// As it was written.
+        name: String,
+        /// Those that are close, or all.
+        close: String,
+    },
+    /// The plan has faults.
+    #[error("the plan has {} fault{}:\n  - {}", .0.len(), if .0.len() == 1 { "" } else { "s" }, .0.join("\n  - "))]
+    Plan(Vec<String>),
+    /// A budget in money, and no price.
+    #[error("the price of `{model}` is not known, so a budget in money cannot be kept")]
+    UnknownPrice {
+        /// The model.
+        model: String,
+    },
+    /// The journal lacks something a run needs.
+    #[error("run `{run}` cannot go on: {what}")]
+    Incomplete {
+        /// The run.
+        run: RunId,
+        /// What is missing.
+        what: String,
+    },
+}
+
+impl Error {
+    /// What to do about it, where we know.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Error::Journal(error) => error.hint(),
+            Error::Model(updraft_models::Error::Config { hint, .. }) => Some(hint.clone()),
+            Error::UnknownPrice { model } => Some(format!(
+                "add it to the configuration, in dollars per million tokens: [prices.\"{model}\"] input = …, output = …; or limit tokens with --max-tokens"
+            )),
+            Error::AgentFile { .. } => Some("`updraft agents` shows the agents that were read".into()),
+            Error::Model(_)
+            | Error::Tool(_)
+            | Error::File { .. }
+            | Error::Goal(_)
+            | Error::UnknownAgent { .. }
+            | Error::Plan(_)
+            | Error::Incomplete { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Who does what a run wants: the real hands, and the trait that scripted hands share with them.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use updraft_models::{Access, Model};
+use updraft_run::{Facts, Failure, FailureKind, Found, Prepared, Reply, ToolCall};
+use updraft_tools::{CallContext, Called, Dispatcher, Place, Workspace};
+
+use tokio_util::sync::CancellationToken;
+
+/// A future that is boxed, so that hands of all kinds fit behind one trait.
+pub type Doing<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Performs effects. The engine decides when; the hands know how.
+pub trait Perform: Send + Sync {
+    /// The model of this name.
+    fn model(&self, name: &str) -> Result<Arc<dyn Model>, updraft_models::Error>;
+
+    /// What a call would touch. No effects.
+    fn prepare(&self, workspace: &str, call: &ToolCall) -> Prepared;
+
+    /// What is known only just before a call. Reads, changes nothing.
+    fn facts<'a>(&'a self, workspace: &'a str, call: &'a ToolCall) -> Doing<'a, Facts>;
+
+    /// Makes a call. `key` is the same for every attempt at it, and for no other.
+    fn call<'a>(&'a self, workspace: &'a str, call: &'a ToolCall, key: String, cancel: CancellationToken) -> Doing<'a, Called>;
+
+    /// After a crash: did it happen?
+    fn reconcile<'a>(&'a self, workspace: &'a str, call: &'a ToolCall, facts: &'a Facts) -> Doing<'a, Found>;
+}
+
+/// The real hands: models by name, tools by the dispatcher, each run in its own workspace.
+pub struct Hands {
+    access: Access,
+    dispatcher: Dispatcher,
+    models: Mutex<BTreeMap<String, Arc<dyn Model>>>,
+    places: Mutex<BTreeMap<String, Place>>,
+}
+
+impl Hands {
+    /// Hands that reach models this way and have these tools.
+    pub fn new(access: Access, dispatcher: Dispatcher) -> Self {
+        Self { access, dispatcher, models: Mutex::default(), places: Mutex::default() }
+    }
+
+    /// Puts a model that was set up already under its name.
+    #[must_use]
+    pub fn with_model(self, name: &str, model: Arc<dyn Model>) -> Self {
+        self.models.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), model);
+        self
+    }
+
+    /// The dispatcher.
+    pub fn dispatcher(&self) -> &Dispatcher {
+        &self.dispatcher
+    }
+
+    /// A run's workspace, opened once.
+    fn place(&self, workspace: &str) -> Result<Place, Failure> {
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = places.get(workspace) {
+            return Ok(place.clone());
+        }
+        let opened = Workspace::open(Path::new(workspace));
+        let opened = opened.map_err(|error| Failure::new(FailureKind::Config, error.to_string()))?;
+        let place = Place { workspace: opened };
+        places.insert(workspace.to_owned(), place.clone());
+        Ok(place)
+    }
+}
+
+impl Perform for Hands {
+    fn model(&self, name: &str) -> Result<Arc<dyn Model>, updraft_models::Error> {
+        let mut models = self.models.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(model) = models.get(name) {
+            return Ok(model.clone());
+        }
+        let model = updraft_models::resolve(name, &self.access)?;
+        models.insert(name.to_owned(), model.clone());
+        Ok(model)
+    }
+
+    fn prepare(&self, workspace: &str, call: &ToolCall) -> Prepared {
+        match self.place(workspace) {
+            Ok(place) => self.dispatcher.prepare(call, &place),
+            Err(fault) => Prepared { fault: Some(fault), ..Prepared::default() },
+        }
+    }
+
+    fn facts<'a>(&'a self, workspace: &'a str, call: &'a ToolCall) -> Doing<'a, Facts> {
+        Box::pin(async move {
+            match self.place(workspace) {
+                Ok(place) => self.dispatcher.facts(call, &place).await,
+                Err(_) => Facts::default(),
+            }
+        })
+    }
+
+    fn call<'a>(&'a self, workspace: &'a str, call: &'a ToolCall, key: String, cancel: CancellationToken) -> Doing<'a, Called> {
+        Box::pin(async move {
+            match self.place(workspace) {
+                Ok(place) => {
+                    let context = CallContext { cancel, ..CallContext::new(place, key) };
+                    self.dispatcher.call(call, &context).await
+                }
+                Err(fault) => Called { reply: Reply::Failed(fault), overflow: None },
+            }
+        })
+    }
+
+    fn reconcile<'a>(&'a self, workspace: &'a str, call: &'a ToolCall, facts: &'a Facts) -> Doing<'a, Found> {
+        Box::pin(async move {
+            match self.place(workspace) {
+                Ok(place) => self.dispatcher.reconcile(call, facts, &place).await,
+                Err(fault) => Found::CannotTell(fault.message),
+            }
+        })
+    }
+}

@@ -1,0 +1,80 @@
+//! Prompt templates: compiled in, and overridden by files of the same name.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::Error;
+
+macro_rules! compiled_in {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../../../prompts/", $name, ".md")))),*]
+    };
+}
+
+const COMPILED_IN: &[(&str, &str)] = compiled_in![
+    "again", "all-tools-failed", "budget", "compact", "compacted", "context", "distill", "feedback", "in-doubt", "judge",
+    "last-turn", "missing-output", "pivot", "plan", "plan-faults", "qa", "query", "repeated-call", "replan", "step",
+    "text-tools", "told", "unfit",
+];
+
+/// Templates by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prompts(BTreeMap<String, String>);
+
+impl Prompts {
+    /// Those that come with the program.
+    pub fn compiled_in() -> Self {
+        Self(COMPILED_IN.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect())
+    }
+
+    /// Takes `*.md` of a folder in place of templates with the same name. A folder that is not there changes nothing.
+    pub fn override_from(&mut self, folder: &Path) -> Result<(), Error> {
+        for (name, text) in crate::agents::markdown_in(folder)? {
+            if self.0.contains_key(&name) {
+                self.0.insert(name, text);
+            }
+        }
+        Ok(())
+    }
+
+    /// All of them.
+    pub fn texts(&self) -> &BTreeMap<String, String> {
+        &self.0
+    }
+}
+
+/// Puts values into `{{name}}` places, in one pass: what a value holds is never looked at again.
+pub(crate) fn fill(template: &str, values: &[(&str, &str)]) -> String {
+    let room: usize = values.iter().map(|(_, value)| value.len()).sum();
+    let mut filled = String::with_capacity(template.len() + room);
+    let mut rest = template;
+    while let Some(open) = rest.find("{{") {
+        let (before, after) = rest.split_at(open);
+        filled.push_str(before);
+        let place = after.find("}}").map(|close| (&after[2..close], &after[close + 2..]));
+        match place.and_then(|(name, tail)| values.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value, tail))) {
+            Some((value, tail)) => {
+                filled.push_str(value);
+                rest = tail;
+            }
+            None => {
+                filled.push_str("{{");
+                rest = &after[2..];
+            }
+        }
+    }
+    filled.push_str(rest);
+    filled
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_value_holds_is_not_filled_again() {
+        let filled = fill("{{a}} and {{b}} and {{c}}", &[("a", "{{b}}"), ("b", "x")]);
+        assert_eq!(filled, "{{b}} and x and {{c}}");
+        assert_eq!(fill("open {{a", &[("a", "x")]), "open {{a");
+    }
+}

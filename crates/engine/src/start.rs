@@ -1,0 +1,115 @@
+//! From what someone wants to all that a run starts from, checked.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use updraft_journal::Blob;
+use updraft_run::{Budget, Goal, Graph, Mode, Roster, Settings, Start, Surroundings, ToolSpec, close_to};
+
+use crate::Error;
+use crate::agents::Agents;
+use crate::context::Context;
+use crate::drive::context_blob;
+use crate::engine::Inner;
+use crate::prompts::Prompts;
+use crate::words::{Kit, Words, cast};
+
+/// Goals beyond this are documents, and belong in a file.
+const LONGEST_GOAL: usize = 256 * 1024;
+
+/// A run to be started.
+pub struct NewRun<'a> {
+    /// What to do.
+    pub goal: Goal,
+    /// Under which rules.
+    pub settings: Settings,
+    /// For how much.
+    pub budget: Budget,
+    /// The graph, where the user gives one.
+    pub plan: Option<Graph>,
+    /// The agents there are.
+    pub agents: &'a Agents,
+    /// The templates.
+    pub prompts: &'a Prompts,
+    /// Resolves names and groups of tools to their definitions.
+    pub tools: &'a dyn Fn(&[String]) -> Vec<ToolSpec>,
+}
+
+pub(crate) struct Prepared {
+    pub(crate) start: Start,
+    /// The words, unless a run of this process has stored them already.
+    pub(crate) words: Option<Blob>,
+    pub(crate) context: Arc<Context>,
+    pub(crate) context_blob: Blob,
+    pub(crate) kit: Arc<Kit>,
+}
+
+impl NewRun<'_> {
+    /// Checks the goal, the agents and the plan, without starting anything.
+    pub fn check(&self) -> Result<(), Error> {
+        if self.goal.text.trim().is_empty() {
+            return Err(Error::Goal("the goal is empty; say what you want done".into()));
+        }
+        if self.goal.text.len() > LONGEST_GOAL {
+            return Err(Error::Goal(format!(
+                "the goal is {} bytes long; the limit is {LONGEST_GOAL}. Put the material into a file and hand it over with --file",
+                self.goal.text.len()
+            )));
+        }
+        let names: Vec<&str> = self.agents.iter().map(|agent| agent.name.as_str()).collect();
+        let needed = match &self.goal.mode {
+            Mode::Agent(name) => name.as_str(),
+            Mode::Plan => "planner",
+            Mode::Swarm => "router",
+            Mode::Given => "",
+        };
+        if !needed.is_empty() && !names.contains(&needed) {
+            return Err(Error::UnknownAgent { name: needed.to_owned(), close: close_to(needed, &names) });
+        }
+        if let Some(plan) = &self.plan {
+            let variables = self.goal.variables.keys().map(String::as_str).collect();
+            let max_steps = self.settings.max_steps as usize;
+            let around = Surroundings { agents: names, variables, max_steps, ..Surroundings::default() };
+            let faults = plan.faults(&around);
+            if !faults.is_empty() {
+                return Err(Error::Plan(faults));
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn prepare(self, engine: &Inner) -> Result<Prepared, Error> {
+        self.check()?;
+        let (roster, words) = self.gather();
+        self.check_prices(engine, &roster)?;
+        let words_blob = Blob::new(serde_json::to_vec(&words).unwrap_or_default());
+        let kit = engine.kit(words_blob.hash(), || Ok(Kit::new(&roster, words)))?;
+        let context = Context::look(Path::new(&self.settings.workspace));
+        let context_blob = context_blob(&context);
+        let roster = Arc::new(Roster { words: Some(words_blob.hash()), ..roster });
+        let settings = Arc::new(Settings { context: Some(context_blob.hash()), ..self.settings });
+        let start = Start { goal: self.goal, roster, settings, budget: self.budget, plan: self.plan.map(Arc::new) };
+        Ok(Prepared { start, words: Some(words_blob), context: Arc::new(context), context_blob, kit })
+    }
+
+    fn gather(&self) -> (Roster, Words) {
+        let only = match &self.goal.mode {
+            Mode::Agent(name) => Some(name.as_str()),
+            Mode::Plan | Mode::Swarm | Mode::Given => None,
+        };
+        Words::gather(cast(self.agents, only), self.prompts, self.tools)
+    }
+
+    /// A budget in money is refused at once where a price is not known.
+    fn check_prices(&self, engine: &Inner, roster: &Roster) -> Result<(), Error> {
+        let own = roster.agents.iter().filter_map(|card| card.model.as_deref());
+        for name in std::iter::once(self.settings.model.as_str()).chain(own) {
+            let model = engine.hands.model(name)?;
+            let capped = self.budget.cost.is_some() || self.settings.step_budget.cost.is_some();
+            if capped && model.price().is_none() {
+                return Err(Error::UnknownPrice { model: name.to_owned() });
+            }
+        }
+        Ok(())
+    }
+}

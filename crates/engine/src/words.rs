@@ -1,0 +1,116 @@
+//! Every word a model is told comes from a file: agents, prompt templates and tool definitions, frozen when a run begins.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use updraft_run::{AgentCard, Reflect, Roster, ToolSpec};
+
+use crate::agents::{Agent, Agents};
+use crate::prompts::{self, Prompts};
+
+/// The words of a roster, as they are kept in one blob.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Words {
+    /// What each agent is told about itself, and what it is for.
+    pub agents: BTreeMap<String, AgentWords>,
+    /// The templates.
+    pub prompts: BTreeMap<String, String>,
+    /// The tools that any of the agents may call, in name order.
+    pub tools: Vec<ToolSpec>,
+}
+
+/// One agent's words.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentWords {
+    /// What it is for: what the planner sees.
+    pub purpose: String,
+    /// Its prompt.
+    pub prompt: String,
+}
+
+impl Words {
+    /// Gathers the words and cards of these agents. `tools` resolves names and groups to definitions.
+    pub fn gather<'a>(
+        agents: impl IntoIterator<Item = &'a Agent>,
+        prompts: &Prompts,
+        tools: &dyn Fn(&[String]) -> Vec<ToolSpec>,
+    ) -> (Roster, Words) {
+        let mut words = Words { prompts: prompts.texts().clone(), ..Words::default() };
+        let mut roster = Roster::default();
+        let mut known: BTreeMap<String, ToolSpec> = BTreeMap::new();
+        for agent in agents {
+            let specs = tools(&agent.tools);
+            roster.agents.push(card_of(agent, specs.iter().map(|spec| spec.name.clone()).collect()));
+            let own = AgentWords { purpose: agent.purpose.clone(), prompt: agent.prompt.clone() };
+            words.agents.insert(agent.name.clone(), own);
+            known.extend(specs.into_iter().map(|spec| (spec.name.clone(), spec)));
+        }
+        roster.agents.sort_by(|a, b| a.name.cmp(&b.name));
+        words.tools = known.into_values().collect();
+        (roster, words)
+    }
+}
+
+fn card_of(agent: &Agent, tools: Vec<String>) -> AgentCard {
+    AgentCard {
+        name: agent.name.clone(),
+        tools,
+        model: agent.model.clone(),
+        turns: agent.turns,
+        reflect: if agent.reflect_by_model { Reflect::Model } else { Reflect::Rule },
+        read_only: agent.read_only,
+        schema: agent.schema.clone(),
+    }
+}
+
+/// The agents a run of this kind needs: one, or all.
+pub(crate) fn cast<'a>(agents: &'a Agents, only: Option<&str>) -> Vec<&'a Agent> {
+    match only {
+        Some(name) => agents.get(name).into_iter().collect(),
+        None => agents.iter().collect(),
+    }
+}
+
+/// The words of a run, ready for use: each agent's system prompt and tools are made once and shared.
+#[derive(Debug)]
+pub(crate) struct Kit {
+    /// The templates.
+    pub prompts: BTreeMap<String, String>,
+    agents: BTreeMap<String, Equipped>,
+}
+
+/// What every question to one agent begins with.
+#[derive(Clone, Debug)]
+pub(crate) struct Equipped {
+    /// The system prompt.
+    pub system: Arc<str>,
+    /// The tools it may call, in a fixed order.
+    pub tools: Arc<[ToolSpec]>,
+}
+
+impl Kit {
+    /// Makes the kit of a roster from its words.
+    pub fn new(roster: &Roster, words: Words) -> Self {
+        let purposes: Vec<String> =
+            words.agents.iter().map(|(name, agent)| format!("- `{name}`: {}", agent.purpose)).collect();
+        let purposes = purposes.join("\n");
+        let agents = roster.agents.iter().filter_map(|card| {
+            let own = words.agents.get(&card.name)?;
+            let system = prompts::fill(&own.prompt, &[("agents", &purposes)]);
+            let tools = words.tools.iter().filter(|spec| card.tools.contains(&spec.name)).cloned();
+            Some((card.name.clone(), Equipped { system: system.into(), tools: tools.collect() }))
+        });
+        Self { agents: agents.collect(), prompts: words.prompts }
+    }
+
+    /// What every question to this agent begins with.
+    pub fn agent(&self, name: &str) -> Option<&Equipped> {
+        self.agents.get(name)
+    }
+
+    /// A template with its places filled; a missing template is empty.
+    pub fn say(&self, template: &str, values: &[(&str, &str)]) -> String {
+        self.prompts.get(template).map(|text| prompts::fill(text, values)).unwrap_or_default()
+    }
+}

@@ -1,0 +1,98 @@
+//! Reads arrays and tuples, and the members of objects that stand in them without their brackets.
+
+use serde_json::{Map, Value};
+
+use super::Fault;
+use super::parser::{Last, Read};
+use super::quote::Place;
+use super::scan::Scan;
+
+impl Scan<'_> {
+    /// Reads the items of an array or a tuple, from behind its opening bracket to behind its closing one.
+    pub(super) fn items(&mut self) -> Read {
+        let is_tuple = self.open.last() == Some(&b'(');
+        if is_tuple {
+            self.report(self.pos - 1, Fault::PythonLiteral);
+        }
+        let mut items: Vec<Value> = Vec::new();
+        let mut last = Last::Bracket;
+        let mut has_bare_members = false;
+        loop {
+            self.skip_space();
+            let at = self.pos;
+            if self.is_end(at) {
+                self.report_unclosed(last);
+                let is_void = items.is_empty();
+                return Read { value: Value::Array(items), is_void };
+            }
+            match self.here() {
+                b']' if !is_tuple => {
+                    self.close_bracket(last);
+                    break;
+                }
+                b')' if is_tuple => {
+                    self.pos += 1;
+                    // `("x")` is a value in parentheses; `("x",)` is a tuple of one.
+                    if last == Last::Value && items.len() == 1 {
+                        return Read { value: items.pop().unwrap_or_default(), is_void: false };
+                    }
+                    break;
+                }
+                b'}' | b']' | b')' => {
+                    if self.leaves_to_parent() {
+                        break;
+                    }
+                }
+                b',' | b';' => last = self.comma(last),
+                b':' => {
+                    self.report(at, Fault::StrayText);
+                    self.pos += 1;
+                }
+                _ if self.is_ellipsis(at) => self.ellipsis(),
+                _ => {
+                    let reports = self.repairs.len();
+                    if last == Last::Value {
+                        self.report(at, Fault::MissingComma);
+                    }
+                    last = Last::Value;
+                    let read = self.value(Place::Item);
+                    if read.is_void {
+                        continue;
+                    }
+                    let Some(key) = self.key_of_member(&read.value) else {
+                        has_bare_members = false;
+                        items.push(read.value);
+                        continue;
+                    };
+                    if self.parent() == Some(b'{') && items.last().is_some_and(|last| !last.is_object()) {
+                        // `{"a": [1, "b": 2}`: the key belongs to the object around this array.
+                        self.repairs.truncate(reports);
+                        self.report(at, Fault::MissingBracket);
+                        self.pos = at;
+                        break;
+                    }
+                    self.report(at, Fault::MissingBracket);
+                    self.pos += 1;
+                    let value = self.member_value();
+                    match items.last_mut() {
+                        Some(Value::Object(map)) if has_bare_members => drop(map.insert(key, value)),
+                        Some(_) | None => items.push(Value::Object(Map::from_iter([(key, value)]))),
+                    }
+                    has_bare_members = true;
+                }
+            }
+        }
+        Read { value: Value::Array(items), is_void: false }
+    }
+
+    /// The text of an item that turns out to be a key, because a colon follows it.
+    fn key_of_member(&mut self, item: &Value) -> Option<String> {
+        let key = item.as_str()?;
+        let next = self.skip_blank(self.pos);
+        if self.byte(next) != b':' {
+            return None;
+        }
+        self.pos = next;
+        Some(key.to_owned())
+    }
+}
