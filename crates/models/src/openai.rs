@@ -53,11 +53,12 @@ pub struct OpenAi {
     url: Url,
     headers: HeaderMap,
     cap: body::Cap,
+    client: reqwest::Client,
     endpoint: Endpoint,
 }
 
 impl OpenAi {
-    /// Checks the address and the key; nothing is sent yet.
+    /// Checks the address and the key; nothing is sent yet. The first for `https://` loads the system's certificates.
     pub fn new(endpoint: Endpoint) -> Result<Self, Error> {
         let url = parse_base(&endpoint.base)?;
         let mut headers = HeaderMap::with_capacity(2);
@@ -68,20 +69,18 @@ impl OpenAi {
         Ok(Self {
             name: format!("{}/{}", endpoint.provider, endpoint.model),
             cap: body::Cap::understood_by(url.host_str().unwrap_or_default()),
+            client: endpoint.http.client(url.scheme())?.clone(),
             url,
             headers,
             endpoint,
         })
     }
 
-    async fn attempt(&self, prompt: &Prompt<'_>, draft: &Draft, hear: Hear<'_>) -> Result<Answer, Trouble> {
-        let body = body::whole(draft, self.cap, prompt).map_err(|why| Trouble::Useless(why.to_string()))?;
+    async fn attempt(&self, prompt: &Prompt<'_>, body: Vec<u8>, hear: Hear<'_>) -> Result<Answer, Trouble> {
         let sent = body.len();
-        let client = self.endpoint.http.client(self.url.scheme());
-        let client = client.map_err(|why| Trouble::Useless(why.to_string()))?;
         let mut watch = Watch::new(self.endpoint.patience.stall);
 
-        let response = watch.over(client.execute(self.request(body))).await?.map_err(cut)?;
+        let response = watch.over(self.client.execute(self.request(body))).await?.map_err(cut)?;
         if !response.status().is_success() {
             return Err(refusal::read(response, &mut watch).await);
         }
@@ -113,12 +112,13 @@ impl Model for OpenAi {
     fn ask<'a>(&'a self, prompt: &'a Prompt<'a>, draft: &'a mut Draft, hear: Hear<'a>) -> Asking<'a> {
         Box::pin(async move {
             body::extend(draft, &self.endpoint.model, prompt)?;
+            let tail = body::tail(self.cap, prompt)?;
             let patience = &self.endpoint.patience;
             // Where a conversation lies in memory sets it apart from those that fail at the same time.
             let salt = draft.bytes.as_ptr() as u64;
             let mut attempt = 1;
             loop {
-                let trouble = match self.attempt(prompt, draft, hear).await {
+                let trouble = match self.attempt(prompt, [&draft.bytes[..], &tail].concat(), hear).await {
                     Ok(answer) => return Ok(answer),
                     Err(trouble) => trouble.without(self.endpoint.key.as_ref()),
                 };

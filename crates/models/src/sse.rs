@@ -62,7 +62,12 @@ fn take_events<E>(bytes: &[u8], searched: usize, each: &mut impl FnMut(&[u8]) ->
                 continue;
             }
         };
-        give_data(&bytes[start..line_end], &mut *each)?;
+        let event = &bytes[start..line_end];
+        match data_of(event) {
+            // Nearly all events are one line, found without looking at each byte again.
+            Some(data) if from == start => each(data)?,
+            _ => give_data(event, &mut *each)?,
+        }
         start = end;
         from = end;
     }

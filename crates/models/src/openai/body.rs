@@ -40,27 +40,29 @@ pub(super) fn extend(draft: &mut Draft, model: &str, prompt: &Prompt<'_>) -> Res
     };
     if let Err(why) = written {
         *draft = Draft::default();
-        return Err(Error::Config {
-            what: format!("the prompt cannot be written as JSON: {why}"),
-            hint: "this is a fault of ours; please report it".to_owned(),
-        });
+        return Err(unwritable(&why));
     }
     draft.messages = prompt.messages.len();
     Ok(())
 }
 
-/// The draft with its tail: what is sent.
-pub(super) fn whole(draft: &Draft, cap: Cap, prompt: &Prompt<'_>) -> serde_json::Result<Vec<u8>> {
-    let mut body = Vec::with_capacity(draft.bytes.len() + 64);
-    body.extend_from_slice(&draft.bytes);
-    body.push(b']');
+/// What closes the draft: all that may differ from one ask to the next.
+pub(super) fn tail(cap: Cap, prompt: &Prompt<'_>) -> Result<Vec<u8>, Error> {
+    let mut tail = b"]".to_vec();
     // llama.cpp refuses a schema beside tools, since both want to constrain what is written.
     if let Some(schema) = prompt.schema.filter(|_| prompt.tools.is_empty()) {
-        body.extend_from_slice(br#","response_format":"#);
-        serde_json::to_writer(&mut body, &Format::of(schema))?;
+        tail.extend_from_slice(br#","response_format":"#);
+        serde_json::to_writer(&mut tail, &Format::of(schema)).map_err(|why| unwritable(&why))?;
     }
-    body.extend_from_slice(format!(",\"{}\":{}}}", cap.field(), prompt.max_output).as_bytes());
-    Ok(body)
+    tail.extend_from_slice(format!(",\"{}\":{}}}", cap.field(), prompt.max_output).as_bytes());
+    Ok(tail)
+}
+
+fn unwritable(why: &serde_json::Error) -> Error {
+    Error::Config {
+        what: format!("the prompt cannot be written as JSON: {why}"),
+        hint: "this is a fault of ours; please report it".to_owned(),
+    }
 }
 
 fn begin(bytes: &mut Vec<u8>, model: &str, prompt: &Prompt<'_>) -> serde_json::Result<()> {
@@ -189,5 +191,16 @@ struct Named<'a> {
 impl<'a> Format<'a> {
     fn of(schema: &'a Value) -> Self {
         Self { kind: "json_schema", json_schema: Named { name: "answer", schema } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn openai_itself_insists_on_the_new_name_of_the_cap() {
+        assert_eq!(Cap::understood_by("api.openai.com").field(), "max_completion_tokens");
+        assert_eq!(Cap::understood_by("127.0.0.1").field(), "max_tokens");
     }
 }
