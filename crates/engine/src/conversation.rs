@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use updraft_models::{Brief, Draft, Prompt};
 use updraft_run::{
-    Answer, Carried, Entry, Hash, Judgement, Kind, Message, Mode, Note, Outcome, Reply, Role, Run, State, Step,
+    Answer, Carried, Entry, Hash, Judgement, Kind, Message, Mode, Note, Opening, Outcome, Reply, Role, Run, Step,
     ToolResult, ToolSpec, outcome_words,
 };
 
@@ -203,13 +203,13 @@ fn summaries(step: &Step) -> usize {
 
 fn brief_of(run: &Run, step: &Step) -> Brief {
     let task = if step.spec.prompt.is_empty() { &step.spec.description } else { &step.spec.prompt };
-    let read = |name: &String| Some((name.clone(), run.variables().get(name)?.value.clone()));
+    let inputs = step.opening.iter().flat_map(|opening| opening.inputs.iter().cloned());
     Brief {
         agent: step.spec.agent.clone(),
         goal: run.goal().text.clone(),
         step: step.spec.id.to_string(),
         task: task.clone(),
-        inputs: step.spec.reads.iter().filter_map(read).collect(),
+        inputs: inputs.collect(),
         writes: step.spec.writes.clone(),
         files: run.goal().files.clone(),
     }
@@ -220,20 +220,12 @@ fn opening(run: &Run, step: &Step, kit: &Kit, context: &Context) -> String {
     let spec = &step.spec;
     let goal = &run.goal().text;
     let words = context.in_words(kit, &history(run, step));
-    let inputs: serde_json::Map<String, Value> = match step.role {
-        Role::Work => {
-            let names: Vec<&String> = match run.goal().mode {
-                Mode::Agent(_) => run.variables().keys().collect(),
-                Mode::Plan | Mode::Swarm | Mode::Given => spec.reads.iter().collect(),
-            };
-            let read = |name: &String| Some((name.clone(), (*run.variables().get(name)?.value).clone()));
-            names.into_iter().filter_map(read).collect()
-        }
-        Role::Plan | Role::Distill => serde_json::Map::new(),
-    };
+    let frozen = step.opening.clone().unwrap_or_default();
+    let inputs: serde_json::Map<String, Value> =
+        frozen.inputs.iter().map(|(name, value)| (name.clone(), (**value).clone())).collect();
     let inputs = Value::Object(inputs).to_string();
     let mut text = match step.role {
-        Role::Plan => plan_opening(run, kit, &words),
+        Role::Plan => plan_opening(run, kit, &words, &inputs),
         Role::Distill => kit.say("distill", &[("files", &run.goal().files.join("\n")), ("goal", goal)]),
         Role::Work => match run.goal().mode {
             Mode::Agent(_) => kit.say("query", &[("goal", goal), ("context", &words), ("inputs", &inputs)]),
@@ -250,31 +242,26 @@ fn opening(run: &Run, step: &Step, kit: &Kit, context: &Context) -> String {
             ),
         },
     };
-    for message in run.told() {
+    for message in run.told().iter().take(frozen.told) {
         text.push_str("\n\n");
         text.push_str(&kit.say("told", &[("message", message)]));
     }
     if let Some(carried) = &step.carried {
         text.push_str("\n\n");
-        text.push_str(&carried_in_words(run, carried, kit));
+        text.push_str(&carried_in_words(run, carried, &frozen, kit));
     }
     text
 }
 
-fn plan_opening(run: &Run, kit: &Kit, context: &str) -> String {
-    let variables: serde_json::Map<String, Value> =
-        run.variables().iter().map(|(name, variable)| (name.clone(), (*variable.value).clone())).collect();
+fn plan_opening(run: &Run, kit: &Kit, context: &str, variables: &str) -> String {
     let mut words = context.to_owned();
     if let Some(profile) = run.profile() {
         words.push_str(&format!("\n\n{profile}"));
     }
-    kit.say(
-        "plan",
-        &[("goal", &run.goal().text), ("context", &words), ("variables", &Value::Object(variables).to_string())],
-    )
+    kit.say("plan", &[("goal", &run.goal().text), ("context", &words), ("variables", variables)])
 }
 
-fn carried_in_words(run: &Run, carried: &Carried, kit: &Kit) -> String {
+fn carried_in_words(run: &Run, carried: &Carried, frozen: &Opening, kit: &Kit) -> String {
     match &carried.judgement {
         Judgement::Retry { feedback } => kit.say("feedback", &[("feedback", feedback), ("previous", &carried.previous)]),
         Judgement::Pivot { feedback } => kit.say("pivot", &[("feedback", feedback), ("previous", &carried.previous)]),
@@ -282,15 +269,16 @@ fn carried_in_words(run: &Run, carried: &Carried, kit: &Kit) -> String {
             kit.say("again", &[("instruction", instruction), ("previous", &carried.previous)])
         }
         Judgement::Replan { why } => {
-            let list = |wanted: &dyn Fn(&Step) -> bool| {
-                let lines = run.steps().filter(|step| step.role == Role::Work && wanted(step)).map(|step| {
+            let list = |wanted: &[&str]| {
+                let steps = frozen.outline.iter().filter(|(_, status)| wanted.contains(status));
+                let lines = steps.filter_map(|(id, _)| run.step(id)).map(|step| {
                     format!("- `{}` ({}) writes {}", step.spec.id, step.spec.agent, step.spec.writes.join(", "))
                 });
                 lines.collect::<Vec<_>>().join("\n")
             };
-            let failed = list(&|step| matches!(step.state, State::Failed(_)));
-            let done = list(&|step| step.state == State::Done);
-            let remaining = list(&|step| matches!(step.state, State::Waiting | State::Ready));
+            let failed = list(&["failed", "skipped", "cancelled"]);
+            let done = list(&["completed", "running", "waiting"]);
+            let remaining = list(&["pending", "ready"]);
             kit.say("replan", &[("failed", &failed), ("why", why), ("done", &done), ("remaining", &remaining)])
         }
         Judgement::Accept | Judgement::GiveUp => String::new(),

@@ -104,7 +104,8 @@ impl Perform for Hands {
         Box::pin(async move {
             match self.place(workspace) {
                 Ok(place) => {
-                    let context = CallContext { cancel, ..CallContext::new(place, key) };
+                    let mut context = CallContext::new(place, key);
+                    context.cancel = cancel;
                     self.dispatcher.call(call, &context).await
                 }
                 Err(fault) => Called { reply: Reply::Failed(fault), overflow: None },

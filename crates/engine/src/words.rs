@@ -91,7 +91,7 @@ pub(crate) struct Equipped {
 
 impl Kit {
     /// Makes the kit of a roster from its words.
-    pub fn new(roster: &Roster, words: Words) -> Self {
+    pub(crate) fn new(roster: &Roster, words: Words) -> Self {
         let purposes: Vec<String> =
             words.agents.iter().map(|(name, agent)| format!("- `{name}`: {}", agent.purpose)).collect();
         let purposes = purposes.join("\n");
@@ -105,12 +105,12 @@ impl Kit {
     }
 
     /// What every question to this agent begins with.
-    pub fn agent(&self, name: &str) -> Option<&Equipped> {
+    pub(crate) fn agent(&self, name: &str) -> Option<&Equipped> {
         self.agents.get(name)
     }
 
     /// A template with its places filled; a missing template is empty.
-    pub fn say(&self, template: &str, values: &[(&str, &str)]) -> String {
+    pub(crate) fn say(&self, template: &str, values: &[(&str, &str)]) -> String {
         self.prompts.get(template).map(|text| prompts::fill(text, values)).unwrap_or_default()
     }
 }

@@ -31,6 +31,7 @@
 //! | models' text | `protocol.rs`, `repair.rs`, `extract.rs` |
 
 mod apply;
+mod audit;
 mod budget;
 mod decide;
 mod effect;
@@ -61,5 +62,5 @@ pub use permit::{Permission, permit};
 pub use protocol::{Parsed, TextCall, read as read_calls, split_reasoning};
 pub use repair::{Fault, Repair, Repaired, repair, repair_with};
 pub use reply::{BlobRef, Change, Failure, FailureKind, Output, Reply, Verdict};
-pub use state::{Carried, Entry, Funds, Open, Outcome, Phase, Role, Run, Slot, State, Step, Variable};
+pub use state::{Carried, Entry, Funds, Open, Opening, Outcome, Phase, Role, Run, Slot, State, Step, Variable};
 pub use talk::{ASK_USER, outcome_words};

@@ -132,6 +132,8 @@ pub struct Step {
     pub visit: u32,
     /// What this visit begins with, beyond the task.
     pub carried: Option<Carried>,
+    /// What this visit's first message is made of, frozen when it began.
+    pub opening: Option<Arc<Opening>>,
     /// The context this visit began with, where it is not the one the run started with.
     pub context: Option<crate::Hash>,
     /// The conversation of this visit.
@@ -154,6 +156,17 @@ pub struct Step {
     pub(crate) pending: Vec<Note>,
     /// The judge's or summariser's words, until they are decided on.
     pub(crate) aside: Option<Arc<Answer>>,
+}
+
+/// What the first message of a visit is made of. Frozen, so that it can be made again exactly however the run goes on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Opening {
+    /// The variables it is given.
+    pub inputs: Vec<(String, Arc<Value>)>,
+    /// How many of the user's later messages had been said.
+    pub told: usize,
+    /// For a new plan: the steps that had failed, were done, and had not begun.
+    pub outline: Vec<(StepId, &'static str)>,
 }
 
 /// What a step's result is for.

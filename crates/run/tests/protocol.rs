@@ -40,10 +40,18 @@ fn calls_stand_in_lists_and_wrappers() {
     let go = || ("search", json!({"q": "go"}));
     reads(r#"[{"tool":"search","args":{"q":"rust"}},{"tool":"search","args":{"q":"go"}}]"#, "", &[rust(), go()]);
     reads(r#"{"tool_calls":[{"function":{"name":"search","arguments":"{\"q\":\"rust\"}"}}]}"#, "", &[rust()]);
-    reads(r#"{"tool_calls":[{"id":"1","type":"function","function":{"name":"search","arguments":{"q":"rust"}}},{"name":"search","arguments":{"q":"go"}}]}"#, "", &[rust(), go()]);
+    reads(
+        r#"{"tool_calls":[{"id":"1","type":"function","function":{"name":"search","arguments":{"q":"rust"}}},{"name":"search","arguments":{"q":"go"}}]}"#,
+        "",
+        &[rust(), go()],
+    );
     reads(r#"{"call_tool":{"tool_name":"search","arguments":{"q":"rust"}}}"#, "", &[rust()]);
     reads(r#"{"call_tool":{"name":"search","args":{"q":"rust"}}}"#, "", &[rust()]);
-    reads(r#"{"call_tool":[{"name":"search","args":{"q":"rust"}},{"tool_name":"search","arguments":{"q":"go"}}]}"#, "", &[rust(), go()]);
+    reads(
+        r#"{"call_tool":[{"name":"search","args":{"q":"rust"}},{"tool_name":"search","arguments":{"q":"go"}}]}"#,
+        "",
+        &[rust(), go()],
+    );
     reads(r#"{"action":{"name":"search","args":{"q":"rust"}}}"#, "", &[rust()]);
     reads(r#"{"type":"function","name":"search","parameters":{"q":"rust"}}"#, "", &[rust()]);
     reads(r#"{"tool":"search"}"#, "", &[("search", json!({}))]);
@@ -62,7 +70,8 @@ fn prose_around_a_call_is_the_answer() {
 #[test]
 fn fences_around_calls_go_with_them() {
     for lang in ["json", "tool_call", "tool_code", ""] {
-        let text = format!("Looking.\n```{lang}\n{{\"name\": \"search\", \"arguments\": {{\"q\": \"a\"}}}}\n```\nDone.");
+        let text =
+            format!("Looking.\n```{lang}\n{{\"name\": \"search\", \"arguments\": {{\"q\": \"a\"}}}}\n```\nDone.");
         reads(&text, "Looking.\n\n\nDone.", &[("search", json!({"q": "a"}))]);
     }
     reads(
@@ -124,20 +133,36 @@ fn tool_call_lines_come_in_pairs() {
         &[("search", json!({"q": "a"})), ("run", json!({"n": [1, 2]}))],
     );
     reads("TOOL_CALL: search\nARGUMENTS: {\"q\": \"a\"}\nI wait.", "I wait.", &[("search", json!({"q": "a"}))]);
-    reads("TOOL_CALL: search\nARGUMENTS: {'q': 'a',\nTOOL_CALL: run", "", &[("search", json!({"q": "a"})), ("run", json!({}))]);
+    reads(
+        "TOOL_CALL: search\nARGUMENTS: {'q': 'a',\nTOOL_CALL: run",
+        "",
+        &[("search", json!({"q": "a"})), ("run", json!({}))],
+    );
 }
 
 #[test]
 fn tags_are_calls() {
     let a = || ("search", json!({"q": "a"}));
     reads("<tool_call>{\"name\": \"search\", \"arguments\": {\"q\": \"a\"}}</tool_call>", "", &[a()]);
-    reads("Hm.\n<tool_call>\n{\"name\": \"search\", \"arguments\": {\"q\": \"a\"}}\n</tool_call>\nOk.", "Hm.\n\nOk.", &[a()]);
+    reads(
+        "Hm.\n<tool_call>\n{\"name\": \"search\", \"arguments\": {\"q\": \"a\"}}\n</tool_call>\nOk.",
+        "Hm.\n\nOk.",
+        &[a()],
+    );
     reads("<tool_call>{\"name\": \"search\", \"arguments\": {\"q\": \"a\"}}", "", &[a()]);
     reads("<tool_call>{\"name\": \"search\", \"arguments\": {\"q\": \"a\"", "", &[a()]);
     reads("<tool_call>{\"name\": \"search\", \"arguments\": {\"q\": \"a\"}</tool_call> bye", "bye", &[a()]);
-    reads("<tool_call>{\"name\": \"search\", \"arguments\": {\"q\": \"a\"}}\n<tool_call>{\"name\": \"run\", \"arguments\": {}}</tool_call>", "", &[a(), ("run", json!({}))]);
+    reads(
+        "<tool_call>{\"name\": \"search\", \"arguments\": {\"q\": \"a\"}}\n<tool_call>{\"name\": \"run\", \"arguments\": {}}</tool_call>",
+        "",
+        &[a(), ("run", json!({}))],
+    );
     reads("<function_call>{\"name\": \"search\", \"arguments\": {\"q\": \"a\"}}</function_call>", "", &[a()]);
-    reads("<tool_call>{\"name\": \"search\", \"arguments\": {\"q\": \"</tool_call>\"}}</tool_call>x", "x", &[("search", json!({"q": "</tool_call>"}))]);
+    reads(
+        "<tool_call>{\"name\": \"search\", \"arguments\": {\"q\": \"</tool_call>\"}}</tool_call>x",
+        "x",
+        &[("search", json!({"q": "</tool_call>"}))],
+    );
     reads("<function=search><parameter=q>a</parameter></function>", "", &[a()]);
     reads(
         "<tool_call>\n<function=write_file>\n<parameter=path>\na.py\n</parameter>\n<parameter=lines>\n[1, 2]\n</parameter>\n<parameter=text>\nif x:\n    pass\n</parameter>\n</function>\n</tool_call>",
@@ -211,10 +236,28 @@ fn reasoning_and_calls_come_apart() {
 #[test]
 fn a_megabyte_of_anything_is_read() {
     for unit in [
-        "{", "[", "<tool_call>", "<tool_call>{\"", "<function=run><parameter=a>", "Action: run\n", "```\n", "<think>",
-        "{a: <tool_call></tool_call>", "<tool_call>{\"name\": \"run\"", "</think>", "TOOL_CALL: run\nARGUMENTS: {\"a\n",
-        "[Thinking:", "<invoke name=\"run\">", "{\"tool\":\"run\",\"args\":{}}", "<", "\n ", "Action: run\nAction Input: {\n",
-        "<function=run>", "<parameter=", "{\"a\": \"", "{a: 1, <tool_call>",
+        "{",
+        "[",
+        "<tool_call>",
+        "<tool_call>{\"",
+        "<function=run><parameter=a>",
+        "Action: run\n",
+        "```\n",
+        "<think>",
+        "{a: <tool_call></tool_call>",
+        "<tool_call>{\"name\": \"run\"",
+        "</think>",
+        "TOOL_CALL: run\nARGUMENTS: {\"a\n",
+        "[Thinking:",
+        "<invoke name=\"run\">",
+        "{\"tool\":\"run\",\"args\":{}}",
+        "<",
+        "\n ",
+        "Action: run\nAction Input: {\n",
+        "<function=run>",
+        "<parameter=",
+        "{\"a\": \"",
+        "{a: 1, <tool_call>",
     ] {
         let text = unit.repeat(1_000_000 / unit.len());
         let parsed = read(&text, &known);
@@ -224,11 +267,31 @@ fn a_megabyte_of_anything_is_read() {
 
 fn pieces() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
-        Just("{\"tool\": \"search\", \"args\": {"), Just("}}"), Just("<tool_call>"), Just("</tool_call>"), Just("\n"),
-        Just("Action: search\n"), Just("Action Input: "), Just("Observation:"), Just("<think>"), Just("</think>"),
-        Just("```json\n"), Just("```"), Just("<function=search>"), Just("<parameter=a>"), Just("</parameter>"),
-        Just("<invoke name=\"run\">"), Just("[Thinking:"), Just("]"), Just("\"é\": “x”"), Just("TOOL_CALL: run\n"),
-        Just("ARGUMENTS: {"), Just("\\"), Just("'"), Just("</function>"), Just("{\"call_tool\": [")
+        Just("{\"tool\": \"search\", \"args\": {"),
+        Just("}}"),
+        Just("<tool_call>"),
+        Just("</tool_call>"),
+        Just("\n"),
+        Just("Action: search\n"),
+        Just("Action Input: "),
+        Just("Observation:"),
+        Just("<think>"),
+        Just("</think>"),
+        Just("```json\n"),
+        Just("```"),
+        Just("<function=search>"),
+        Just("<parameter=a>"),
+        Just("</parameter>"),
+        Just("<invoke name=\"run\">"),
+        Just("[Thinking:"),
+        Just("]"),
+        Just("\"é\": “x”"),
+        Just("TOOL_CALL: run\n"),
+        Just("ARGUMENTS: {"),
+        Just("\\"),
+        Just("'"),
+        Just("</function>"),
+        Just("{\"call_tool\": [")
     ];
     prop::collection::vec(piece, 0..30).prop_map(|pieces| pieces.concat())
 }

@@ -1,10 +1,13 @@
 //! Recording what became of an effect.
 
+use std::sync::Arc;
+
 use crate::effect::{Effect, Facts, Prepared};
-use crate::goal::Ceiling;
+use crate::event::Judgement;
+use crate::goal::{Ceiling, Mode};
 use crate::id::{Address, Kind};
 use crate::reply::{Failure, FailureKind, Reply, Verdict};
-use crate::state::{Entry, Funds, Open, Outcome, Phase, Run, Slot, State};
+use crate::state::{Entry, Funds, Open, Opening, Outcome, Phase, Role, Run, Slot, State, Step};
 
 impl Run {
     pub(super) fn wanted(&mut self, id: &Address, effect: &Effect) {
@@ -28,6 +31,9 @@ impl Run {
 
     fn turn_begins(&mut self, at: usize, turn: u32) {
         self.count_turn(at);
+        if turn == 0 {
+            self.steps[at].opening = Some(Arc::new(self.opening_of(&self.steps[at])));
+        }
         let reads_outside = |name: &String| self.variables.get(name).is_some_and(|variable| variable.untrusted);
         let untrusted = turn == 0 && self.steps[at].spec.reads.iter().any(reads_outside);
         let step = &mut self.steps[at];
@@ -40,6 +46,21 @@ impl Run {
         let pending = std::mem::take(&mut step.pending);
         step.talk.extend(pending.into_iter().map(Entry::Note));
         self.attention.remove(&at);
+    }
+
+    /// Freezes what the first message of a visit is made of.
+    fn opening_of(&self, step: &Step) -> Opening {
+        let value = |name: &String| Some((name.clone(), self.variables.get(name)?.value.clone()));
+        let all = matches!(self.goal.mode, Mode::Agent(_)) || step.role == Role::Plan;
+        let inputs = if all {
+            self.variables.keys().filter_map(value).collect()
+        } else {
+            step.spec.reads.iter().filter_map(value).collect()
+        };
+        let replans = step.carried.as_ref().is_some_and(|c| matches!(c.judgement, Judgement::Replan { .. }));
+        let work = self.steps().filter(|other| replans && other.role == Role::Work);
+        let outline = work.map(|other| (other.spec.id.clone(), other.status())).collect();
+        Opening { inputs, told: self.told.len(), outline }
     }
 
     fn aside_begins(&mut self, at: usize, state: State) {

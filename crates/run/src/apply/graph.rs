@@ -83,6 +83,7 @@ fn fresh(spec: &StepSpec, role: Role) -> Step {
         state: State::Waiting,
         visit: 0,
         carried: None,
+        opening: None,
         context: None,
         talk: Vec::new(),
         ledger: Ledger::default(),

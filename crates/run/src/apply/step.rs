@@ -41,6 +41,7 @@ impl Run {
         step.carried = Some(Carried { judgement: judgement.clone(), previous });
         step.visit += 1;
         step.context = None;
+        step.opening = None;
         step.talk.clear();
         step.pending.clear();
         step.prepared.clear();
@@ -70,6 +71,7 @@ impl Run {
         // What was said is in the journal; the run keeps what it came to.
         self.steps[at].talk = Vec::new();
         self.steps[at].carried = None;
+        self.steps[at].opening = None;
     }
 
     pub(super) fn step_ended(&mut self, id: &StepId, state: State) {

@@ -1,0 +1,106 @@
+//! Recounts what a run keeps by counting: for tests, and for whoever doubts a journal.
+
+use std::collections::BTreeSet;
+
+use crate::state::{Funds, Phase, Run, State};
+
+impl Run {
+    /// Names what does not agree with itself. Empty, unless there is a bug here or a hole in the journal.
+    pub fn audit(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        let mut same = |what: &str, kept: u64, counted: usize| {
+            if kept != counted as u64 {
+                faults.push(format!("{what}: {kept} kept, {counted} counted"));
+            }
+        };
+        same("busy", self.busy.into(), self.open.values().filter(|open| !open.effect.is_patient()).count());
+        same("running", self.running.into(), self.steps.iter().filter(|step| step.is_at_work()).count());
+        same("unfinished", self.unfinished.into(), self.steps.iter().filter(|step| !step.has_ended()).count());
+        let reserved = self.open.values().filter_map(|open| match open.funds {
+            Funds::Reserved(ceiling) => Some(ceiling.tokens),
+            Funds::None | Funds::Held(_) => None,
+        });
+        if !self.is_over() {
+            same("reservations", self.ledger.reservations.into(), reserved.clone().count());
+            same("reserved tokens", self.ledger.reserved.tokens, reserved.sum::<u64>() as usize);
+        }
+        self.audit_sets(&mut faults);
+        self.audit_order(&mut faults);
+        faults
+    }
+
+    fn audit_sets(&self, faults: &mut Vec<String>) {
+        let ready: BTreeSet<usize> = (0..self.steps.len()).filter(|at| self.steps[*at].state == State::Ready).collect();
+        if ready != self.ready {
+            faults.push(format!("ready: {:?} kept, {ready:?} counted", self.ready));
+        }
+        let held = self.open.iter().filter(|(_, open)| matches!(open.funds, Funds::Held(_))).map(|(id, _)| id);
+        if !held.eq(&self.held) {
+            faults.push(format!("held: {:?} kept", self.held));
+        }
+        for (at, step) in self.steps.iter().enumerate().filter(|(_, step)| step.state != State::Dropped) {
+            if self.places.get(&step.spec.id) != Some(&at) {
+                faults.push(format!("step `{}` is not found by its name", step.spec.id));
+            }
+        }
+        for id in self.open.keys() {
+            if !self.step(&id.step).is_some_and(|step| step.is_at_work() && step.visit == id.visit) {
+                faults.push(format!("{id} is open, and its step is not at work on it"));
+            }
+        }
+        if self.phase == Phase::Running {
+            self.audit_rest(faults);
+        }
+    }
+
+    /// A run that is quiet waits for something, and so does every step at work.
+    fn audit_rest(&self, faults: &mut Vec<String>) {
+        if !self.settle().is_empty() {
+            return;
+        }
+        if self.open.is_empty() {
+            faults.push("it is quiet, not over, and nothing is open".into());
+        }
+        if !self.attention.is_empty() {
+            faults.push(format!("quiet, and a decision is due about {:?}", self.attention));
+        }
+        let busy: BTreeSet<_> = self.open.keys().map(|id| &id.step).collect();
+        for step in self.steps.iter().filter(|step| step.is_at_work() && !busy.contains(&step.spec.id)) {
+            faults.push(format!("step `{}` is at work and waits for nothing", step.spec.id));
+        }
+    }
+
+    /// No step is at work or done before those it waits for.
+    fn audit_order(&self, faults: &mut Vec<String>) {
+        let mut waits = vec![0; self.steps.len()];
+        for step in self.steps.iter().filter(|step| step.state != State::Done) {
+            step.next.iter().for_each(|next| waits[*next] += 1);
+        }
+        for (step, waits) in self.steps.iter().zip(waits) {
+            let id = &step.spec.id;
+            match step.state {
+                State::Waiting if step.waits != waits => {
+                    faults.push(format!("step `{id}` waits for {} kept, {waits} counted", step.waits));
+                }
+                State::Waiting if waits == 0 => faults.push(format!("step `{id}` waits for nothing")),
+                State::Ready | State::Thinking { .. } | State::Acting { .. } | State::Judging { .. } | State::Done
+                | State::Compacting { .. }
+                    if waits > 0 =>
+                {
+                    faults.push(format!("step `{id}` is {} before {waits} steps it waits for", step.status()));
+                }
+                State::Waiting
+                | State::Ready
+                | State::Thinking { .. }
+                | State::Acting { .. }
+                | State::Judging { .. }
+                | State::Compacting { .. }
+                | State::Done
+                | State::Failed(_)
+                | State::Skipped { .. }
+                | State::Cancelled
+                | State::Dropped => {}
+            }
+        }
+    }
+}
