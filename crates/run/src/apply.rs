@@ -22,9 +22,14 @@ impl Run {
         run
     }
 
+    /// Takes in that time passed, without what happened then: for those who apply a record's events one by one.
+    pub fn pass(&mut self, record: &Record) {
+        self.pass_time(&record.input, record.at);
+    }
+
     /// Takes one record in: the time that passed, and what happened.
     pub fn record(&mut self, record: &Record) {
-        self.pass_time(&record.input, record.at);
+        self.pass(record);
         for event in &record.events {
             self.apply(event);
         }

@@ -1,0 +1,97 @@
+//! Where two runs part: the first event that differs, and step by step how they differ.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use updraft_journal::Journal;
+use updraft_run::{Event, Record, RunId, StepId};
+
+use crate::Error;
+use crate::report::{Report, StepReport};
+
+/// How two runs differ.
+#[derive(Clone, Debug, Serialize)]
+pub struct Diff {
+    /// The number of the first event that differs, if any does.
+    pub parts_at: Option<u64>,
+    /// The first step that differs.
+    pub first_step: Option<StepId>,
+    /// Steps that differ, in the order of the first run.
+    pub steps: Vec<StepDiff>,
+    /// Whether both came to the same answer.
+    pub same_answer: bool,
+}
+
+/// How one step differs.
+#[derive(Clone, Debug, Serialize)]
+pub struct StepDiff {
+    /// The step.
+    pub step: StepId,
+    /// How it ended in the first run; absent if it has no such step.
+    pub left: Option<String>,
+    /// How it ended in the second.
+    pub right: Option<String>,
+    /// What it gave in the first run.
+    pub left_output: Option<String>,
+    /// What it gave in the second.
+    pub right_output: Option<String>,
+}
+
+/// Compares two runs.
+pub fn diff(journal: &Journal, left: &RunId, right: &RunId) -> Result<Diff, Error> {
+    let (a, b) = (Report::of(journal, left)?, Report::of(journal, right)?);
+    let (parts_at, mut first_step) = parting(&journal.load(left)?, &journal.load(right)?);
+    let others: BTreeMap<&StepId, &StepReport> = b.steps.iter().map(|step| (&step.step.spec.id, step)).collect();
+    let mine: BTreeMap<&StepId, &StepReport> = a.steps.iter().map(|step| (&step.step.spec.id, step)).collect();
+    let mut steps = Vec::new();
+    let all = a.steps.iter().chain(b.steps.iter().filter(|step| !mine.contains_key(&step.step.spec.id)));
+    for id in all.map(|step| &step.step.spec.id) {
+        let (left, right) = (mine.get(id).copied(), others.get(id).copied());
+        let told = |step: Option<&StepReport>| {
+            step.map(|step| (step.step.status().to_owned(), step.step.output.as_deref().map(str::to_owned)))
+        };
+        let (left, right) = (told(left), told(right));
+        if left != right {
+            let (left, left_output) = left.unzip();
+            let (right, right_output) = right.unzip();
+            let (left_output, right_output) = (left_output.flatten(), right_output.flatten());
+            steps.push(StepDiff { step: id.clone(), left, right, left_output, right_output });
+        }
+    }
+    if first_step.is_none() {
+        first_step = steps.first().map(|step| step.step.clone());
+    }
+    Ok(Diff { parts_at, first_step, same_answer: a.answer() == b.answer(), steps })
+}
+
+/// The first event in which two runs differ, apart from times and processes, and the step it belongs to.
+fn parting(left: &[Record], right: &[Record]) -> (Option<u64>, Option<StepId>) {
+    let events = |records: &[Record]| -> Vec<Event> {
+        let all = records.iter().flat_map(|record| record.events.iter().cloned());
+        // What differs between any two runs, and between any two processes, says nothing.
+        all.filter(|event| !matches!(event, Event::Forked { .. } | Event::Begun { .. } | Event::Interrupted { .. })).collect()
+    };
+    let (left, right) = (events(left), events(right));
+    let apart = (0..left.len().max(right.len())).find(|n| left.get(*n) != right.get(*n));
+    let step = apart.and_then(|n| left.get(n).or(right.get(n))).and_then(step_of);
+    (apart.map(|n| n as u64 + 1), step)
+}
+
+fn step_of(event: &Event) -> Option<StepId> {
+    match event {
+        Event::Wanted { id, .. }
+        | Event::Replied { id, .. }
+        | Event::Rejected { id, .. }
+        | Event::Reserved { id, .. }
+        | Event::Held { id, .. } => Some(id.step.clone()),
+        Event::Wrote { step, .. }
+        | Event::Judged { step, .. }
+        | Event::Advised { step, .. }
+        | Event::StepDone { step, .. }
+        | Event::StepFailed { step, .. }
+        | Event::StepSkipped { step, .. }
+        | Event::StepCancelled { step }
+        | Event::Compacted { step, .. } => Some(step.clone()),
+        _ => None,
+    }
+}

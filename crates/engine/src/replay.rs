@@ -1,0 +1,221 @@
+//! Replay: the recorded inputs go to the rules again, every event is compared, and every prompt is made again.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use updraft_journal::Journal;
+use updraft_run::{Address, Event, Facts, Hash, Kind, Record, Run, RunId};
+
+use crate::Error;
+use crate::context::Context;
+use crate::conversation::Conversation;
+use crate::words::{Kit, Words};
+
+/// What a replay found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Replayed {
+    /// Events that were decided again and compared.
+    pub events: u64,
+    /// Events copied from another run, which were only folded.
+    pub copied: u64,
+    /// Prompts that were made again.
+    pub prompts: u64,
+    /// Where the rules say something else now, in order.
+    pub differences: Vec<Difference>,
+}
+
+/// One place where a replay differs from the journal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The number of the event.
+    pub event: u64,
+    /// What differs.
+    pub what: Differs,
+}
+
+/// What differs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Differs {
+    /// The journal has this event, the rules decide that one.
+    Event {
+        /// In the journal.
+        recorded: Option<String>,
+        /// By the rules.
+        decided: Option<String>,
+    },
+    /// The prompt of this effect is another one.
+    Prompt {
+        /// The effect.
+        id: Address,
+        /// The recorded hash.
+        recorded: Hash,
+        /// The hash of the prompt as it is made now.
+        made: Hash,
+    },
+}
+
+/// Replays a run without any network: the journal is all it needs.
+pub fn replay(journal: &Journal, id: &RunId) -> Result<Replayed, Error> {
+    let mut replayed = Replayed::default();
+    let mut failure = None;
+    let mut prompts = Rebuilder::new(journal, id);
+    let copied = copied_events(journal, id)?;
+    // Two runs: one decides, the other is told. Where they part, the first follows the journal again.
+    let (mut decides, mut told) = (Run::default(), Run::default());
+    journal.read(id, 0, &mut |first, record: Record| {
+        let differences = replayed.differences.len();
+        if first + record.events.len() as u64 <= copied + 1 {
+            decides.record(&record);
+            replayed.copied += record.events.len() as u64;
+        } else {
+            let decided = decides.advance(record.input.clone(), record.at);
+            compare(first, &record.events, &decided.events, &mut replayed);
+            replayed.events += record.events.len() as u64;
+        }
+        if let Err(error) = prompts.follow(first, &mut told, &record, &mut replayed) {
+            failure = Some(error);
+            return ControlFlow::Break(());
+        }
+        if replayed.differences.len() > differences {
+            decides.clone_from(&told);
+        }
+        ControlFlow::Continue(())
+    })?;
+    failure.map_or(Ok(replayed), Err)
+}
+
+/// How many events at the beginning were copied from another run.
+fn copied_events(journal: &Journal, id: &RunId) -> Result<u64, Error> {
+    let mut copied = 0;
+    journal.read(id, 0, &mut |_, record: Record| {
+        for event in &record.events {
+            if let Event::Forked { at, .. } = event {
+                copied = *at;
+            }
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(copied)
+}
+
+fn compare(first: u64, recorded: &[Event], decided: &[Event], replayed: &mut Replayed) {
+    for n in 0..recorded.len().max(decided.len()) {
+        let (old, new) = (recorded.get(n), decided.get(n));
+        if old != new {
+            let words = |event: Option<&Event>| event.map(|event| serde_json::to_string(event).unwrap_or_default());
+            let what = Differs::Event { recorded: words(old), decided: words(new) };
+            replayed.differences.push(Difference { event: first + n as u64, what });
+            return;
+        }
+    }
+}
+
+/// A prompt as it was sent.
+#[derive(Debug)]
+pub struct Told {
+    /// The effect that sent it.
+    pub id: Address,
+    /// The agent it was sent to.
+    pub agent: String,
+    /// When.
+    pub at: updraft_run::Timestamp,
+    /// The whole prompt, for people.
+    pub prompt: String,
+}
+
+/// Every prompt of a run, made again, handed to `visit` in order.
+pub fn prompts(journal: &Journal, id: &RunId, visit: &mut dyn FnMut(Told)) -> Result<(), Error> {
+    let mut rebuilder = Rebuilder::new(journal, id);
+    let mut run = Run::default();
+    let mut failure = None;
+    journal.read(id, 0, &mut |_, record: Record| {
+        run.pass(&record);
+        for event in &record.events {
+            if let Event::Begun { id, facts: facts @ Facts { prompt: Some(_), .. }, .. } = event {
+                match rebuilder.make(&run, id, facts) {
+                    Ok(Some(made)) => {
+                        let agent = run.step(&id.step).map(|step| step.spec.agent.clone()).unwrap_or_default();
+                        visit(Told { id: id.clone(), agent, at: record.at, prompt: made.in_words() });
+                    }
+                    Ok(None) => {}
+                    Err(error) => {
+                        failure = Some(error);
+                        return ControlFlow::Break(());
+                    }
+                }
+            }
+            run.apply(event);
+        }
+        ControlFlow::Continue(())
+    })?;
+    failure.map_or(Ok(()), Err)
+}
+
+/// Makes prompts again from what the journal holds.
+struct Rebuilder<'a> {
+    journal: &'a Journal,
+    id: &'a RunId,
+    kits: BTreeMap<Hash, Kit>,
+    contexts: BTreeMap<Hash, Context>,
+    /// Conversations that go on, so that a long one is not made anew for every turn.
+    open: BTreeMap<updraft_run::StepId, Conversation>,
+}
+
+impl<'a> Rebuilder<'a> {
+    fn new(journal: &'a Journal, id: &'a RunId) -> Self {
+        Self { journal, id, kits: BTreeMap::new(), contexts: BTreeMap::new(), open: BTreeMap::new() }
+    }
+
+    /// Records what happened, and compares each prompt that was sent.
+    fn follow(&mut self, first: u64, run: &mut Run, record: &Record, replayed: &mut Replayed) -> Result<(), Error> {
+        run.pass(record);
+        for (n, event) in record.events.iter().enumerate() {
+            if let Event::Begun { id, facts: facts @ Facts { prompt: Some(recorded), .. }, .. } = event {
+                let made = self.make(run, id, facts)?.map(|conversation| conversation.hash());
+                if let Some(made) = made.filter(|made| made != recorded) {
+                    let what = Differs::Prompt { id: id.clone(), recorded: *recorded, made };
+                    replayed.differences.push(Difference { event: first + n as u64, what });
+                }
+                replayed.prompts += 1;
+            }
+            run.apply(event);
+        }
+        self.open.retain(|step, _| run.step(step).is_some_and(|step| !step.has_ended()));
+        Ok(())
+    }
+
+    /// The conversation that an effect continued.
+    fn make(&mut self, run: &Run, id: &Address, facts: &Facts) -> Result<Option<&Conversation>, Error> {
+        let Some(step) = run.step(&id.step) else { return Ok(None) };
+        let context = facts.context.or(step.context).or(run.settings().context);
+        self.load(run, context)?;
+        let kit = run.roster().words.and_then(|hash| self.kits.get(&hash));
+        let Some(kit) = kit else { return Ok(None) };
+        let context = context.and_then(|hash| self.contexts.get(&hash)).cloned().unwrap_or_default();
+        let begins = id.kind == Kind::Ask && id.turn == 0;
+        let kept = self.open.remove(&id.step).filter(|kept| !begins && kept.fits(step));
+        let mut conversation = kept.unwrap_or_else(|| Conversation::open(run, step, kit, &context));
+        conversation.catch_up(step, kit);
+        let aside = (id.kind != Kind::Ask).then(|| conversation.aside(run, step, kit, id.kind));
+        let place = self.open.entry(id.step.clone()).insert_entry(conversation).into_mut();
+        if let Some(aside) = aside {
+            *place = aside;
+        }
+        Ok(Some(place))
+    }
+
+    fn load(&mut self, run: &Run, context: Option<Hash>) -> Result<(), Error> {
+        let incomplete = |what: &str| Error::Incomplete { run: self.id.clone(), what: what.into() };
+        if let Some(hash) = run.roster().words.filter(|hash| !self.kits.contains_key(hash)) {
+            let bytes = self.journal.blob(&hash)?.ok_or_else(|| incomplete("its agents and prompts are missing"))?;
+            let words: Words = serde_json::from_slice(&bytes).map_err(|_| incomplete("its prompts cannot be read"))?;
+            self.kits.insert(hash, Kit::new(run.roster(), words));
+        }
+        if let Some(hash) = context.filter(|hash| !self.contexts.contains_key(hash)) {
+            let bytes = self.journal.blob(&hash)?.ok_or_else(|| incomplete("a context is missing"))?;
+            let context = serde_json::from_slice(&bytes).map_err(|_| incomplete("a context cannot be read"))?;
+            self.contexts.insert(hash, context);
+        }
+        Ok(())
+    }
+}

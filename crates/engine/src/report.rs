@@ -1,0 +1,225 @@
+//! Looking back at a run: what each step did, when, and what it cost.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use updraft_journal::{Journal, Summary};
+use updraft_run::{Effect, Event, Ledger, Outcome, Phase, Record, Reply, Run, RunId, State, Step, StepId, Timestamp};
+
+use crate::Error;
+
+/// A run in hindsight, or as it is now.
+#[derive(Debug)]
+pub struct Report {
+    /// What the journal knows without reading it.
+    pub head: Summary,
+    /// The run, folded.
+    pub run: Run,
+    /// Its steps, in the order they were planned.
+    pub steps: Vec<StepReport>,
+    /// When its last record was made.
+    pub ended: Timestamp,
+}
+
+/// One step in hindsight.
+#[derive(Clone, Debug)]
+pub struct StepReport {
+    /// The step as it stands.
+    pub step: Step,
+    /// When it first began.
+    pub began: Option<Timestamp>,
+    /// When it ended.
+    pub ended: Option<Timestamp>,
+}
+
+impl Report {
+    /// Reads and folds a run.
+    pub fn of(journal: &Journal, id: &RunId) -> Result<Self, Error> {
+        let head = journal.head(id)?;
+        let mut run = Run::default();
+        let mut began: BTreeMap<StepId, Timestamp> = BTreeMap::new();
+        let mut over: BTreeMap<StepId, Timestamp> = BTreeMap::new();
+        let mut ended = head.created;
+        journal.read(id, 0, &mut |_, record: Record| {
+            ended = record.at;
+            for event in &record.events {
+                match event {
+                    Event::Wanted { id, effect: Effect::Ask } => {
+                        began.entry(id.step.clone()).or_insert(record.at);
+                    }
+                    Event::StepDone { step, .. }
+                    | Event::StepFailed { step, .. }
+                    | Event::StepSkipped { step, .. }
+                    | Event::StepCancelled { step } => {
+                        over.insert(step.clone(), record.at);
+                    }
+                    _ => {}
+                }
+            }
+            run.record(&record);
+            ControlFlow::Continue(())
+        })?;
+        let steps = run.steps().map(|step| StepReport {
+            began: began.get(&step.spec.id).copied(),
+            ended: over.get(&step.spec.id).copied(),
+            step: step.clone(),
+        });
+        let steps = steps.collect();
+        Ok(Self { head, run, steps, ended })
+    }
+
+    /// What the run came to, or has so far.
+    pub fn answer(&self) -> String {
+        match self.run.phase() {
+            Phase::Over { answer, .. } => answer.to_string(),
+            _ => self.run.answer(),
+        }
+    }
+
+    /// The figures of the whole run.
+    pub fn statistics(&self) -> Statistics {
+        Statistics::of(&self.run)
+    }
+
+    /// The run as JSON, for scripts.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "run": self.head.id,
+            "goal": self.run.goal().text,
+            "status": self.run.status(),
+            "workspace": self.head.workspace,
+            "model": self.head.model,
+            "created": self.head.created,
+            "updated": self.ended,
+            "parent": self.head.parent,
+            "events": self.run.events(),
+            "answer": self.answer(),
+            "failure": failure_of(&self.run),
+            "statistics": self.statistics(),
+            "variables": self.run.variables().iter().map(|(name, v)| (name.clone(), (*v.value).clone())).collect::<serde_json::Map<_, _>>(),
+            "waiting_for": waiting_for(&self.run),
+            "steps": self.steps.iter().map(StepReport::to_json).collect::<Vec<_>>(),
+        })
+    }
+}
+
+impl StepReport {
+    /// Why it failed or was skipped.
+    pub fn error(&self) -> Option<String> {
+        match &self.step.state {
+            State::Failed(why) => Some(why.message.clone()),
+            State::Skipped { because } => Some(format!("skipped because `{because}` did not end well")),
+            _ => None,
+        }
+    }
+
+    fn to_json(&self) -> Value {
+        let spec = &self.step.spec;
+        let ledger = &self.step.ledger;
+        json!({
+            "id": spec.id, "agent": spec.agent, "description": spec.description, "prompt": spec.prompt,
+            "reads": spec.reads, "writes": spec.writes, "after": spec.after,
+            "status": self.step.status(), "output": self.step.output.as_deref(), "error": self.error(),
+            "visits": self.step.visit + u32::from(self.began.is_some()),
+            "turns": ledger.turns, "calls": ledger.calls,
+            "input_tokens": ledger.usage.input, "output_tokens": ledger.usage.output,
+            "cost": dollars(ledger), "began": self.began, "ended": self.ended,
+        })
+    }
+}
+
+/// The figures of a run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Statistics {
+    /// Questions to models.
+    pub turns: u64,
+    /// Tool calls.
+    pub tool_calls: u64,
+    /// Answers that showed reasoning.
+    pub reasoning_steps: u64,
+    /// Tokens read.
+    pub input_tokens: u64,
+    /// Of those, from the provider's cache.
+    pub cached_tokens: u64,
+    /// Tokens written.
+    pub output_tokens: u64,
+    /// Dollars, cut-off calls included; absent where a price is not known.
+    pub cost: Option<f64>,
+    /// Milliseconds at work.
+    pub time_ms: u64,
+}
+
+impl Statistics {
+    /// The figures of a run as it stands.
+    pub fn of(run: &Run) -> Self {
+        let ledger = run.ledger();
+        Self {
+            turns: ledger.turns,
+            tool_calls: ledger.calls,
+            reasoning_steps: ledger.reasoning_steps,
+            input_tokens: ledger.usage.input,
+            cached_tokens: ledger.usage.cached,
+            output_tokens: ledger.usage.output,
+            cost: dollars(ledger),
+            time_ms: run.worked().0,
+        }
+    }
+}
+
+/// Money in dollars; nothing where some calls have no price.
+pub fn dollars(ledger: &Ledger) -> Option<f64> {
+    (ledger.unpriced == 0).then(|| ledger.cost().0 as f64 / 1e9)
+}
+
+/// Why a run counts as failed.
+pub fn failure_of(run: &Run) -> Option<&updraft_run::Failure> {
+    match run.phase() {
+        Phase::Over { failed, .. } => failed.as_ref(),
+        _ => None,
+    }
+}
+
+/// The questions and approvals a run waits for.
+pub fn waiting_for(run: &Run) -> Vec<Value> {
+    let asked = run.open().iter().filter_map(|(id, open)| match &open.effect {
+        Effect::Question { text, options } => {
+            Some(json!({ "id": id, "kind": "question", "text": text, "options": options }))
+        }
+        Effect::Approval { why } => {
+            let call = run.call_at(&id.sibling(updraft_run::Kind::Call, id.n));
+            Some(json!({ "id": id, "kind": "approval", "text": why, "call": call }))
+        }
+        _ => None,
+    });
+    asked.collect()
+}
+
+/// The whole message history of a run: what each model said and each tool gave, in order.
+pub fn messages(journal: &Journal, id: &RunId) -> Result<Vec<Value>, Error> {
+    let mut messages = Vec::new();
+    journal.read(id, 0, &mut |_, record: Record| {
+        for event in &record.events {
+            match event {
+                Event::Replied { id, reply: Reply::Answer(answer), .. } => messages.push(json!({
+                    "at": record.at, "step": id.step, "address": id, "role": "assistant",
+                    "text": answer.text, "reasoning": answer.reasoning, "calls": answer.calls, "usage": answer.usage,
+                })),
+                Event::Replied { id, reply, .. } => messages.push(json!({
+                    "at": record.at, "step": id.step, "address": id, "role": "tool",
+                    "text": updraft_run::outcome_words(&Outcome::Replied(reply.clone())),
+                })),
+                Event::Rejected { id, why } => messages.push(json!({
+                    "at": record.at, "step": id.step, "address": id, "role": "tool", "text": why.message, "rejected": true,
+                })),
+                Event::Told { message } => {
+                    messages.push(json!({ "at": record.at, "role": "user", "text": message }));
+                }
+                _ => {}
+            }
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(messages)
+}
