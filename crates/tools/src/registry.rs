@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde_json::Value;
 use updraft_run::ToolSpec;
 
 use crate::builtin::{self, Nap};
@@ -49,7 +50,7 @@ impl Registry {
 
     /// Takes on a tool, whoever made it: its name, description and schema are checked, and the schema compiled.
     pub fn insert(&mut self, tool: Arc<dyn Tool>) -> Result<(), Error> {
-        let entry = Entry::checked(tool)?;
+        let entry = Entry::checked(tool, Schema::new)?;
         let name = entry.tool.spec().name.clone();
         let in_schema = |why| Error::Schema { tool: name.clone(), why };
         entry.schema.check().map_err(in_schema)?;
@@ -62,7 +63,7 @@ impl Registry {
 
     /// A tool of ours. The tests check that each passes; one that did not would be missing, not broken.
     fn insert_own(&mut self, tool: Arc<dyn Tool>) {
-        match Entry::checked(tool) {
+        match Entry::checked(tool, Schema::own) {
             Ok(entry) => {
                 self.tools.insert(entry.tool.spec().name.clone(), entry);
             }
@@ -103,7 +104,7 @@ impl Registry {
 }
 
 impl Entry {
-    fn checked(tool: Arc<dyn Tool>) -> Result<Self, Error> {
+    fn checked(tool: Arc<dyn Tool>, read: fn(&Value) -> Result<Schema, String>) -> Result<Self, Error> {
         let ToolSpec { name, description, parameters, .. } = tool.spec();
         let is_fine = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
         if name.is_empty() || name.len() > 64 || !name.bytes().all(is_fine) {
@@ -112,7 +113,7 @@ impl Entry {
         if description.len() > DESCRIPTION {
             return Err(Error::Description { tool: name.clone(), len: description.len(), limit: DESCRIPTION });
         }
-        let schema = Schema::new(parameters).map_err(|why| Error::Schema { tool: name.clone(), why })?;
+        let schema = read(parameters).map_err(|why| Error::Schema { tool: name.clone(), why })?;
         Ok(Self { schema: Arc::new(schema), tool })
     }
 }

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::OnceLock;
 
-use jsonschema::{PatternOptions, Validator};
+use jsonschema::{Draft, PatternOptions, Validator};
 use serde_json::{Map, Value};
 
 use bounds::Bounds;
@@ -24,6 +24,8 @@ const NAMED: usize = 5;
 pub struct Schema {
     source: Value,
     bounds: Bounds,
+    /// The dialect it is known to be written in; told by `$schema`, or the newest, if it is not.
+    draft: Option<Draft>,
     compiled: OnceLock<Result<Validator, String>>,
 }
 
@@ -41,7 +43,13 @@ impl Schema {
     /// The error says what is wrong.
     pub fn new(source: &Value) -> Result<Self, String> {
         let bounds = Bounds::of(source)?;
-        Ok(Self { source: source.clone(), bounds, compiled: OnceLock::new() })
+        Ok(Self { source: source.clone(), bounds, draft: None, compiled: OnceLock::new() })
+    }
+
+    /// One of our own, which uses only what every dialect knows. Of the first schema of a dialect the library also
+    /// compiles the dialect's own schema, which for draft 7 takes half a millisecond and for 2020-12 two or more.
+    pub(crate) fn own(source: &Value) -> Result<Self, String> {
+        Ok(Self { draft: Some(Draft::Draft7), ..Self::new(source)? })
     }
 
     /// Compiles it now, to see whether it is a schema at all. The error says what is wrong.
@@ -73,7 +81,10 @@ impl Schema {
         let compile = || {
             let patterns =
                 PatternOptions::fancy_regex().backtrack_limit(BACKTRACKING).size_limit(PATTERN).dfa_size_limit(PATTERN);
-            let options = jsonschema::options().offline().with_pattern_options(patterns);
+            let mut options = jsonschema::options().offline().with_pattern_options(patterns);
+            if let Some(draft) = self.draft {
+                options = options.with_draft(draft);
+            }
             options.build(&self.source).map_err(|error| crate::cut::line(&words::of(&error), 500))
         };
         self.compiled.get_or_init(compile).as_ref().map_err(String::as_str)

@@ -19,7 +19,7 @@ use crate::tool::{CallContext, Calling, Tool, Traits};
 use hits::Hits;
 
 /// Bytes of a compiled expression. Time grows with this times the text, so it is well below the library's own limit.
-const PATTERN: usize = 512 << 10;
+const PATTERN: usize = 2 << 20;
 /// Bytes of a pattern as it is written.
 const WRITTEN: usize = 4 << 10;
 /// Bytes looked at to tell text from the rest.

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{AtFlags, Gid, Mode, OFlags, Stat, Uid};
+use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, Stat, Uid};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 use updraft_run::{Failure, FailureKind, Hash};
@@ -31,7 +31,11 @@ impl Existing {
 impl Workspace {
     /// Takes a path that may be written to: a file, and not one of git's own.
     pub(crate) fn locate_for_writing(&self, path: &str) -> Result<Inside, Failure> {
+        let names_folder = path.ends_with('/');
         let path = self.locate(path)?;
+        if names_folder {
+            return Err(Failure::new(FailureKind::Validation, format!("`{path}/` names a folder; expected a file")));
+        }
         if path.is_root() {
             return Err(Failure::new(FailureKind::Validation, "the path is the workspace itself; expected a file"));
         }
@@ -139,8 +143,7 @@ fn replace_in(folder: BorrowedFd<'_>, name: &str, content: &[u8], existing: Opti
         rustix::fs::fchmod(&file, Mode::from_raw_mode(stat.st_mode & 0o777))?;
     }
     rustix::fs::fsync(&file)?;
-    rustix::fs::renameat(folder, beside.name.as_str(), folder, name)?;
-    beside.is_there = false;
+    beside.put(name, existing.is_some())?;
     rustix::fs::fsync(folder)
 }
 
@@ -168,6 +171,20 @@ impl<'a> Beside<'a> {
     }
 }
 
+impl Beside<'_> {
+    /// Moves it to its place. Where nothing was there before, what someone else has put there since is not replaced.
+    fn put(&mut self, name: &str, may_replace: bool) -> Result<(), Errno> {
+        let flags = if may_replace { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
+        let moved = match rustix::fs::renameat_with(self.folder, self.name.as_str(), self.folder, name, flags) {
+            // Some file systems know no flags.
+            Err(Errno::INVAL) => rustix::fs::renameat(self.folder, self.name.as_str(), self.folder, name),
+            other => other,
+        };
+        self.is_there = moved.is_err();
+        moved
+    }
+}
+
 impl Drop for Beside<'_> {
     fn drop(&mut self) {
         if self.is_there {
@@ -189,4 +206,25 @@ fn append_to(file: &OwnedFd, len: u64, line: &str) -> Result<(), Errno> {
 fn write_all(file: &OwnedFd, content: &[u8]) -> Result<(), Errno> {
     let mut file = File::from(file.try_clone().map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?);
     file.write_all(content).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_write_that_cannot_be_put_in_its_place_leaves_nothing_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("taken")).unwrap();
+        std::fs::write(folder.path().join("file"), "theirs").unwrap();
+        let opened = File::open(folder.path()).unwrap();
+        for name in ["taken", "file", "no/such/folder"] {
+            assert!(replace_in(opened.as_fd(), name, b"ours", None).is_err(), "{name}");
+        }
+        let mut names: Vec<_> =
+            std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["file", "taken"]);
+        assert_eq!(std::fs::read(folder.path().join("file")).unwrap(), b"theirs");
+    }
 }

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use rustix::fs::{FileType, Mode, OFlags};
@@ -20,7 +21,7 @@ const LONGEST: u64 = 256 << 10;
 #[derive(Clone, Default)]
 pub(super) struct Ignored {
     /// From the outermost folder to the innermost: how many parts of a path lie before the folder, and its rules.
-    levels: Vec<(usize, Gitignore)>,
+    levels: Vec<(usize, Arc<Gitignore>)>,
 }
 
 impl Ignored {
@@ -36,7 +37,7 @@ impl Ignored {
         }
         let mut levels = self.levels.clone();
         if let Some(rules) = any.then(|| builder.build().ok()).flatten().filter(|rules| !rules.is_empty()) {
-            levels.push((depth, rules));
+            levels.push((depth, Arc::new(rules)));
         }
         Self { levels }
     }

@@ -11,8 +11,10 @@ use crate::place::Inside;
 
 /// Bytes shown of a line.
 const SHOWN: usize = 300;
-/// Bytes of a line that are searched: a minified file is one line, and a search in a line cannot be stopped.
-const SEARCHED: usize = 64 << 10;
+/// Bytes of a line searched at a time: a minified file is one line, and between pieces a search can be stopped.
+const PIECE: usize = 16 << 10;
+/// Bytes of the next piece that are searched with each, for what begins in one and ends in the other.
+const OVERLAP: usize = 1 << 10;
 
 pub(super) struct Hits {
     limit: usize,
@@ -43,27 +45,30 @@ impl Hits {
         let lines: Vec<&[u8]> = lines(content).collect();
         // The next line that has not been shown.
         let mut next = 0;
+        let mut is_first = true;
         for (index, line) in lines.iter().enumerate() {
             if cancel.is_cancelled() {
                 return;
             }
-            let Some(found) = regex.find(&line[..line.len().min(SEARCHED)]) else { continue };
+            let Some(at) = find(line, regex, cancel) else { continue };
             if self.found.len() == self.limit {
                 self.more = true;
                 break;
             }
             let from = index.saturating_sub(self.context);
-            if self.context > 0 && from > next && !self.text.is_empty() {
+            let is_apart = is_first || from > next;
+            if self.context > 0 && is_apart && !self.text.is_empty() {
                 self.text.push_str("--\n");
             }
             self.show(path, &lines, from.max(next)..index);
-            let shown = excerpt(line, found.start());
+            let shown = excerpt(line, at);
             let _ = writeln!(self.text, "{path}:{}: {shown}", index + 1);
             self.found.push(json!({ "path": path.as_str(), "line": index + 1, "text": shown }));
+            is_first = false;
             next = index + 1;
             // Lines after a match are shown up to the next match, which shows itself.
             let after = (next + self.context).min(lines.len());
-            let is_hit = |line: &&[u8]| regex.is_match(&line[..line.len().min(SEARCHED)]);
+            let is_hit = |line: &&[u8]| find(line, regex, cancel).is_some();
             let until = lines[next..after].iter().position(is_hit).map_or(after, |offset| next + offset);
             self.show(path, &lines, next..until);
             next = until;
@@ -94,6 +99,15 @@ fn lines(content: &[u8]) -> impl Iterator<Item = &[u8]> {
     content.split_inclusive(|byte| *byte == b'\n').map(|line| {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         line.strip_suffix(b"\r").unwrap_or(line)
+    })
+}
+
+/// Where in a line the expression first matches. In a line of several pieces, `$` also matches where a piece ends.
+fn find(line: &[u8], regex: &Regex, cancel: &CancellationToken) -> Option<usize> {
+    let mut starts = (0..line.len().max(1)).step_by(PIECE).take_while(|_| !cancel.is_cancelled());
+    starts.find_map(|start| {
+        let end = (start + PIECE + OVERLAP).min(line.len());
+        regex.find_at(&line[..end], start).map(|found| found.start())
     })
 }
 

@@ -1,0 +1,93 @@
+//! A workspace in a temporary folder, and short ways to call tools in it.
+#![allow(dead_code, reason = "each test file uses what it needs")]
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::Value;
+use updraft_run::{Failure, Output, Reply, ToolCall};
+use updraft_tools::{CallContext, Dispatcher, Limits, Place, Registry, Workspace};
+
+pub(crate) struct World {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) place: Place,
+    pub(crate) dispatcher: Dispatcher,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        Self::with(Limits::default())
+    }
+
+    pub(crate) fn with(limits: Limits) -> Self {
+        Self::of(Registry::standard(&limits), limits)
+    }
+
+    pub(crate) fn of(registry: Registry, limits: Limits) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("work")).unwrap();
+        let place = Place { workspace: Workspace::open(&folder.path().join("work")).unwrap() };
+        Self { folder, place, dispatcher: Dispatcher::new(registry, limits) }
+    }
+
+    /// A path in the workspace; `../x` is a path beside it.
+    pub(crate) fn path(&self, name: &str) -> std::path::PathBuf {
+        self.folder.path().join("work").join(name)
+    }
+
+    pub(crate) fn put(&self, name: &str, content: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+
+    pub(crate) fn content(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.path(name)).unwrap()
+    }
+
+    pub(crate) fn link(&self, target: impl AsRef<Path>, name: &str) {
+        std::os::unix::fs::symlink(target, self.path(name)).unwrap();
+    }
+
+    pub(crate) fn cx(&self) -> CallContext {
+        CallContext::new(self.place.clone(), "run/step/0/0/call.0")
+    }
+
+    pub(crate) async fn call(&self, name: &str, args: Value) -> Reply {
+        self.dispatcher.call(&call(name, args), &self.cx()).await.reply
+    }
+
+    pub(crate) async fn output(&self, name: &str, args: Value) -> Arc<Output> {
+        match self.call(name, args).await {
+            Reply::Output(output) => output,
+            other => panic!("expected an output, found {other:?}"),
+        }
+    }
+
+    pub(crate) async fn text(&self, name: &str, args: Value) -> String {
+        self.output(name, args).await.text.clone()
+    }
+
+    pub(crate) async fn failure(&self, name: &str, args: Value) -> Failure {
+        match self.call(name, args).await {
+            Reply::Failed(failure) => failure,
+            other => panic!("expected a failure, found {other:?}"),
+        }
+    }
+
+    pub(crate) fn fault(&self, name: &str, args: Value) -> Option<String> {
+        self.dispatcher.prepare(&call(name, args), &self.place).fault.map(|fault| fault.message)
+    }
+
+    /// The names in the workspace's root, hidden ones too.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.path("")).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+pub(crate) fn call(name: &str, args: Value) -> ToolCall {
+    ToolCall { id: "c1".into(), name: name.into(), args, fault: None }
+}

@@ -1,0 +1,418 @@
+//! The dispatcher: faults in words, time limits, cancellation, panics, retries and sizes.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::format_collect, reason = "a test may")]
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use common::{World, call};
+use serde_json::{Value, json};
+use updraft_run::{Class, Facts, Failure, FailureKind, Found, Millis, Output, Reply, ToolCall, ToolSpec};
+use updraft_tools::{CallContext, Calling, Error, Limits, Log, Nap, Registry, Tool, Traits};
+
+type Act = dyn Fn(u32, &CallContext) -> Calling<'static> + Send + Sync;
+
+/// A tool that does what the test says. It is told which attempt it is.
+struct Scripted {
+    spec: ToolSpec,
+    traits: Traits,
+    calls: AtomicU32,
+    act: Box<Act>,
+}
+
+impl Scripted {
+    fn new(class: Class, act: impl Fn(u32, &CallContext) -> Calling<'static> + Send + Sync + 'static) -> Self {
+        let spec = ToolSpec { name: "scripted".into(), description: String::new(), parameters: json!({}) };
+        let traits = Traits { class, group: "test", outside: false, time: Duration::from_secs(30), blocking: false };
+        Self { spec, traits, calls: AtomicU32::new(0), act: Box::new(act) }
+    }
+
+    fn blocking(mut self) -> Self {
+        self.traits.blocking = true;
+        self
+    }
+
+    fn with_parameters(mut self, parameters: Value) -> Self {
+        self.spec.parameters = parameters;
+        self
+    }
+
+    fn named(mut self, name: &str) -> Self {
+        self.spec.name = name.into();
+        self
+    }
+}
+
+impl Tool for Scripted {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+    fn traits(&self) -> Traits {
+        self.traits
+    }
+    fn call<'a>(&'a self, _: Value, cx: &'a CallContext) -> Calling<'a> {
+        (self.act)(self.calls.fetch_add(1, Ordering::SeqCst) + 1, cx)
+    }
+}
+
+fn says(text: impl Into<String>) -> Reply {
+    Reply::Output(Arc::new(Output { text: text.into(), ..Output::default() }))
+}
+
+fn at_once(reply: Reply) -> Calling<'static> {
+    Box::pin(async move { reply })
+}
+
+fn world(tool: Scripted) -> World {
+    limited(tool, Limits::default())
+}
+
+fn limited(tool: Scripted, limits: Limits) -> World {
+    let mut registry = Registry::default();
+    registry.insert(Arc::new(tool)).unwrap();
+    World::of(registry, limits)
+}
+
+#[tokio::test]
+async fn an_unknown_tool_is_named_with_those_it_may_have_been() {
+    let world = World::new();
+    assert_eq!(
+        world.fault("read_fil", json!({})).unwrap(),
+        "there is no tool named `read_fil`; did you mean `read_file` or `edit_file` or `write_file`?"
+    );
+    assert_eq!(world.fault("zzz", json!({})).unwrap(), "there is no tool named `zzz`");
+    let failure = world.failure("ReadFile", json!({})).await;
+    assert_eq!(failure.kind, FailureKind::Validation);
+    assert!(world.fault(&"x".repeat(100_000), json!({})).unwrap().len() < 200);
+}
+
+#[tokio::test]
+async fn arguments_that_do_not_fit_are_explained_by_place_and_rule() {
+    let world = World::new();
+    let fault = |name, args| world.fault(name, args).unwrap();
+    let start = |rest: &str| format!("the arguments of `read_file` do not fit its schema: {rest}");
+    assert_eq!(fault("read_file", json!({})), start("`path` is missing"));
+    assert_eq!(fault("read_file", Value::Null), start("`path` is missing"));
+    assert_eq!(fault("read_file", json!({ "path": 5 })), start("`/path`: expected a string, found 5"));
+    assert_eq!(
+        fault("read_file", json!({ "path": "a", "start_line": "ten" })),
+        start("`/start_line`: expected an integer, found the string \"ten\"")
+    );
+    assert_eq!(
+        fault("read_file", json!({ "path": "a", "start_line": 0 })),
+        start("`/start_line`: expected at least 1, found 0")
+    );
+    assert_eq!(fault("read_file", json!({ "path": "a", "file": "b" })), start("`file` is not known here"));
+    assert_eq!(fault("read_file", json!(["a"])), start("expected an object, found an array of 1"));
+    let long = fault("read_file", json!({ "path": "a", "start_line": "x".repeat(1_000_000) }));
+    assert!(long.len() < 300, "{long}");
+    let unreadable = ToolCall { fault: Some("the JSON ends too early".into()), ..call("read_file", json!({})) };
+    assert_eq!(
+        world.dispatcher.prepare(&unreadable, &world.place).fault.unwrap().message,
+        "the arguments of `read_file` could not be read: the JSON ends too early"
+    );
+    assert!(matches!(world.dispatcher.call(&unreadable, &world.cx()).await.reply, Reply::Failed(_)));
+}
+
+#[test]
+fn every_tool_of_ours_has_a_name_and_schema_that_pass() {
+    let ours = Registry::standard(&Limits::default()).with_bench(Nap::Async);
+    let mut checked = Registry::default();
+    for tool in ours.iter() {
+        checked.insert(Arc::clone(tool)).unwrap();
+    }
+    let names: Vec<_> = checked.iter().map(|tool| tool.spec().name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "append_line",
+            "ask_user",
+            "echo",
+            "edit_file",
+            "list_files",
+            "nap",
+            "read_file",
+            "search_files",
+            "write_file"
+        ]
+    );
+}
+
+#[test]
+fn agents_get_tools_by_name_or_group_in_a_fixed_order() {
+    let registry = Registry::standard(&Limits::default()).with_bench(Nap::Async);
+    let names =
+        |wanted: &[&str]| -> Vec<String> { registry.specs_for(wanted).into_iter().map(|spec| spec.name).collect() };
+    assert_eq!(names(&["nap", "bench", "ask_user", "nobody"]), ["ask_user", "echo", "nap"]);
+    assert_eq!(
+        names(&["files"]),
+        ["append_line", "edit_file", "list_files", "read_file", "search_files", "write_file"]
+    );
+    assert_eq!(names(&[]), [""; 0]);
+}
+
+#[test]
+fn a_tool_with_a_bad_name_or_a_name_that_is_taken_is_not_registered() {
+    let tool = |name: &str| Arc::new(Scripted::new(Class::Pure, |_, _| at_once(says(""))).named(name));
+    let mut registry = Registry::default();
+    for name in ["", "a b", "ünï", "a.b", &"x".repeat(65)] {
+        assert!(matches!(registry.insert(tool(name)), Err(Error::Name(_))), "{name}");
+    }
+    registry.insert(tool(&"x".repeat(64))).unwrap();
+    assert!(matches!(registry.insert(tool(&"x".repeat(64))), Err(Error::Taken(_))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_tool_is_stopped_at_its_time_limit() {
+    let world = world(Scripted::new(Class::Opaque, |_, _| Box::pin(std::future::pending())));
+    assert_eq!(world.call("scripted", json!({})).await, Reply::TimedOut { limit: Millis(30_000) });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_call_stops_and_says_so() {
+    let world = world(Scripted::new(Class::Opaque, |_, _| Box::pin(std::future::pending())));
+    let cx = world.cx();
+    let stop = cx.cancel.clone();
+    let calling = call("scripted", json!({}));
+    let (called, ()) = tokio::join!(world.dispatcher.call(&calling, &cx), async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        stop.cancel();
+    });
+    assert_eq!(called.reply, Reply::Cancelled);
+    // And one that is cancelled already does not begin.
+    assert_eq!(world.dispatcher.call(&calling, &cx).await.reply, Reply::Cancelled);
+}
+
+#[tokio::test]
+async fn a_blocking_tool_that_changes_things_is_waited_for_when_it_is_stopped() {
+    let stubborn = |ms| {
+        Scripted::new(Class::Opaque, move |_, cx| {
+            let cx = cx.clone();
+            Box::pin(async move {
+                cx.cancel.cancelled().await;
+                std::thread::sleep(Duration::from_millis(ms));
+                says("done after all")
+            })
+        })
+        .blocking()
+    };
+    let limits = Limits { grace: Duration::from_millis(300), ..Limits::default() };
+    let cancelled = async |world: World| {
+        let cx = world.cx();
+        let stop = cx.cancel.clone();
+        let calling = call("scripted", json!({}));
+        let (called, ()) = tokio::join!(world.dispatcher.call(&calling, &cx), async {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            stop.cancel();
+        });
+        called.reply
+    };
+    assert_eq!(cancelled(limited(stubborn(20), limits.clone())).await, says("done after all"));
+    let reply = cancelled(limited(stubborn(600), limits)).await;
+    assert!(
+        matches!(&reply, Reply::InDoubt { evidence } if evidence.contains("had not ended 300 ms later")),
+        "{reply:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_tool_that_panics_is_a_failure_and_nothing_else() {
+    let early = || Scripted::new(Class::Pure, |_, _| panic!("before its first await"));
+    let late = || {
+        Scripted::new(Class::Pure, |_, _| {
+            Box::pin(async {
+                tokio::task::yield_now().await;
+                panic!("after an await")
+            })
+        })
+    };
+    for tool in [early(), late(), early().blocking(), late().blocking()] {
+        let failure = world(tool).failure("scripted", json!({})).await;
+        assert_eq!(failure.message, "`scripted` broke down; this is a fault of the tool, not of the call");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_passing_failure_is_tried_again_only_where_that_is_safe() {
+    let busy = |class, until| {
+        Scripted::new(class, move |attempt, cx| {
+            let failure = Failure::new(FailureKind::Tool, format!("busy {attempt}"));
+            at_once(if attempt <= until { cx.transient(failure) } else { says(format!("attempt {attempt}")) })
+        })
+    };
+    let begun = tokio::time::Instant::now();
+    assert_eq!(world(busy(Class::Pure, 2)).text("scripted", json!({})).await, "attempt 3");
+    assert_eq!(begun.elapsed(), Duration::from_secs(3));
+    assert_eq!(world(busy(Class::Idempotent, 3)).failure("scripted", json!({})).await.message, "busy 3");
+    assert_eq!(world(busy(Class::Checkable, 1)).failure("scripted", json!({})).await.message, "busy 1");
+    assert_eq!(world(busy(Class::Opaque, 1)).failure("scripted", json!({})).await.message, "busy 1");
+    let lasting =
+        Scripted::new(Class::Pure, |n, _| at_once(Reply::Failed(Failure::new(FailureKind::Tool, format!("no {n}")))));
+    assert_eq!(world(lasting).failure("scripted", json!({})).await.message, "no 1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancelling_ends_the_wait_for_another_try() {
+    let world = world(Scripted::new(Class::Pure, |_, cx| {
+        let (cx, failure) = (cx.clone(), Failure::new(FailureKind::Tool, "busy"));
+        Box::pin(async move { cx.transient(failure) })
+    }));
+    let cx = world.cx();
+    let stop = cx.cancel.clone();
+    let calling = call("scripted", json!({}));
+    let (called, ()) = tokio::join!(world.dispatcher.call(&calling, &cx), async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        stop.cancel();
+    });
+    assert_eq!(called.reply, Reply::Cancelled);
+}
+
+#[tokio::test]
+async fn a_long_output_keeps_head_and_tail_and_hands_over_the_whole() {
+    let text: String = (0..100_000).map(|n| format!("line {n}\n")).collect();
+    let whole = text.clone();
+    let world = limited(
+        Scripted::new(Class::Pure, move |_, _| {
+            let output = Output { text: text.clone(), value: Some(json!("x".repeat(2_000))), ..Output::default() };
+            at_once(Reply::Output(Arc::new(output)))
+        }),
+        Limits { output: 1_000, value: 1_000, ..Limits::default() },
+    );
+    let called = world.dispatcher.call(&call("scripted", json!({})), &world.cx()).await;
+    let Reply::Output(output) = called.reply else { panic!("no output") };
+    assert!(output.text.starts_with("line 0\n") && output.text.ends_with("line 99999\n"), "{}", output.text);
+    assert!(output.text.contains("bytes left out") && output.text.len() < 1_100, "{}", output.text);
+    assert_eq!(output.value, None);
+    assert_eq!(output.whole.unwrap().len, whole.len() as u64);
+    assert_eq!(called.overflow.unwrap(), whole.into_bytes());
+
+    let failing = self::world(Scripted::new(Class::Pure, |_, _| {
+        at_once(Reply::Failed(Failure::new(FailureKind::Tool, "x".repeat(1 << 20))))
+    }));
+    assert!(failing.failure("scripted", json!({})).await.message.len() < 10_000);
+}
+
+#[tokio::test]
+async fn fifty_naps_at_once_take_as_long_as_one() {
+    for nap in [Nap::Async, Nap::Blocking] {
+        let world = World::of(Registry::default().with_bench(nap), Limits::default());
+        let begun = Instant::now();
+        let mut naps = tokio::task::JoinSet::new();
+        for i in 0..50 {
+            let (dispatcher, cx) = (world.dispatcher.clone(), world.cx());
+            naps.spawn(async move { dispatcher.call(&call("nap", json!({ "ms": 100, "i": i })), &cx).await.reply });
+        }
+        for reply in naps.join_all().await {
+            assert_eq!(reply, says("slept 100 ms"));
+        }
+        assert!(begun.elapsed() < Duration::from_millis(300), "{nap:?} {:?}", begun.elapsed());
+    }
+}
+
+#[tokio::test]
+async fn echo_gives_a_number_back_and_questions_are_left_to_the_run() {
+    let world = World::of(Registry::standard(&Limits::default()).with_bench(Nap::Async), Limits::default());
+    assert_eq!(world.text("echo", json!({ "x": -7 })).await, "echo -7");
+    let failure = world.failure("ask_user", json!({ "question": "why?" })).await;
+    assert_eq!(failure.message, "questions are put by the run");
+    assert_eq!(updraft_tools::ask_user_spec(), world.dispatcher.registry().get("ask_user").unwrap().spec().clone());
+    let found = world.dispatcher.reconcile(&call("echo", json!({ "x": 1 })), &Facts::default(), &world.place).await;
+    assert_eq!(found, Found::CannotTell("`echo` leaves no traces to check".into()));
+}
+
+#[tokio::test]
+async fn a_tool_tells_whoever_listens_how_it_is_getting_on() {
+    let lines = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let heard = Arc::clone(&lines);
+    let world = world(Scripted::new(Class::Pure, |_, cx| {
+        cx.log.line(&format!("working on {}", cx.key));
+        at_once(says("done"))
+    }));
+    let mut cx = world.cx();
+    cx.log = Log::to(move |line| heard.lock().unwrap().push(line.to_owned()));
+    world.dispatcher.call(&call("scripted", json!({})), &cx).await;
+    assert_eq!(*lines.lock().unwrap(), ["working on run/step/0/0/call.0"]);
+}
+
+#[test]
+fn hostile_schemas_are_refused_in_no_time() {
+    let doubling: serde_json::Map<String, Value> = (0..60)
+        .map(|n| {
+            let next = json!({ "$ref": format!("#/$defs/d{}", n + 1) });
+            (format!("d{n}"), json!({ "allOf": [next, next] }))
+        })
+        .chain([("d60".into(), json!({ "type": "string" }))])
+        .collect();
+    let chain: serde_json::Map<String, Value> =
+        (0..2_000).map(|n| (format!("d{n}"), json!({ "$ref": format!("#/$defs/d{}", (n + 1) % 2_000) }))).collect();
+    let deep = (0..100).fold(json!({}), |inner, _| json!({ "items": inner }));
+    let begun = Instant::now();
+    for (schema, why) in [
+        (json!(true), "expected a JSON object"),
+        (json!({ "type": "nonsense" }), "nonsense"),
+        (json!({ "$ref": "https://example.com/schema.json" }), "may only point inside"),
+        (json!({ "$ref": "file:///etc/passwd" }), "may only point inside"),
+        (json!({ "properties": { "a": { "$ref": "#/$defs/none" } } }), "points to nothing"),
+        (json!({ "$ref": "#" }), "without end"),
+        (json!({ "anyOf": [{ "$ref": "#/$defs/a" }], "$defs": { "a": { "not": { "$ref": "#" } } } }), "without end"),
+        (
+            json!({ "properties": { "x": { "$ref": "#/$defs/b" } }, "$defs": { "a": { "properties": { "y": { "$ref": "#/$defs/b" } }, "$ref": "#/$defs/b" }, "b": { "$ref": "#/$defs/a" } } }),
+            "without end",
+        ),
+        (json!({ "$ref": "#/$defs/d0", "$defs": doubling }), "more than"),
+        (json!({ "$ref": "#/$defs/d0", "$defs": chain }), "hang on one another"),
+        (deep, "nested deeper"),
+        (json!({ "description": "x".repeat(1 << 20) }), "bytes"),
+        (json!({ "properties": { "a": { "pattern": "(a{1000}){1000}" } } }), "pattern"),
+        (json!({ "$schema": "https://example.com/mine", "type": "object" }), ""),
+        (json!({ "$dynamicRef": "#x" }), "not supported"),
+    ] {
+        let mut registry = Registry::default();
+        let tool = Scripted::new(Class::Pure, |_, _| at_once(says(""))).with_parameters(schema.clone());
+        match registry.insert(Arc::new(tool)) {
+            Err(Error::Schema { why: found, .. }) => assert!(found.contains(why), "{found}"),
+            other => panic!("{schema} gave {other:?}"),
+        }
+    }
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+}
+
+#[tokio::test]
+async fn a_schema_that_refers_to_itself_is_used_as_deep_as_is_cheap() {
+    let tree = json!({
+        "$ref": "#/$defs/node",
+        "$defs": { "node": {
+            "type": "object",
+            "properties": { "left": { "$ref": "#/$defs/node" }, "right": { "$ref": "#/$defs/node" } },
+            "additionalProperties": false
+        } }
+    });
+    let world = world(Scripted::new(Class::Pure, |_, _| at_once(says("fine"))).with_parameters(tree));
+    let nested = |depth| (0..depth).fold(json!({}), |inner, _| json!({ "left": inner }));
+    assert_eq!(world.text("scripted", nested(10)).await, "fine");
+    assert!(
+        world.fault("scripted", json!({ "left": { "up": 1 } })).unwrap().contains("`/left`: `up` is not known here")
+    );
+    let begun = Instant::now();
+    assert!(world.fault("scripted", nested(100)).unwrap().contains("nested deeper"));
+
+    let doubling = json!({ "anyOf": [{ "properties": { "a": { "$ref": "#" } } }, { "properties": { "a": { "$ref": "#" } } }], "required": ["z"] });
+    let world = self::world(Scripted::new(Class::Pure, |_, _| at_once(says("fine"))).with_parameters(doubling));
+    let nested = (0..60).fold(json!({}), |inner, _| json!({ "a": inner }));
+    assert!(world.fault("scripted", nested).unwrap().contains("nested deeper"));
+    let nested = (0..15).fold(json!({}), |inner, _| json!({ "a": inner }));
+    assert!(world.fault("scripted", nested).unwrap().contains("`z` is missing"));
+    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+}
+
+#[tokio::test]
+async fn a_pattern_that_backtracks_does_not_hold_up_the_call() {
+    let schema = json!({ "properties": { "a": { "pattern": "^(?!x)(a|a)*(?<!b)c$" } } });
+    let world = world(Scripted::new(Class::Pure, |_, _| at_once(says("fine"))).with_parameters(schema));
+    let begun = Instant::now();
+    assert!(world.fault("scripted", json!({ "a": "a".repeat(10_000) })).is_some());
+    assert_eq!(world.text("scripted", json!({ "a": "aac" })).await, "fine");
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+}
