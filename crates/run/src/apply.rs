@@ -78,8 +78,9 @@ impl Run {
             Event::Interrupted { id, .. } => self.interrupted(id),
             Event::Rejected { id, why } => self.rejected(id, why),
             Event::Advised { step, note } => self.with_step(step, |step| step.pending.push(note.clone())),
-            Event::Wrote { name, value, untrusted, .. } => {
-                let variable = Variable { value: Arc::new(value.clone()), untrusted: *untrusted };
+            Event::Wrote { step, name, value, untrusted } => {
+                let by = Some(step.clone());
+                let variable = Variable { value: Arc::new(value.clone()), untrusted: *untrusted, by };
                 self.variables.insert(name.clone(), variable);
             }
             Event::Judged { step, verdict } => self.judged(step, verdict),
@@ -118,7 +119,7 @@ impl Run {
         self.settings = start.settings.clone();
         self.budget = start.budget.clone();
         for (name, value) in &start.goal.variables {
-            let variable = Variable { value: Arc::new(value.clone()), untrusted: false };
+            let variable = Variable { value: Arc::new(value.clone()), untrusted: false, by: None };
             self.variables.insert(name.clone(), variable);
         }
         self.phase = Phase::Running;

@@ -91,6 +91,8 @@ pub struct Variable {
     pub value: Arc<Value>,
     /// Whether text from outside went into it.
     pub untrusted: bool,
+    /// The step that wrote it; absent if it was given.
+    pub by: Option<StepId>,
 }
 
 /// An effect that was wanted and has not replied.

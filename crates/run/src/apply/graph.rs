@@ -48,6 +48,13 @@ impl Run {
     fn connect(&mut self, graph: &Graph, first: usize) {
         let read: BTreeSet<&str> = graph.steps.iter().flat_map(|step| step.reads.iter().map(String::as_str)).collect();
         let mut writers: BTreeMap<String, usize> = BTreeMap::new();
+        // Steps that are done count as gone on with; steps at work will still write.
+        for name in &read {
+            let by = self.variables.get(*name).and_then(|variable| variable.by.as_ref());
+            if let Some(at) = by.and_then(|by| self.places.get(by)).filter(|at| **at < first) {
+                writers.insert((*name).to_owned(), *at);
+            }
+        }
         for (at, step) in self.steps[..first].iter().enumerate().filter(|(_, step)| !step.has_ended()) {
             let names = step.spec.writes.iter().filter(|name| read.contains(name.as_str()));
             writers.extend(names.map(|name| (name.clone(), at)));

@@ -1,0 +1,100 @@
+//! A small world for tests of the engine: a workspace, a journal, scripted models and real tools.
+#![allow(dead_code, clippy::unwrap_used, clippy::disallowed_methods, reason = "each test uses a part of it, and a broken world should stop the test")]
+
+use std::path::Path;
+use std::sync::Arc;
+
+use updraft_engine::{Agents, Engine, Hands, NewRun, Options, Prompts};
+use updraft_journal::Journal;
+use updraft_models::{Access, Model, Prompt, Scripted};
+use updraft_run::{Answer, Budget, Goal, Graph, Mode, RunId, Settings, StepSpec, ToolCall, ToolSpec};
+use updraft_tools::{Dispatcher, Limits, Registry};
+
+/// A folder with a workspace and a journal in it.
+pub(crate) struct World {
+    pub(crate) folder: tempfile::TempDir,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("work")).unwrap();
+        Self { folder }
+    }
+
+    pub(crate) fn workspace(&self) -> std::path::PathBuf {
+        self.folder.path().join("work")
+    }
+
+    pub(crate) fn journal(&self) -> Journal {
+        Journal::open(&self.folder.path().join("journal.db"), updraft_journal::Options::default()).unwrap()
+    }
+
+    /// An engine whose model answers by this function.
+    pub(crate) fn engine(&self, answer: impl Fn(&Prompt<'_>) -> Answer + Send + Sync + 'static) -> Engine {
+        self.engine_with(Arc::new(Scripted::from_fn("scripted/test", answer)), Options::default())
+    }
+
+    pub(crate) fn engine_with(&self, model: Arc<dyn Model>, options: Options) -> Engine {
+        Engine::new(self.journal(), Arc::new(hands(model)), options)
+    }
+}
+
+/// Real tools, and one model.
+pub(crate) fn hands(model: Arc<dyn Model>) -> Hands {
+    let limits = Limits::default();
+    let dispatcher = Dispatcher::new(Registry::standard(&limits), limits);
+    Hands::new(Access::default(), dispatcher).with_model("scripted/test", model)
+}
+
+pub(crate) fn specs(names: &[String]) -> Vec<ToolSpec> {
+    Registry::standard(&Limits::default()).specs_for(names)
+}
+
+pub(crate) fn settings(workspace: &Path) -> Settings {
+    Settings { model: "scripted/test".into(), workspace: workspace.display().to_string(), ..Settings::default() }
+}
+
+/// Starts a run of this goal with the agents that come with the program.
+pub(crate) async fn start(engine: &Engine, id: &str, goal: Goal, settings: Settings, plan: Option<Graph>) -> updraft_engine::Handle {
+    let (agents, prompts) = (Agents::compiled_in().unwrap(), Prompts::compiled_in());
+    let new = NewRun { goal, settings, budget: Budget::default(), plan, agents: &agents, prompts: &prompts, tools: &specs };
+    engine.start(RunId::parse(id).unwrap(), new).await.unwrap()
+}
+
+pub(crate) fn goal(text: &str) -> Goal {
+    Goal { text: text.into(), ..Goal::default() }
+}
+
+pub(crate) fn by(agent: &str, text: &str) -> Goal {
+    Goal { mode: Mode::Agent(agent.into()), ..goal(text) }
+}
+
+pub(crate) fn says(text: impl Into<String>) -> Answer {
+    Answer { text: text.into(), ..Answer::default() }
+}
+
+pub(crate) fn calls(list: &[(&str, serde_json::Value)]) -> Answer {
+    let calls = list.iter().enumerate().map(|(n, (name, args))| ToolCall {
+        id: format!("c{n}"),
+        name: (*name).to_owned(),
+        args: args.clone(),
+        fault: None,
+    });
+    Answer { calls: calls.collect(), ..Answer::default() }
+}
+
+pub(crate) fn step(id: &str, agent: &str, reads: &[&str], writes: &[&str]) -> StepSpec {
+    let names = |list: &[&str]| list.iter().map(|name| (*name).to_owned()).collect();
+    StepSpec {
+        prompt: format!("Do {id}."),
+        reads: names(reads),
+        writes: names(writes),
+        ..StepSpec::new(updraft_run::StepId::parse(id).unwrap(), agent)
+    }
+}
+
+/// How many answers the conversation holds already.
+pub(crate) fn turn(prompt: &Prompt<'_>) -> usize {
+    prompt.messages.iter().filter(|message| matches!(message, updraft_run::Message::Assistant(_))).count()
+}
