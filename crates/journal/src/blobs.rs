@@ -9,7 +9,7 @@ use rusqlite::OptionalExtension;
 use updraft_run::{Hash, Timestamp};
 
 use crate::batch::{Blob, hash_of};
-use crate::journal::Inner;
+use crate::journal::{Inner, blocking};
 use crate::{Error, place};
 
 /// Larger values are files: SQLite reads and writes smaller ones faster than the file system does.
@@ -33,7 +33,7 @@ pub(crate) async fn store_files(journal: &Path, blobs: &[Blob]) -> Result<(), Er
     }
     let journal = journal.to_path_buf();
     let writing = move || files.iter().try_for_each(|blob| write_file(&journal, blob));
-    tokio::task::spawn_blocking(writing).await.map_err(|_| Error::Closed)?
+    blocking(writing).await
 }
 
 /// Writes a value's file again if it is gone.

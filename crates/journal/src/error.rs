@@ -252,7 +252,7 @@ impl Error {
             ffi::SQLITE_FULL => Error::Full { path: path_buf },
             ffi::SQLITE_NOTADB => Error::NotAJournal { path: path_buf, why: "it is not a database".into() },
             ffi::SQLITE_CORRUPT => Error::Damaged { path: path_buf, why },
-            ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED => Error::Locked { path: path_buf },
+            ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED | ffi::SQLITE_PROTOCOL => Error::Locked { path: path_buf },
             ffi::SQLITE_IOERR | ffi::SQLITE_CANTOPEN if place::is_full(path) => Error::Full { path: path_buf },
             ffi::SQLITE_IOERR if failure.extended_code == ffi::SQLITE_IOERR_SHORT_READ => {
                 Error::Damaged { path: path_buf, why }

@@ -6,7 +6,7 @@ use crate::Error;
 use crate::batch::Row;
 use crate::blobs;
 use crate::head::Head;
-use crate::journal::{Inner, Journal};
+use crate::journal::{Inner, Journal, blocking};
 use crate::lease::Lease;
 use crate::read::{Cursor, Position, Raw};
 use crate::writer::Fork;
@@ -16,23 +16,30 @@ impl Journal {
     ///
     /// A record that the cut goes through keeps its first events.
     pub async fn fork(&self, from: &RunId, at: u64, to: Head) -> Result<Lease, Error> {
-        let events = self.head(from)?.events;
-        if at > events {
-            return Err(Error::NoSuchEvent { run: from.clone(), at, events });
-        }
-        let run = to.id.clone();
-        let until = Position { seq: at as i64 + 1, part: 0 };
-        let mut fork = Fork { from: from.clone(), until, cut: None, blobs: Vec::new(), to };
-        if let Some(raw) = holding(&self.0, from, at)? {
-            fork.until = raw.place;
-            let mut record = raw.record(&self.0, from)?;
-            record.events.truncate((until.seq - fork.until.seq) as usize);
-            fork.cut = Some(Row::of(&record, &mut fork.blobs)?);
-        }
+        let (journal, origin, run) = (self.clone(), from.clone(), to.id.clone());
+        let fork = blocking(move || prepare(&journal, origin, at, to)).await?;
         blobs::store_files(self.path(), &fork.blobs).await?;
         let grant = self.0.ask(fork).await?;
         Ok(Lease::new(&self.0, run, grant))
     }
+}
+
+/// Finds the record that the cut goes through, and spells what is left of it. What is written is never changed, so this
+/// can be done ahead of the transaction.
+fn prepare(journal: &Journal, from: RunId, at: u64, to: Head) -> Result<Fork, Error> {
+    let events = journal.head(&from)?.events;
+    if at > events {
+        return Err(Error::NoSuchEvent { run: from, at, events });
+    }
+    let end = Position { seq: at as i64 + 1, part: 0 };
+    let Some(raw) = holding(&journal.0, &from, at)? else {
+        return Ok(Fork { from, until: end, cut: None, blobs: Vec::new(), to });
+    };
+    let (until, mut blobs) = (raw.place, Vec::new());
+    let mut record = raw.record(&journal.0, &from)?;
+    record.events.truncate((end.seq - until.seq) as usize);
+    let cut = Row::of(&record, &mut blobs)?;
+    Ok(Fork { from, until, cut: Some(cut), blobs, to })
 }
 
 /// The record that holds event `at` and more after it: the one that the cut goes through.

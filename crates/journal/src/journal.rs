@@ -15,9 +15,9 @@ use crate::lease::Lease;
 use crate::options::{Options, Stats};
 use crate::read::Cursor;
 use crate::reader::Readers;
-use crate::schema::{Looks, Store};
+use crate::schema::Store;
 use crate::tail::Tail;
-use crate::writer::{Acquire, Append, Create, Delete, Import, Page, PutBlobs, Queue, Send, Unlink, Vacuum};
+use crate::writer::{Acquire, Append, Create, Delete, Import, Page, PutBlobs, Queue, SendInput, Unlink, Vacuum};
 use crate::{Error, blobs, list, place, read};
 
 /// A journal that is open. Cheap to clone; all clones are the same journal.
@@ -49,8 +49,8 @@ impl Journal {
     /// Opens a journal; makes its folder and file if they are not there.
     pub fn open(path: &Path, options: Options) -> Result<Self, Error> {
         let store = Store { path: place::prepare(path)?, options };
-        store.create()?;
-        Ok(Self::of(store))
+        let reader = store.create()?;
+        Ok(Self::of(store, reader))
     }
 
     /// Opens a journal that is there; `None` if there is none yet. Makes nothing.
@@ -59,16 +59,13 @@ impl Journal {
             return Ok(None);
         }
         let store = Store { path: place::settle(path)?, options };
-        match store.look()? {
-            Looks::Empty => Ok(None),
-            Looks::Ours => store.recognise().map(|()| Some(Self::of(store))),
-        }
+        Ok(store.recognise()?.map(|reader| Self::of(store, reader)))
     }
 
-    fn of(store: Store) -> Self {
+    fn of(store: Store, reader: Connection) -> Self {
         let shared = Shared {
             store,
-            readers: Readers::new(),
+            readers: Readers::with(reader),
             watch: Watch::new(),
             commits: AtomicU64::new(0),
             requests: AtomicU64::new(0),
@@ -108,7 +105,7 @@ impl Journal {
     pub async fn append(&self, lease: &Lease, batch: Batch) -> Result<u64, Error> {
         let page = self.spell(batch).await?;
         let grant = lease.grant();
-        self.0.ask(Append { run: lease.run().clone(), row: grant.row, grant: grant.grant, page }).await
+        self.0.ask(Append { run: lease.run().clone(), row: grant.row, grant: grant.number, page }).await
     }
 
     /// Gives a lease back.
@@ -194,7 +191,7 @@ impl Journal {
     /// the same run, it is dropped.
     pub async fn send(&self, run: &RunId, key: &str, input: &Input, at: Timestamp) -> Result<Sent, Error> {
         let input = serde_json::to_string(input).map_err(|source| Error::Unwritable { source: source.into() })?;
-        self.0.ask(Send { run: run.clone(), key: key.to_owned(), at, input }).await
+        self.0.ask(SendInput { run: run.clone(), key: key.to_owned(), at, input }).await
     }
 
     /// Inputs that wait for a run, oldest first. They stay until a batch names them as handled.
@@ -234,7 +231,9 @@ impl Journal {
     /// Removes every run that is over and had its last record before a moment, and tells which.
     pub async fn prune(&self, older_than: Timestamp) -> Result<Vec<RunId>, Error> {
         let mut gone = Vec::new();
-        for run in self.0.read(|connection| list::finished(connection, older_than))? {
+        let inner = Arc::clone(&self.0);
+        let finished = move || inner.read(|connection| list::finished(connection, older_than));
+        for run in blocking(finished).await? {
             match self.remove(&run, false).await {
                 Ok(()) => gone.push(run),
                 // Someone is looking after it, or was quicker.
@@ -242,7 +241,8 @@ impl Journal {
                 Err(error) => return Err(error),
             }
         }
-        let files = blobs::old_files(self.path(), (self.0.shared.store.options.clock)());
+        let (path, now) = (self.path().to_path_buf(), (self.0.shared.store.options.clock)());
+        let files = blocking(move || Ok(blobs::old_files(&path, now))).await?;
         if !files.is_empty() {
             self.0.ask(Unlink { files }).await?;
         }
@@ -279,7 +279,7 @@ impl Journal {
 
     async fn spell(&self, batch: Batch) -> Result<Page, Error> {
         let page = Page::of(batch)?;
-        blobs::store_files(self.path(), &page.blobs).await?;
+        blobs::store_files(self.path(), page.blobs()).await?;
         Ok(page)
     }
 }
@@ -292,6 +292,13 @@ impl Inner {
     pub(crate) async fn ask<W: crate::writer::Work>(&self, work: W) -> Result<W::Answer, Error> {
         self.queue.ask(&self.shared, work).await
     }
+}
+
+/// Does what may wait for the disk where that holds up nobody.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| Error::Closed)?
 }
 
 impl Drop for Inner {

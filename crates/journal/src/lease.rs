@@ -43,7 +43,7 @@ impl Lease {
     }
 
     fn release(&self) -> Release {
-        Release { row: self.grant.row, grant: self.grant.grant }
+        Release { row: self.grant.row, grant: self.grant.number }
     }
 }
 

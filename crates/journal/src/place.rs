@@ -49,7 +49,8 @@ pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
 
 /// Whether the disk under a file has next to no room.
 pub(crate) fn is_full(path: &Path) -> bool {
-    rustix::fs::statvfs(folder_of(path)).is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < LEAST_ROOM)
+    rustix::fs::statvfs(folder_of(path))
+        .is_ok_and(|disk| disk.f_blocks > 0 && disk.f_bavail.saturating_mul(disk.f_frsize) < LEAST_ROOM)
 }
 
 fn folder_of(path: &Path) -> &Path {

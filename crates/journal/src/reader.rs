@@ -15,8 +15,9 @@ const KEPT: usize = 4;
 pub(crate) struct Readers(Mutex<Option<Vec<Connection>>>);
 
 impl Readers {
-    pub(crate) fn new() -> Self {
-        Self(Mutex::new(Some(Vec::new())))
+    /// Begins with the one that recognised the file.
+    pub(crate) fn with(first: Connection) -> Self {
+        Self(Mutex::new(Some(vec![first])))
     }
 
     /// Lends a connection for one short read. The caller must not keep a statement open while it does other things.

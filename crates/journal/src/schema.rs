@@ -1,7 +1,5 @@
 //! The file's layout: making it, recognising it, connecting to it.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -15,6 +13,9 @@ const APPLICATION: i64 = 0x5550_4454;
 
 /// The layout below. Raised when an older version must no longer write.
 pub(crate) const LAYOUT: i64 = 1;
+
+/// SQLite's smallest page: no database has fewer bytes.
+const SHORTEST: u64 = 512;
 
 /// How long to wait for another process's lock.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -74,7 +75,7 @@ impl Store {
             Sync::Off => "OFF",
         };
         self.told(connection.execute_batch(&format!(
-            "PRAGMA synchronous = {sync}; PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = {};
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = {sync}; PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = {};
              PRAGMA journal_size_limit = {}; PRAGMA cache_size = -32768; PRAGMA temp_store = MEMORY;",
             self.options.checkpoint,
             64 << 20,
@@ -83,10 +84,11 @@ impl Store {
         Ok(connection)
     }
 
-    /// Lays out a new file, or recognises one. Changes nothing about a file that is not ours or too new.
-    pub(crate) fn create(&self) -> Result<(), Error> {
-        if self.look()? == Looks::Ours {
-            return self.recognise();
+    /// Lays out a new file, or recognises one, and connects to it for reading. Changes nothing about a file that is not
+    /// ours.
+    pub(crate) fn create(&self) -> Result<Connection, Error> {
+        if let Some(connection) = self.recognise()? {
+            return Ok(connection);
         }
         let fresh = !self.path.exists();
         let mut connection = self.open(OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
@@ -96,7 +98,7 @@ impl Store {
         if fresh && let Some(folder) = self.path.parent() {
             place::sync_folder(folder).map_err(|source| Error::io(&self.path, source))?;
         }
-        self.recognise()
+        self.recognise()?.ok_or_else(|| self.other("it stays empty"))
     }
 
     fn lay_out(&self, connection: &mut Connection) -> rusqlite::Result<()> {
@@ -120,20 +122,67 @@ impl Store {
         layout.commit()
     }
 
-    /// Says what is wrong with a file that is there, if something is.
-    pub(crate) fn recognise(&self) -> Result<(), Error> {
-        let connection = self.connect()?;
+    /// Connects to a file for reading; `None` if there is nothing in it yet. Says what is wrong if it is not ours.
+    pub(crate) fn recognise(&self) -> Result<Option<Connection>, Error> {
+        if self.is_empty()? {
+            return Ok(None);
+        }
+        let connection = self.reader()?;
         let application = self.told(number(&connection, "application_id"))?;
         let layout = self.told(number(&connection, "user_version"))?;
         if application == APPLICATION && layout >= 1 {
-            return Ok(());
+            self.refuse_torn(&connection)?;
+            return Ok(Some(connection));
         }
-        let why = if self.told(number(&connection, "schema_version"))? == 0 {
-            "it is an empty database"
-        } else {
-            "it is a database of another program"
-        };
-        Err(Error::NotAJournal { path: self.path.clone(), why: why.into() })
+        let has_tables = self.told(number(&connection, "schema_version"))? != 0;
+        if has_tables || application != 0 || layout != 0 {
+            return Err(self.other("it is a database of another program"));
+        }
+        // Begun by a process that was cut off before it wrote the tables.
+        Ok(None)
+    }
+
+    /// Whether the file has no bytes at all. Looks from outside, before SQLite has a chance to change anything, and
+    /// without opening it: closing it again would drop the locks that this process may hold on it.
+    fn is_empty(&self) -> Result<bool, Error> {
+        let log = place::beside(&self.path, "-wal");
+        let len = |path: &std::path::Path| path.metadata().map_or(0, |about| about.len());
+        match len(&self.path) {
+            // SQLite would take the file for a new one and throw the log away.
+            0 if len(&log) > 0 => Err(Error::Damaged {
+                path: self.path.clone(),
+                why: format!("it is empty, but `{}` is not", log.display()),
+            }),
+            0 => Ok(true),
+            // Too short to be in use by anyone, so that it may be opened.
+            1..SHORTEST if self.begins_like_a_database() => {
+                Err(Error::Damaged { path: self.path.clone(), why: "it was cut off within its first bytes".into() })
+            }
+            1..SHORTEST => Err(self.other("it is not a database")),
+            SHORTEST.. => Ok(false),
+        }
+    }
+
+    /// Notices that the last page is not whole: SQLite would take what is missing of it for zeros. While there is a log,
+    /// the page may be in there.
+    fn refuse_torn(&self, connection: &Connection) -> Result<(), Error> {
+        let page = self.told(number(connection, "page_size"))?.max(1) as u64;
+        let has_log = place::beside(&self.path, "-wal").metadata().is_ok_and(|about| about.len() > 0);
+        match self.path.metadata() {
+            Ok(about) if !has_log && about.len() % page != 0 => Err(Error::Damaged {
+                path: self.path.clone(),
+                why: format!("it was cut off within its last page, at byte {}", about.len()),
+            }),
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
+    fn begins_like_a_database(&self) -> bool {
+        std::fs::read(&self.path).is_ok_and(|bytes| bytes.iter().zip(b"SQLite format 3\0").all(|(a, b)| a == b))
+    }
+
+    fn other(&self, why: &str) -> Error {
+        Error::NotAJournal { path: self.path.clone(), why: why.into() }
     }
 
     fn refuse_newer(&self, connection: &Connection) -> Result<(), Error> {
@@ -144,43 +193,6 @@ impl Store {
         let version = connection.query_row("SELECT value FROM meta WHERE key = 'version'", [], |row| row.get(0));
         let version = version.unwrap_or_else(|_| "of a later date".to_owned());
         Err(Error::Newer { path: self.path.clone(), found, known: LAYOUT, version })
-    }
-
-    /// Looks at the first bytes, before SQLite has a chance to change anything.
-    pub(crate) fn look(&self) -> Result<Looks, Error> {
-        let log = place::beside(&self.path, "-wal");
-        let log_len = log.metadata().map_or(0, |about| about.len());
-        let mut start = Vec::new();
-        match File::open(&self.path) {
-            Ok(file) => file.take(100).read_to_end(&mut start).map_err(|source| Error::io(&self.path, source))?,
-            Err(source) if source.kind() == std::io::ErrorKind::NotFound => 0,
-            Err(source) => return Err(Error::io(&self.path, source)),
-        };
-        match start.as_slice() {
-            // SQLite would take the file for a new one and throw the log away.
-            [] if log_len > 0 => Err(Error::Damaged {
-                path: self.path.clone(),
-                why: format!("it is empty, but `{}` is not", log.display()),
-            }),
-            [] => Ok(Looks::Empty),
-            bytes if !bytes.starts_with(b"SQLite format 3\0") => {
-                Err(Error::NotAJournal { path: self.path.clone(), why: "it is not a database".into() })
-            }
-            bytes if bytes.len() < 100 => {
-                Err(Error::Damaged { path: self.path.clone(), why: "it was cut off within its first bytes".into() })
-            }
-            // Laid out by a process that was cut off before it wrote the tables.
-            _ if self.has_no_tables()? => Ok(Looks::Empty),
-            _ => Ok(Looks::Ours),
-        }
-    }
-
-    fn has_no_tables(&self) -> Result<bool, Error> {
-        let connection = self.connect()?;
-        let fresh = number(&connection, "schema_version").and_then(|schema| {
-            Ok(schema == 0 && number(&connection, "application_id")? == 0 && number(&connection, "user_version")? == 0)
-        });
-        self.told(fresh)
     }
 
     fn connect(&self) -> Result<Connection, Error> {
@@ -204,31 +216,15 @@ impl Store {
     }
 }
 
-/// What a file looks like from outside.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Looks {
-    /// Not there, or with nothing in it yet.
-    Empty,
-    /// A database, ours or another's.
-    Ours,
-}
-
 fn number(connection: &Connection, pragma: &str) -> rusqlite::Result<i64> {
     connection.pragma_query_value(None, pragma, |row| row.get(0))
 }
 
-/// Whether SQLite is one we trust with several processes: those before 3.51.3 could lose a write when two of them
-/// restarted the log at the same moment.
 #[cfg(test)]
 mod tests {
+    /// Those up to 3.51.2 could lose a write when two processes restarted the log at the same moment.
     #[test]
     fn the_bundled_sqlite_is_newer_than_3_51_2() {
         assert!(rusqlite::version_number() > 3_051_002, "{}", rusqlite::version());
-    }
-
-    #[test]
-    fn a_path_may_hold_anything() {
-        let path = std::path::Path::new("/tmp/a b/ü.db");
-        assert_eq!(crate::place::beside(path, "-wal"), std::path::Path::new("/tmp/a b/ü.db-wal"));
     }
 }

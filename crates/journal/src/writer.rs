@@ -20,7 +20,7 @@ pub(crate) use append::{Append, Create, Page, PutBlobs};
 pub(crate) use copy::{Fork, Import};
 pub(crate) use delete::{Delete, Unlink, Vacuum};
 pub(crate) use desk::{Work, known, owner};
-pub(crate) use inbox::Send;
+pub(crate) use inbox::SendInput;
 pub(crate) use leases::{Acquire, Grant, Release};
 pub(crate) use queue::Queue;
 
@@ -37,7 +37,7 @@ const GROUP: usize = 4096;
 const GROUP_BYTES: usize = 16 << 20;
 
 /// Without leases there is no heartbeat to wake up for.
-const IDLE: Duration = Duration::from_secs(3600);
+const IDLE: Duration = Duration::from_hours(1);
 
 /// What the thread is told.
 pub(crate) enum Message {
@@ -101,7 +101,7 @@ impl Writer {
 
     fn serve_group(&mut self, group: &mut Vec<Box<dyn Asked>>) {
         match self.transact(group) {
-            Ok(()) => group.drain(..).for_each(|asked| asked.answer()),
+            Ok(()) => group.drain(..).for_each(Asked::answer),
             // One request broke the transaction of all: each gets its own, so that only that one fails.
             Err(Failure { error, particular: true }) if group.len() > 1 => {
                 drop(error);
@@ -119,20 +119,14 @@ impl Writer {
     /// Writes a group, all or nothing. The answers are held back until the commit is on disk.
     fn transact(&mut self, group: &mut [Box<dyn Asked>]) -> Result<(), Failure> {
         let outcome = self.try_transact(group);
-        match &outcome {
-            Ok(()) => {
-                self.book.commit();
-                self.shared.count(group.iter().map(|asked| asked.records()).sum(), group.len() as u64);
-            }
-            Err(_) => {
-                self.book.undo();
-                let undone = self.connection.as_ref().is_some_and(|connection| {
-                    connection.is_autocommit() || connection.execute_batch("ROLLBACK").is_ok()
-                });
-                if !undone {
-                    self.connection = None;
-                }
-            }
+        if outcome.is_ok() {
+            self.book.commit();
+            self.shared.count(group.iter().map(|asked| asked.records()).sum(), group.len() as u64);
+        } else {
+            self.book.undo();
+            let rolled_back =
+                |connection: &Connection| connection.is_autocommit() || connection.execute_batch("ROLLBACK").is_ok();
+            self.connection = self.connection.take().filter(rolled_back);
         }
         outcome
     }

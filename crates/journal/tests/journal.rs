@@ -1,5 +1,7 @@
 //! What the journal promises when nothing goes wrong.
 
+#![allow(clippy::unwrap_used, reason = "the helpers of tests fail by panicking, as tests do")]
+
 #[path = "support/world.rs"]
 mod world;
 

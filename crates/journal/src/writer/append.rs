@@ -8,30 +8,32 @@ use super::desk::{Desk, Refusal, Work};
 use super::leases::Grant;
 use crate::batch::{Blob, Body, Row};
 use crate::blobs;
-use crate::head::{GOAL, Head, Status};
+use crate::head::{GOAL, Head};
 use crate::read::Position;
 use crate::{Batch, Error};
 
 /// A batch, spelled.
 #[derive(Debug)]
 pub(crate) struct Page {
-    pub(crate) rows: Vec<Row>,
-    pub(crate) blobs: Vec<Blob>,
-    status: Option<Status>,
-    due: Option<Option<i64>>,
-    handled: Vec<i64>,
+    rows: Vec<Row>,
+    /// The rest of it: its records have become rows.
+    rest: Batch,
 }
 
 impl Page {
-    pub(crate) fn of(batch: Batch) -> Result<Self, Error> {
-        let Batch { records, mut blobs, status, due, handled } = batch;
-        let rows = Row::all(&records, &mut blobs)?;
-        Ok(Self { rows, blobs, status, due: due.map(|due| due.map(|at| at.0)), handled })
+    pub(crate) fn of(mut batch: Batch) -> Result<Self, Error> {
+        let records = std::mem::take(&mut batch.records);
+        Ok(Self { rows: Row::all(&records, &mut batch.blobs)?, rest: batch })
+    }
+
+    pub(crate) fn blobs(&self) -> &[Blob] {
+        &self.rest.blobs
     }
 
     fn bytes(&self) -> usize {
         let here = |row: &Row| if let Body::Here(text) = &row.body { text.len() } else { 0 };
-        self.rows.iter().map(here).sum::<usize>() + self.blobs.iter().map(|blob| blob.bytes().len()).sum::<usize>()
+        let blobs = self.rest.blobs.iter().map(|blob| blob.bytes().len());
+        self.rows.iter().map(here).chain(blobs).sum()
     }
 }
 
@@ -74,9 +76,9 @@ impl Work for Create {
     type Answer = Grant;
 
     fn write(&self, desk: &mut Desk<'_>) -> Result<Grant, Refusal> {
-        let (grant, _) = desk.new_run(&self.head)?;
+        let grant = desk.new_run(&self.head)?;
         let next = desk.add(grant.row, Position::START, &self.page)?;
-        desk.book.hold(grant.row, Held { grant: grant.grant, next });
+        desk.book.hold(grant.row, Held { grant: grant.number, next });
         Ok(grant)
     }
 
@@ -133,14 +135,13 @@ impl Desk<'_> {
     }
 
     /// Writes the row of a new run, owned by this process.
-    pub(super) fn new_run(&mut self, head: &Head) -> Result<(Grant, i64), Refusal> {
+    pub(super) fn new_run(&mut self, head: &Head) -> Result<Grant, Refusal> {
         if self.run(&head.id)?.is_some() {
             return Err(Error::Exists(head.id.clone()).into());
         }
         let epoch = self.epoch()?;
         let row = self.insert_run(head, Some(epoch))?;
-        let grant = Grant { row, grant: self.book.grant(), epoch: epoch as u64 };
-        Ok((grant, epoch))
+        Ok(Grant { row, number: self.book.next_grant(), epoch: epoch as u64 })
     }
 
     /// Writes the row of a new run.
@@ -167,21 +168,21 @@ impl Desk<'_> {
 
     /// Writes a page at its place, and tells where the next one goes.
     pub(super) fn add(&mut self, row: i64, at: Position, page: &Page) -> Result<Position, Refusal> {
-        for blob in &page.blobs {
+        for blob in page.blobs() {
             self.put(row, blob)?;
         }
         let next = self.add_rows(row, at, &page.rows)?;
-        if let Some(status) = page.status {
+        if let Some(status) = page.rest.status {
             self.connection
                 .prepare_cached("UPDATE runs SET status = ?2 WHERE id = ?1 AND status <> ?2")?
                 .execute(params![row, status.as_str()])?;
         }
-        if let Some(due) = page.due {
+        if let Some(due) = page.rest.due {
             self.connection
                 .prepare_cached("UPDATE runs SET due = ?2 WHERE id = ?1 AND due IS NOT ?2")?
-                .execute(params![row, due])?;
+                .execute(params![row, due.map(|at| at.0)])?;
         }
-        for handled in &page.handled {
+        for handled in &page.rest.handled {
             self.connection.prepare_cached("DELETE FROM inbox WHERE id = ?1 AND run = ?2")?.execute([*handled, row])?;
         }
         Ok(next)

@@ -71,7 +71,7 @@ impl Book {
     }
 
     /// A number for a new lease.
-    pub(super) fn grant(&mut self) -> u64 {
+    pub(super) fn next_grant(&mut self) -> u64 {
         self.grants += 1;
         self.grants
     }

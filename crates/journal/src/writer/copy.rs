@@ -29,7 +29,7 @@ impl Work for Fork {
 
     fn write(&self, desk: &mut Desk<'_>) -> Result<Grant, Refusal> {
         let (from, _) = desk.run(&self.from)?.ok_or_else(|| read::unknown(&self.from))?;
-        let (grant, _) = desk.new_run(&self.to)?;
+        let grant = desk.new_run(&self.to)?;
         desk.connection
             .prepare_cached(
                 "INSERT INTO records SELECT ?2, seq, part, events, at, body, blob FROM records
@@ -44,7 +44,7 @@ impl Work for Fork {
         }
         let end = read::end(desk.connection, grant.row)?;
         let next = desk.add_rows(grant.row, end, self.cut.as_slice())?;
-        desk.book.hold(grant.row, Held { grant: grant.grant, next });
+        desk.book.hold(grant.row, Held { grant: grant.number, next });
         Ok(grant)
     }
 

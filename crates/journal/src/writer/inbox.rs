@@ -9,14 +9,14 @@ use crate::read;
 
 /// Leaves an input; one with the same key that still waits makes it a repetition.
 #[derive(Debug)]
-pub(crate) struct Send {
+pub(crate) struct SendInput {
     pub(crate) run: RunId,
     pub(crate) key: String,
     pub(crate) at: Timestamp,
     pub(crate) input: String,
 }
 
-impl Work for Send {
+impl Work for SendInput {
     type Answer = Sent;
 
     fn write(&self, desk: &mut Desk<'_>) -> Result<Sent, Refusal> {

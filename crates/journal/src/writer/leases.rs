@@ -11,8 +11,10 @@ use crate::read;
 /// What a lease is made of.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Grant {
+    /// The run's key in the tables.
     pub(crate) row: i64,
-    pub(crate) grant: u64,
+    /// Which of the leases given out in this process.
+    pub(crate) number: u64,
     pub(crate) epoch: u64,
 }
 
@@ -37,9 +39,9 @@ impl Work for Acquire {
         }
         let epoch = desk.epoch()?;
         desk.connection.prepare_cached("UPDATE runs SET owner = ?2 WHERE id = ?1")?.execute([row, epoch])?;
-        let grant = desk.book.grant();
-        desk.book.hold(row, Held { grant, next: read::end(desk.connection, row)? });
-        Ok(Grant { row, grant, epoch: epoch as u64 })
+        let number = desk.book.next_grant();
+        desk.book.hold(row, Held { grant: number, next: read::end(desk.connection, row)? });
+        Ok(Grant { row, number, epoch: epoch as u64 })
     }
 }
 

@@ -120,7 +120,7 @@ async fn closing_leaves_one_file() {
 #[tokio::test]
 async fn looking_at_a_journal_leaves_nothing_behind() {
     let world = World::new();
-    create(&world.journal(), "r").await;
+    drop(create(&world.journal(), "r").await);
     let journal = Journal::open_existing(&world.path(), updraft_journal::Options::default()).unwrap().unwrap();
     assert_eq!(journal.list(&updraft_journal::Filter::default()).unwrap().len(), 1);
     drop(journal);

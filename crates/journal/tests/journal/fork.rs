@@ -15,16 +15,16 @@ async fn a_fork_has_the_first_events_and_goes_on_by_itself() {
     let journal = world.journal();
     let records = vec![says(1, "a", 2), says(2, "b", 0), says(3, "c", 4), says(4, "d", 0), says(5, "e", 1)];
     let origin = journal.create(head("origin"), Batch::of(records.clone())).await.unwrap();
-    let [a, b, c, d, e] = [0, 1, 2, 3, 4].map(|n: usize| records[n].clone());
+    let first = |n: usize, cut: Option<Record>| records[..n].iter().cloned().chain(cut).collect::<Vec<_>>();
 
     for (at, expected) in [
-        (0, vec![]),
-        (1, vec![cut(&a, 1)]),
-        (2, vec![a.clone()]),
-        (3, vec![a.clone(), b.clone(), cut(&c, 1)]),
-        (5, vec![a.clone(), b.clone(), cut(&c, 3)]),
-        (6, vec![a.clone(), b.clone(), c.clone()]),
-        (7, vec![a.clone(), b.clone(), c.clone(), d.clone(), e.clone()]),
+        (0, first(0, None)),
+        (1, first(0, Some(cut(&records[0], 1)))),
+        (2, first(1, None)),
+        (3, first(2, Some(cut(&records[2], 1)))),
+        (5, first(2, Some(cut(&records[2], 3)))),
+        (6, first(3, None)),
+        (7, first(5, None)),
     ] {
         let name = format!("fork-{at}");
         let lease = journal.fork(&run("origin"), at, head(&name)).await.unwrap();

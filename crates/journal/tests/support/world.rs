@@ -1,6 +1,7 @@
 //! A journal in a folder of its own, and short ways to say what goes in.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
+#![allow(clippy::unwrap_used, reason = "a helper of tests fails by panicking")]
 
 use std::path::PathBuf;
 
@@ -9,26 +10,32 @@ use updraft_journal::{Batch, Head, Journal, Lease, Options};
 use updraft_run::{Event, Input, Record, RunId, Timestamp};
 
 /// A folder that goes away with it, and journals in it.
-pub struct World {
+pub(crate) struct World {
     folder: TempDir,
 }
 
 impl World {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { folder: tempfile::tempdir().unwrap() }
     }
 
-    pub fn path(&self) -> PathBuf {
+    /// In memory, where a sync costs nothing: for tests that open hundreds of files.
+    pub(crate) fn quick() -> Self {
+        let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+        Self { folder: folder.unwrap() }
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
         self.folder.path().join("journal.db")
     }
 
     /// Another handle on the same file, as another process would have.
-    pub fn journal(&self) -> Journal {
+    pub(crate) fn journal(&self) -> Journal {
         Journal::open(&self.path(), Options::default()).unwrap()
     }
 
     /// What lies in the folder.
-    pub fn files(&self) -> Vec<String> {
+    pub(crate) fn files(&self) -> Vec<String> {
         let files = std::fs::read_dir(self.folder.path()).unwrap();
         let mut names: Vec<String> = files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
@@ -36,16 +43,16 @@ impl World {
     }
 }
 
-pub fn run(name: &str) -> RunId {
+pub(crate) fn run(name: &str) -> RunId {
     RunId::parse(name).unwrap()
 }
 
-pub fn head(name: &str) -> Head {
+pub(crate) fn head(name: &str) -> Head {
     Head::new(run(name), format!("the goal of {name}"), Timestamp(1_000))
 }
 
 /// A record whose input and events all say the same.
-pub fn says(at: i64, words: &str, events: usize) -> Record {
+pub(crate) fn says(at: i64, words: &str, events: usize) -> Record {
     Record {
         at: Timestamp(at),
         input: Input::Tell { message: words.into() },
@@ -54,11 +61,11 @@ pub fn says(at: i64, words: &str, events: usize) -> Record {
 }
 
 /// A batch of one record with one event.
-pub fn one(at: i64, words: &str) -> Batch {
+pub(crate) fn one(at: i64, words: &str) -> Batch {
     Batch::of(vec![says(at, words, 1)])
 }
 
 /// A run with nothing in it.
-pub async fn create(journal: &Journal, name: &str) -> Lease {
+pub(crate) async fn create(journal: &Journal, name: &str) -> Lease {
     journal.create(head(name), Batch::default()).await.unwrap()
 }
