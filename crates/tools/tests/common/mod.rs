@@ -1,6 +1,8 @@
 //! A workspace in a temporary folder, and short ways to call tools in it.
 #![allow(dead_code, reason = "each test file uses what it needs")]
 
+pub(crate) mod scripted;
+
 use std::path::Path;
 use std::sync::Arc;
 

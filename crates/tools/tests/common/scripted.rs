@@ -1,0 +1,77 @@
+//! A tool that does what a test says.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use updraft_run::{Class, Output, Reply, ToolSpec};
+use updraft_tools::{CallContext, Calling, Limits, Registry, Tool, Traits};
+
+use super::World;
+
+type Act = dyn Fn(u32, &CallContext) -> Calling<'static> + Send + Sync;
+
+/// A tool that does what the test says. It is told which attempt it is.
+pub(crate) struct Scripted {
+    spec: ToolSpec,
+    traits: Traits,
+    calls: AtomicU32,
+    act: Box<Act>,
+}
+
+impl Scripted {
+    pub(crate) fn new(
+        class: Class,
+        act: impl Fn(u32, &CallContext) -> Calling<'static> + Send + Sync + 'static,
+    ) -> Self {
+        let spec = ToolSpec { name: "scripted".into(), description: String::new(), parameters: json!({}) };
+        let traits = Traits { class, group: "test", outside: false, time: Duration::from_secs(30), blocking: false };
+        Self { spec, traits, calls: AtomicU32::new(0), act: Box::new(act) }
+    }
+
+    pub(crate) fn blocking(mut self) -> Self {
+        self.traits.blocking = true;
+        self
+    }
+
+    pub(crate) fn with_parameters(mut self, parameters: Value) -> Self {
+        self.spec.parameters = parameters;
+        self
+    }
+
+    pub(crate) fn named(mut self, name: &str) -> Self {
+        self.spec.name = name.into();
+        self
+    }
+}
+
+impl Tool for Scripted {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+    fn traits(&self) -> Traits {
+        self.traits
+    }
+    fn call<'a>(&'a self, _: Value, cx: &'a CallContext) -> Calling<'a> {
+        (self.act)(self.calls.fetch_add(1, Ordering::SeqCst) + 1, cx)
+    }
+}
+
+pub(crate) fn says(text: impl Into<String>) -> Reply {
+    Reply::Output(Arc::new(Output { text: text.into(), ..Output::default() }))
+}
+
+pub(crate) fn at_once(reply: Reply) -> Calling<'static> {
+    Box::pin(async move { reply })
+}
+
+pub(crate) fn world(tool: Scripted) -> World {
+    limited(tool, Limits::default())
+}
+
+pub(crate) fn limited(tool: Scripted, limits: Limits) -> World {
+    let mut registry = Registry::default();
+    registry.insert(Arc::new(tool)).unwrap();
+    World::of(registry, limits)
+}
