@@ -21,6 +21,7 @@
 //! | `resolve` | names, prices and the choice of `auto` |
 //! | `http`, `sse`, `retry`, `tokens` | what providers over HTTP share |
 
+mod builtin;
 mod error;
 mod http;
 mod model;
@@ -31,6 +32,7 @@ mod scripted;
 mod sse;
 mod tokens;
 
+pub use builtin::Builtin;
 pub use error::Error;
 pub use http::{Http, Token};
 pub use model::{Asking, Brief, Delta, Draft, Hear, Model, Price, Prompt};

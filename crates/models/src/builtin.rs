@@ -1,0 +1,94 @@
+//! The model that is always there: a program that plays one, without weights and without a key.
+//!
+//! It gets the same prompts as every other model and answers with plans, tool calls and text through the same machine.
+//! What it says is a function of the prompt alone, so that a resumed run hears what the first would have heard. It finds
+//! by word search and quotes by file and line; it never invents, and says once that no language model is connected.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `plan` | its plans |
+//! | `retrieve` | looking, searching and reading, step by step or all in one |
+//! | `question`, `tokens`, `terms`, `stem` | what a goal asks about |
+//! | `hits`, `rank` | where its words stand, and which files are worth reading |
+//! | `units`, `sentences`, `quote` | what can be quoted, and how well it fits |
+//! | `compose` | the answer, or that there is no evidence |
+//! | `agents` | what it does in place of agents that need a real model |
+//! | `talk` | the conversation as it reads it |
+//! | `words` | its few sentences |
+
+mod agents;
+mod compose;
+mod hits;
+mod plan;
+mod question;
+mod quote;
+mod rank;
+mod retrieve;
+mod sentences;
+mod stem;
+mod talk;
+mod terms;
+mod tokens;
+mod units;
+mod words;
+
+use updraft_run::{Answer, Cost};
+
+use crate::{Asking, Delta, Draft, Hear, Model, Price, Prompt};
+
+/// Finds and quotes; plans, calls tools and answers without a language model.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Builtin;
+
+impl Model for Builtin {
+    fn name(&self) -> &'static str {
+        "builtin"
+    }
+
+    fn price(&self) -> Option<Price> {
+        Some(Price::default())
+    }
+
+    fn ask<'a>(&'a self, prompt: &'a Prompt<'a>, _draft: &'a mut Draft, hear: Hear<'a>) -> Asking<'a> {
+        Box::pin(async move {
+            let mut answer = answer(prompt);
+            answer.usage.cost = Some(Cost(0));
+            for call in &answer.calls {
+                hear(Delta::Call(&call.name));
+            }
+            if !answer.text.is_empty() {
+                hear(Delta::Text(&answer.text));
+            }
+            Ok(answer)
+        })
+    }
+}
+
+/// Where our prompts say what they want; later text may quote anything.
+const ASKS_FOR_A_VERDICT: usize = 600;
+const NAMES_THE_TASK: usize = 40;
+
+fn answer(prompt: &Prompt<'_>) -> Answer {
+    let told = talk::last_told(prompt.messages);
+    if talk::opening(told, NAMES_THE_TASK).to_lowercase().contains("summar") {
+        return agents::summarise(prompt);
+    }
+    let reviews = matches!(prompt.brief.agent.as_str(), "qa" | "reviewer");
+    let is_judge = talk::opening(told, NAMES_THE_TASK).to_lowercase().contains("judge");
+    if talk::opening(told, ASKS_FOR_A_VERDICT).contains("\"verdict\"") && (is_judge || !reviews) {
+        return agents::judge();
+    }
+    match prompt.brief.agent.as_str() {
+        "planner" => plan::plan(prompt),
+        "router" => plan::route(prompt),
+        "retriever" => retrieve::step(prompt),
+        "summarizer" | "thinker" if !prompt.brief.inputs.is_empty() => retrieve::compose(prompt),
+        "distiller" => agents::distil(prompt),
+        "clarification" => agents::clarify(prompt),
+        _ if reviews => agents::review(prompt),
+        "formatter" => agents::format(prompt),
+        "coder" => agents::decline(prompt, words::CANNOT_WRITE),
+        "browser" => agents::decline(prompt, words::CANNOT_BROWSE),
+        _ => retrieve::whole(prompt),
+    }
+}

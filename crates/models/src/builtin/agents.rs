@@ -1,0 +1,117 @@
+//! The agents that do not retrieve: what the built-in model can honestly do in their place.
+
+use serde_json::{Value, json};
+use updraft_run::Answer;
+
+use super::rank;
+use super::talk::{self, Calling, Toolbox};
+use super::words;
+use crate::Prompt;
+
+/// Lines of a handed-over file that its profile is made from.
+const PROFILED: u64 = 400;
+
+/// Profiles the files handed over: kind, length, first heading.
+pub(super) fn distil(prompt: &Prompt<'_>) -> Answer {
+    let tools = Toolbox(prompt.tools);
+    let files = &prompt.brief.files;
+    let may_call = tools.has("read_file") && !talk::must_answer(prompt.messages);
+    if may_call && !files.is_empty() && !talk::has_called(prompt.messages, "read_file") {
+        let call = |path: &String| {
+            Calling::of(&tools, "read_file").must(&["path"], path.clone()).may_count(&["end_line"], PROFILED).done()
+        };
+        return talk::calling(prompt, files.iter().map(call).collect());
+    }
+    let exchanges = talk::exchanges(prompt.messages, "read_file");
+    let profile = |path: &String| {
+        let exchange =
+            exchanges.iter().find(|exchange| exchange.call.args.get("path").and_then(Value::as_str) == Some(path));
+        match exchange {
+            Some(exchange) if exchange.result.is_error => {
+                json!({ "path": path, "kind": rank::kind(path).word(), "notes": exchange.result.text })
+            }
+            Some(exchange) => profile(path, &exchange.result.text),
+            None => json!({ "path": path, "kind": rank::kind(path).word() }),
+        }
+    };
+    talk::giving(prompt.brief, &json!({ "files": files.iter().map(profile).collect::<Vec<_>>() }))
+}
+
+fn profile(path: &str, text: &str) -> Value {
+    let lines = text.lines().count();
+    let heading = text.lines().map(str::trim).find(|line| line.starts_with('#') || line.starts_with("//!"));
+    let first = text.lines().map(str::trim).find(|line| !line.is_empty());
+    let title = talk::opening(heading.or(first).unwrap_or_default(), 200);
+    json!({ "path": path, "kind": rank::kind(path).word(), "lines": lines, "title": title })
+}
+
+/// Puts the task to the person as a question and hands on what they said.
+pub(super) fn clarify(prompt: &Prompt<'_>) -> Answer {
+    let tools = Toolbox(prompt.tools);
+    let exchanges = talk::exchanges(prompt.messages, "ask_user");
+    if let Some(exchange) = exchanges.last() {
+        return talk::giving(prompt.brief, &Value::String(exchange.result.text.clone()));
+    }
+    if tools.has("ask_user") && !talk::must_answer(prompt.messages) {
+        let brief = prompt.brief;
+        let question = [&brief.task, &brief.goal, &brief.step].into_iter().find(|text| !text.trim().is_empty());
+        if let Some(question) = question {
+            return talk::calling(
+                prompt,
+                vec![Calling::of(&tools, "ask_user").must(&["question"], question.clone()).done()],
+            );
+        }
+    }
+    talk::giving(prompt.brief, &Value::String(words::NOT_ASKED.to_owned()))
+}
+
+/// Accepts, and says that nothing was judged.
+pub(super) fn review(prompt: &Prompt<'_>) -> Answer {
+    talk::giving(prompt.brief, &json!({ "verdict": "accept", "feedback": words::NOT_JUDGED }))
+}
+
+/// The verdict on a step's result: the rules have had their say, and there is nothing to add.
+pub(super) fn judge() -> Answer {
+    talk::saying(json!({ "verdict": "accept", "feedback": "" }).to_string())
+}
+
+/// Hands its only input on as it is; several, one after the other.
+pub(super) fn format(prompt: &Prompt<'_>) -> Answer {
+    let inputs: Vec<Value> =
+        prompt.brief.inputs.keys().flat_map(|name| talk::inputs(prompt.brief, name).into_iter().take(1)).collect();
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    match inputs.as_slice() {
+        [] => talk::giving(prompt.brief, &Value::String(words::CANNOT_LOOK.to_owned())),
+        [one] => talk::giving(prompt.brief, one),
+        several => {
+            talk::giving(prompt.brief, &Value::String(several.iter().map(text).collect::<Vec<_>>().join("\n\n")))
+        }
+    }
+}
+
+/// Says in one sentence that this takes a language model.
+pub(super) fn decline(prompt: &Prompt<'_>, why: &str) -> Answer {
+    talk::giving(prompt.brief, &Value::String(why.to_owned()))
+}
+
+/// Shortens a conversation to its beginnings: the first lines of what was told and said.
+pub(super) fn summarise(prompt: &Prompt<'_>) -> Answer {
+    use updraft_run::Message;
+
+    let mut lines: Vec<String> = Vec::new();
+    let earlier = prompt.messages.split_last().map(|(_, earlier)| earlier).unwrap_or_default();
+    for message in earlier {
+        let text = match message {
+            Message::User(text) => talk::opening(text, 400).to_owned(),
+            Message::Assistant(answer) => talk::opening(&answer.text, 400).to_owned(),
+            Message::Results(results) => results
+                .iter()
+                .map(|r| format!("{}: {}", r.name, talk::opening(&r.text, 200)))
+                .collect::<Vec<_>>()
+                .join("\n"),
+        };
+        lines.extend(text.lines().take(6).map(str::to_owned).filter(|line| !line.trim().is_empty()));
+    }
+    lines.truncate(40);
+    talk::saying(lines.join("\n"))
+}

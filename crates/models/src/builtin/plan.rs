@@ -1,0 +1,65 @@
+//! The plans of the built-in model: a small graph that looks, searches, reads and answers.
+
+use serde_json::{Value, json};
+use updraft_run::{Answer, Message};
+
+use super::retrieve::READERS;
+use super::talk;
+use super::words::{self, StepText};
+use crate::Prompt;
+
+/// Looks and searches side by side, reads in shares, answers from all of it.
+pub(super) fn plan(prompt: &Prompt<'_>) -> Answer {
+    let again = suffix(prompt.messages);
+    let name = |base: &str| format!("{base}{again}");
+    let step = |id: &str, agent: &str, text: &StepText, reads: &[String], writes: &str| {
+        step(&name(id), agent, text, reads, &name(writes))
+    };
+    let mut steps = vec![
+        step("look", "retriever", &words::LOOK, &[], "files"),
+        step("search", "retriever", &words::SEARCH, &[], "hits"),
+    ];
+    let found = [name("files"), name("hits")];
+    let mut all = found.to_vec();
+    for reader in 1..=READERS {
+        steps.push(step(&format!("read_{reader}"), "retriever", &words::READ, &found, &format!("quotes_{reader}")));
+        all.push(name(&format!("quotes_{reader}")));
+    }
+    steps.push(step("compose", "summarizer", &words::COMPOSE, &all, "answer"));
+    talk::saying(json!({ "steps": steps }).to_string())
+}
+
+/// The same among the workers of a swarm.
+pub(super) fn route(prompt: &Prompt<'_>) -> Answer {
+    let again = suffix(prompt.messages);
+    let name = |base: &str| format!("{base}{again}");
+    let (findings, review) = (name("findings"), name("review"));
+    let steps = [
+        step(&name("research"), "researcher", &words::RESEARCH, &[], &findings),
+        step(&name("review"), "reviewer", &words::REVIEW, std::slice::from_ref(&findings), &review),
+        step(&name("answer"), "thinker", &words::COMPOSE, &[findings.clone(), review.clone()], &name("answer")),
+    ];
+    talk::saying(json!({ "steps": steps }).to_string())
+}
+
+fn step(id: &str, agent: &str, text: &StepText, reads: &[String], writes: &str) -> Value {
+    json!({
+        "id": id, "agent": agent, "description": text.description, "prompt": text.prompt,
+        "reads": reads, "writes": [writes], "after": [],
+    })
+}
+
+/// Steps and variables that have been are never planned again: a new plan numbers its own.
+fn suffix(messages: &[Message]) -> String {
+    let told =
+        || messages.iter().filter_map(|message| if let Message::User(text) = message { Some(&**text) } else { None });
+    let is_new_plan = told().any(|text| talk::opening(text, 80).contains("met a failure"));
+    if !is_new_plan {
+        return String::new();
+    }
+    let is_taken = |number: &usize| {
+        told().any(|text| text.contains(&format!("compose_{number}")) || text.contains(&format!("research_{number}")))
+    };
+    let number = (2..100).find(|number| !is_taken(number)).unwrap_or(100);
+    format!("_{number}")
+}

@@ -1,0 +1,279 @@
+//! Weighs what could be quoted against what was asked.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::hits::Hits;
+use super::question::{Part, Question};
+use super::rank::{self, Kind};
+use super::stem::{self, Word};
+use super::terms::Term;
+use super::units::{self, Form, Heading, Unit};
+
+/// A quotation that can be checked against its file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Quote {
+    pub(super) path: String,
+    pub(super) line: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) end_line: Option<u32>,
+    pub(super) text: String,
+    pub(super) score: f64,
+    /// Words of the goal it holds.
+    #[serde(default)]
+    pub(super) terms: Vec<String>,
+    /// Words of the goal that stand above it only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) context: Vec<String>,
+    /// The heading they stand in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) under: Option<Under>,
+    /// Which part of the goal it speaks to.
+    #[serde(default)]
+    pub(super) part: usize,
+    /// It speaks of what the part asks about, and not of something like it.
+    #[serde(default)]
+    pub(super) meets: bool,
+    /// It names something the goal does not.
+    #[serde(default)]
+    pub(super) foreign: bool,
+}
+
+/// A heading, quoted with what stands under it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Under {
+    pub(super) line: u32,
+    pub(super) text: String,
+}
+
+impl Quote {
+    /// Whether it holds a word, or stands under it.
+    pub(super) fn speaks_of(&self, term: &Term) -> bool {
+        self.terms.iter().chain(&self.context).any(|word| *word == term.lower)
+    }
+
+    /// Reads quotations from a variable, those found inside objects included.
+    pub(super) fn all_in(value: &Value) -> Vec<Quote> {
+        match value {
+            Value::Array(items) => items.iter().filter_map(|item| serde_json::from_value(item.clone()).ok()).collect(),
+            Value::Object(fields) => fields.values().flat_map(Quote::all_in).collect(),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
+        }
+    }
+}
+
+/// Quotations kept of one reader for each part: a few more than an answer holds.
+const KEPT: usize = 8;
+
+/// What the quotations are weighed by.
+pub(super) struct Scale<'a> {
+    pub(super) question: &'a Question,
+    pub(super) hits: &'a Hits,
+    pub(super) files: usize,
+}
+
+impl Scale<'_> {
+    /// The best quotations of some texts, each given with its path and the number of its first line.
+    pub(super) fn best(&self, texts: &[(&str, u32, &str)]) -> Vec<Quote> {
+        let mut best = Vec::new();
+        let cut: Vec<(&str, Vec<Unit>)> =
+            texts.iter().map(|(path, first, text)| (*path, units::units(path, text, *first))).collect();
+        for (at, part) in self.question.parts.iter().enumerate() {
+            let mut found: Vec<Quote> = Vec::new();
+            for (path, units) in &cut {
+                found.extend(
+                    units
+                        .iter()
+                        .filter_map(|unit| self.weigh(part, path, unit))
+                        .map(|quote| Quote { part: at, ..quote }),
+                );
+            }
+            found.sort_by(|a, b| {
+                b.meets
+                    .cmp(&a.meets)
+                    .then(b.score.total_cmp(&a.score))
+                    .then_with(|| (&a.path, a.line).cmp(&(&b.path, b.line)))
+            });
+            found.dedup_by(|a, b| a.path == b.path && a.line == b.line && a.text == b.text);
+            found.truncate(KEPT);
+            best.extend(found);
+        }
+        best
+    }
+
+    fn weigh(&self, part: &Part, path: &str, unit: &Unit) -> Option<Quote> {
+        if self.question.is_echoed_in(&unit.text) {
+            return None;
+        }
+        if part.is_overview() {
+            return introduction(path, unit);
+        }
+        let words = stem::words(&unit.text);
+        let lower = unit.text.to_lowercase();
+        let foreign = names_something_else(part, unit, &words) || is_setting_of_another(part, unit);
+        let context = Context::of(part, path, unit, foreign);
+        let mut quote = Quote { foreign, ..bare(path, unit) };
+        let (mut own, mut lent) = (0.0, 0.0);
+        for term in &part.terms {
+            let weight = self.hits.weight(&term.lower, self.files) * if term.is_exact { 1.5 } else { 1.0 };
+            let fit = term.fits(&words, &lower);
+            if fit > 0.0 {
+                own += weight * fit;
+                quote.terms.push(term.lower.clone());
+            } else if context.holds(term) || term.is_file(path) {
+                lent += weight * 0.4;
+                quote.context.push(term.lower.clone());
+            }
+        }
+        let names_its_file = unit.opens_file && !quote.context.is_empty();
+        if own == 0.0 && !names_its_file {
+            return None;
+        }
+        quote.under =
+            context.heading_for(part, &quote).map(|heading| Under { line: heading.line, text: heading.text.clone() });
+        quote.meets = part
+            .required
+            .iter()
+            .all(|names| names.iter().any(|name| name.iter().all(|&at| self.is_meant(&part.terms[at], &quote))));
+        let closeness = closeness(part, &words);
+        let score = (own * (1.0 + 0.3 * closeness) + lent) * fitness(part, path, unit, &words);
+        quote.score = (score * 100.0).round() / 100.0;
+        Some(quote)
+    }
+
+    /// A name that stands in most files is what the folder is about, and need not stand in each line.
+    fn is_meant(&self, term: &Term, quote: &Quote) -> bool {
+        let is_everywhere = self.hits.files_with(&term.lower).is_some_and(|with| with >= 4 && with * 3 >= self.files);
+        quote.speaks_of(term) || (is_everywhere && !quote.foreign)
+    }
+}
+
+/// What a quotation is worth by its form, whatever it holds.
+fn fitness(part: &Part, path: &str, unit: &Unit, words: &[Word]) -> f64 {
+    let length = 1.0 / (0.8 + 0.2 * (words.len() as f64 / 20.0).max(0.5));
+    let form = match unit.form {
+        Form::Prose | Form::Row => 1.0,
+        Form::Code if rank::kind(path) == Kind::Code => 0.6,
+        Form::Code => 0.85,
+        Form::Heading => 0.35,
+    };
+    let asked_number = part.wants_number && words.iter().any(|word| is_new_number(part, word));
+    let is_question = unit.text.contains('?');
+    length * form * rank::worth(path) * if asked_number { 1.3 } else { 1.0 } * if is_question { 0.4 } else { 1.0 }
+}
+
+fn is_new_number(part: &Part, word: &Word) -> bool {
+    word.lower.chars().any(|c| c.is_ascii_digit()) && !part.terms.iter().any(|term| term.lower == word.lower)
+}
+
+fn bare(path: &str, unit: &Unit) -> Quote {
+    Quote {
+        path: path.to_owned(),
+        line: unit.line,
+        end_line: (unit.end_line > unit.line).then_some(unit.end_line),
+        text: unit.text.clone(),
+        score: 0.0,
+        terms: Vec::new(),
+        context: Vec::new(),
+        under: None,
+        part: 0,
+        meets: false,
+        foreign: false,
+    }
+}
+
+/// A file's first sentences answer what the folder is about; so does a package's description.
+fn introduction(path: &str, unit: &Unit) -> Option<Quote> {
+    let is_description = unit.form == Form::Code && unit.text.trim_start_matches('"').starts_with("description");
+    let is_link = unit.text.contains("](http") && unit.text.split_whitespace().count() < 8;
+    if !(unit.opens_file || is_description) || is_link {
+        return None;
+    }
+    let early = 1.0 / (1.0 + f64::from(unit.line) / 40.0);
+    Some(Quote { score: (rank::introduces(path) * early * 100.0).round() / 100.0, meets: true, ..bare(path, unit) })
+}
+
+/// How near the words found stand to each other, from 0 to 1.
+fn closeness(part: &Part, words: &[Word]) -> f64 {
+    let places: Vec<usize> =
+        part.terms.iter().filter_map(|term| words.iter().position(|word| term.fits_word(word) > 0.0)).collect();
+    match (places.iter().min(), places.iter().max()) {
+        (Some(first), Some(last)) if places.len() > 1 => {
+            places.len() as f64 / (last - first + 1).max(places.len()) as f64
+        }
+        _ => 0.0,
+    }
+}
+
+/// Whether a unit names something by a capital letter that the goal does not name.
+fn names_something_else(part: &Part, unit: &Unit, words: &[Word]) -> bool {
+    let is_unknown = |word: &Word| {
+        word.capital
+            && !stem::is_stop_word(&word.lower)
+            && !stem::is_kind_word(&word.lower)
+            && !part.terms.iter().any(|term| term.fits_word(word) > 0.0)
+    };
+    words.iter().enumerate().any(|(at, word)| {
+        let next_is_verb = words.get(at + 1).is_some_and(|next| {
+            !next.capital && (next.lower.ends_with('s') || matches!(next.lower.as_str(), "had" | "are"))
+        });
+        is_unknown(word) && (unit.form == Form::Row || !word.opens || word.possessive || next_is_verb)
+    })
+}
+
+/// Whether a setting, or an entry such as `Height: 12 m`, stands in a section that names something the goal does not.
+fn is_setting_of_another(part: &Part, unit: &Unit) -> bool {
+    let names_other = |heading: &Heading| names_other(part, &stem::words(&heading.text));
+    let is_entry =
+        unit.form == Form::Prose && unit.text.contains([':', '=']) && unit.text.split_whitespace().count() <= 10;
+    (unit.form == Form::Code || is_entry) && unit.headings.last().is_some_and(names_other)
+}
+
+fn names_other(part: &Part, words: &[Word]) -> bool {
+    !words.iter().all(|word| stem::is_section_word(&word.lower))
+        && !words.iter().any(|word| part.terms.iter().any(|term| term.fits_word(word) > 0.0))
+}
+
+/// What stands above a unit and may lend it its name.
+struct Context<'a> {
+    headings: Vec<(&'a Heading, Vec<Word>, String)>,
+    path: Option<(Vec<Word>, String)>,
+}
+
+impl<'a> Context<'a> {
+    /// Headings count from the nearest outwards, until one names something the goal does not; then the path.
+    fn of(part: &Part, path: &str, unit: &'a Unit, foreign: bool) -> Self {
+        let mut context = Self { headings: Vec::new(), path: None };
+        let is_head_of_table = |heading: &Heading| unit.form == Form::Row && Some(heading) == unit.headings.last();
+        for heading in unit.headings.iter().rev() {
+            let words = stem::words(&heading.text);
+            let is_head = is_head_of_table(heading);
+            if foreign && !is_head {
+                return context;
+            }
+            let ends_here = !is_head && names_other(part, &words);
+            context.headings.push((heading, words, heading.text.to_lowercase()));
+            if ends_here {
+                return context;
+            }
+        }
+        if !foreign {
+            context.path = Some((stem::words(path), path.to_lowercase()));
+        }
+        context
+    }
+
+    fn holds(&self, term: &Term) -> bool {
+        self.headings.iter().any(|(_, words, lower)| term.fits(words, lower) > 0.0)
+            || self.path.as_ref().is_some_and(|(words, lower)| term.fits(words, lower) > 0.0)
+    }
+
+    /// The nearest heading that holds a word the quotation itself lacks.
+    fn heading_for(&self, part: &Part, quote: &Quote) -> Option<&'a Heading> {
+        let lent: Vec<&Term> = part.terms.iter().filter(|term| quote.context.contains(&term.lower)).collect();
+        self.headings
+            .iter()
+            .find(|(_, words, lower)| lent.iter().any(|term| term.fits(words, lower) > 0.0))
+            .map(|(heading, ..)| *heading)
+    }
+}

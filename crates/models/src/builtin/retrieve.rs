@@ -1,0 +1,283 @@
+//! Looking, searching and reading: the steps of a retriever, and the same in one step for an agent by itself.
+
+use serde_json::{Value, json};
+use updraft_run::{Answer, Message};
+
+use super::compose::Evidence;
+use super::hits::Hits;
+use super::question::Question;
+use super::quote::{Quote, Scale};
+use super::rank::{self, Kind, Listing, Stretch};
+use super::talk::{self, Calling, Toolbox};
+use super::terms::Term;
+use super::words;
+use crate::{Brief, Prompt};
+
+const LIST: &str = "list_files";
+const SEARCH: &str = "search_files";
+const READ: &str = "read_file";
+
+/// Steps that read side by side.
+pub(super) const READERS: usize = 3;
+/// Paths the first step hands on, at most: about as much as a model would be shown.
+const MAX_PATHS: usize = 400;
+/// Paths asked of the tool.
+const LISTED: u64 = 2_000;
+/// Lines asked of one search.
+const FOUND: u64 = 200;
+/// Searches for two words at once, where each alone is everywhere.
+const MAX_PAIRS: usize = 6;
+
+/// Does a retriever's step, known by its name; any other task is done as a whole.
+pub(super) fn step(prompt: &Prompt<'_>) -> Answer {
+    let step = prompt.brief.step.as_str();
+    let tools = Toolbox(prompt.tools);
+    if step.starts_with("look") && tools.has(LIST) {
+        look(prompt, &tools)
+    } else if step.starts_with("search") && tools.has(SEARCH) {
+        search(prompt, &tools)
+    } else if let Some(share) = share_of(step).filter(|_| tools.has(READ)) {
+        read(prompt, &tools, share)
+    } else {
+        whole(prompt)
+    }
+}
+
+/// The `2` of `read_2`, counted from 0.
+fn share_of(step: &str) -> Option<usize> {
+    let digits: String = step.strip_prefix("read_")?.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse::<usize>().ok()?.checked_sub(1)
+}
+
+fn look(prompt: &Prompt<'_>, tools: &Toolbox<'_>) -> Answer {
+    if !talk::has_called(prompt.messages, LIST) && !talk::must_answer(prompt.messages) {
+        return talk::calling(prompt, vec![list_call(tools)]);
+    }
+    let listing = listed(prompt.messages);
+    let mut paths: Vec<Value> = listing.paths.iter().take(MAX_PATHS).map(|path| json!(path)).collect();
+    let left = listing.total - paths.len();
+    if left > 0 {
+        paths.push(json!(format!("[and {left} more]")));
+    }
+    talk::giving(prompt.brief, &Value::Array(paths))
+}
+
+fn search(prompt: &Prompt<'_>, tools: &Toolbox<'_>) -> Answer {
+    let question = Question::of(&prompt.brief.goal);
+    let calls = searches_due(prompt.messages, tools, &question);
+    if !calls.is_empty() && !talk::must_answer(prompt.messages) {
+        return talk::calling(prompt, calls);
+    }
+    let hits = found(prompt.messages, &question).bounded();
+    talk::giving(prompt.brief, &json!(hits))
+}
+
+fn read(prompt: &Prompt<'_>, tools: &Toolbox<'_>, share: usize) -> Answer {
+    let brief = prompt.brief;
+    let question = Question::of(&brief.goal);
+    let (listing, hits) = (handed_listing(brief), handed_hits(brief));
+    if !talk::has_called(prompt.messages, READ) && !talk::must_answer(prompt.messages) {
+        let ranked = rank::stretches(&question, &listing, &hits, &brief.files);
+        let mine: Vec<Stretch> = ranked.into_iter().skip(share).step_by(READERS).flatten().collect();
+        if !mine.is_empty() {
+            return talk::calling(prompt, mine.iter().map(|stretch| read_call(tools, stretch)).collect());
+        }
+    }
+    let scale = Scale { question: &question, hits: &hits, files: listing.total };
+    talk::giving(brief, &json!(quoted(prompt.messages, &scale)))
+}
+
+/// Lists and searches, then reads, then answers: a whole task in one step, as far as the tools reach.
+pub(super) fn whole(prompt: &Prompt<'_>) -> Answer {
+    let brief = prompt.brief;
+    let tools = Toolbox(prompt.tools);
+    let question = Question::of(goal_of(brief));
+    if !(tools.has(READ) && (tools.has(SEARCH) || tools.has(LIST))) {
+        return from_inputs(brief, &question);
+    }
+    let may_call = !talk::must_answer(prompt.messages);
+    if may_call && !talk::has_called(prompt.messages, READ) {
+        let mut calls = if tools.has(SEARCH) { searches_due(prompt.messages, &tools, &question) } else { Vec::new() };
+        if tools.has(LIST) && !talk::has_called(prompt.messages, LIST) {
+            calls.insert(0, list_call(&tools));
+        }
+        if calls.is_empty() {
+            let hits = found(prompt.messages, &question).bounded();
+            let ranked = rank::stretches(&question, &listed(prompt.messages), &hits, &brief.files);
+            calls = ranked.iter().flatten().map(|stretch| read_call(&tools, stretch)).collect();
+        }
+        if !calls.is_empty() {
+            return talk::calling(prompt, calls);
+        }
+    }
+    let (listing, hits) = (listed(prompt.messages), found(prompt.messages, &question).bounded());
+    let scale = Scale { question: &question, hits: &hits, files: listing.total };
+    let quotes = quoted(prompt.messages, &scale);
+    let is_for_others = matches!(brief.agent.as_str(), "retriever" | "researcher")
+        && brief.writes.iter().any(|name| !name.contains("answer"));
+    if is_for_others {
+        return talk::giving(brief, &json!(quotes));
+    }
+    let evidence = Evidence { question: &question, hits: &hits, files: listing.total, quotes };
+    talk::giving(brief, &Value::String(evidence.answer()))
+}
+
+/// Answers from what earlier steps wrote: the last step of a plan.
+pub(super) fn compose(prompt: &Prompt<'_>) -> Answer {
+    from_inputs(prompt.brief, &Question::of(&prompt.brief.goal))
+}
+
+fn from_inputs(brief: &Brief, question: &Question) -> Answer {
+    let (listing, hits) = (handed_listing(brief), handed_hits(brief));
+    let scale = Scale { question, hits: &hits, files: listing.total };
+    let mut quotes: Vec<Quote> = Vec::new();
+    let mut texts: Vec<(String, String)> = Vec::new();
+    for name in brief.inputs.keys() {
+        let is_known = ["files", "hits"].iter().any(|prefix| name.starts_with(prefix));
+        match talk::inputs(brief, name).first() {
+            Some(Value::String(text)) if !is_known => texts.push((name.clone(), text.clone())),
+            Some(other) if !is_known => quotes.extend(Quote::all_in(other)),
+            Some(_) | None => {}
+        }
+    }
+    let borrowed: Vec<(&str, u32, &str)> = texts.iter().map(|(name, text)| (name.as_str(), 1, text.as_str())).collect();
+    quotes.extend(scale.best(&borrowed));
+    if quotes.is_empty() && brief.inputs.is_empty() {
+        return talk::giving(brief, &Value::String(words::CANNOT_LOOK.to_owned()));
+    }
+    let evidence = Evidence { question, hits: &hits, files: listing.total, quotes };
+    talk::giving(brief, &Value::String(evidence.answer()))
+}
+
+fn goal_of(brief: &Brief) -> &str {
+    if brief.goal.trim().is_empty() { &brief.task } else { &brief.goal }
+}
+
+fn list_call(tools: &Toolbox<'_>) -> (String, Value) {
+    Calling::of(tools, LIST).may(&["recursive"], true).may_count(&["limit"], LISTED).done()
+}
+
+fn search_call(tools: &Toolbox<'_>, pattern: String) -> (String, Value) {
+    Calling::of(tools, SEARCH)
+        .must(&["pattern", "query", "regex"], pattern)
+        .may_count(&["limit", "max_results"], FOUND)
+        .done()
+}
+
+fn read_call(tools: &Toolbox<'_>, stretch: &Stretch) -> (String, Value) {
+    let calling = Calling::of(tools, READ).must(&["path"], stretch.path.clone());
+    let calling = if stretch.start > 1 { calling.may_count(&["start_line"], stretch.start.into()) } else { calling };
+    calling.may_count(&["end_line"], u64::from(stretch.start + stretch.lines - 1)).done()
+}
+
+/// The searches still to be made: one for each word, then for pairs where every word is common.
+fn searches_due(messages: &[Message], tools: &Toolbox<'_>, question: &Question) -> Vec<(String, Value)> {
+    match talk::rounds_of(messages, SEARCH) {
+        0 => question.terms().iter().map(|term| search_call(tools, term.pattern())).collect(),
+        1 if found(messages, question).are_all_common(question, FOUND) => {
+            pairs(question).iter().map(|(a, b)| search_call(tools, a.pattern_with(b))).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn pairs(question: &Question) -> Vec<(&Term, &Term)> {
+    let mut pairs = Vec::new();
+    for part in &question.parts {
+        for (at, a) in part.terms.iter().enumerate() {
+            pairs.extend(part.terms[at + 1..].iter().map(|b| (a, b)));
+        }
+    }
+    pairs.truncate(MAX_PAIRS);
+    pairs
+}
+
+/// What all searches found. A search that failed tells nothing, not even that a word is absent.
+fn found(messages: &[Message], question: &Question) -> Hits {
+    let mut hits = Hits::default();
+    for exchange in talk::exchanges(messages, SEARCH).iter().filter(|exchange| !exchange.result.is_error) {
+        let args = exchange.call.args.to_string();
+        let pattern = ["pattern", "query", "regex"]
+            .iter()
+            .find_map(|name| exchange.call.args.get(name)?.as_str())
+            .unwrap_or(&args);
+        let single = question.terms().into_iter().find(|term| term.pattern() == pattern);
+        let pair = pairs(question).into_iter().find(|(a, b)| a.pattern_with(b) == pattern);
+        match (single, pair) {
+            (Some(term), _) => hits.add(&[&term.lower], &exchange.result.text),
+            (None, Some((a, b))) => hits.add(&[&a.lower, &b.lower], &exchange.result.text),
+            (None, None) => {}
+        }
+    }
+    hits
+}
+
+/// The files the tool listed, documents first.
+fn listed(messages: &[Message]) -> Listing {
+    let mut listing = Listing::default();
+    for exchange in talk::exchanges(messages, LIST).iter().filter(|exchange| !exchange.result.is_error) {
+        for line in exchange.result.text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            take_path(&mut listing, line);
+        }
+    }
+    listing.paths.sort_by_key(|path| match rank::kind(path) {
+        Kind::Prose => 0,
+        Kind::Data | Kind::Code => 1,
+        Kind::Generated => 2,
+        Kind::Binary => 3,
+    });
+    listing
+}
+
+/// A path, or the tool's remark that there are more.
+fn take_path(listing: &mut Listing, line: &str) {
+    if line.starts_with(['[', '…']) {
+        let digits: String =
+            line.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
+        listing.total += digits.parse::<usize>().ok().filter(|_| line.contains("more")).unwrap_or(0);
+    } else if !line.ends_with('/') {
+        listing.total += 1;
+        listing.paths.push(line.trim_start_matches("./").to_owned());
+    }
+}
+
+fn handed_listing(brief: &Brief) -> Listing {
+    let mut listing = Listing::default();
+    for value in talk::inputs(brief, "files") {
+        for path in value.as_array().into_iter().flatten().filter_map(Value::as_str) {
+            take_path(&mut listing, path);
+        }
+    }
+    listing
+}
+
+fn handed_hits(brief: &Brief) -> Hits {
+    talk::inputs(brief, "hits").into_iter().next_back().map(Hits::from_value).unwrap_or_default()
+}
+
+/// The best quotations of everything that was read.
+fn quoted(messages: &[Message], scale: &Scale<'_>) -> Vec<Quote> {
+    let exchanges = talk::exchanges(messages, READ);
+    let texts: Vec<(&str, u32, &str)> = exchanges
+        .iter()
+        .filter(|exchange| !exchange.result.is_error)
+        .filter_map(|exchange| {
+            let path = exchange.call.args.get("path")?.as_str()?;
+            let start = exchange.call.args.get("start_line").and_then(Value::as_u64).unwrap_or(1);
+            Some((path, start as u32, without_remarks(&exchange.result.text)))
+        })
+        .collect();
+    scale.best(&texts)
+}
+
+/// A file's text without what the tool says about it, and up to where something was left out.
+fn without_remarks(text: &str) -> &str {
+    let text = text.find("\n[… ").map_or(text, |at| &text[..at]);
+    let trimmed = text.trim_end_matches('\n');
+    let start = trimmed.rfind('\n').map_or(0, |at| at + 1);
+    let last = &trimmed[start..];
+    let is_remark = last.starts_with('[')
+        && last.ends_with(']')
+        && ["read on with start_line", "is cut after", "is empty"].iter().any(|said| last.contains(said));
+    if is_remark { &text[..start] } else { text }
+}
