@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::{Endpoint, Error, Http, Model, OpenAi, Patience, Price, Scripted, Token};
+use crate::{Builtin, Endpoint, Error, Http, Model, OpenAi, Patience, Price, Scripted, Token};
 
 const OPENAI: &str = "https://api.openai.com/v1";
 /// Where llama.cpp's server listens unless told otherwise.
@@ -16,6 +16,8 @@ const LOCAL: &str = "http://127.0.0.1:8080/v1";
 const OPENAI_DEFAULT: &str = "openai/gpt-5-mini";
 /// A server on this machine that is there answers well within this.
 const PROBE_TIME: Duration = Duration::from_millis(200);
+/// A server that was configured may be across the world.
+const CONFIGURED_TIME: Duration = Duration::from_secs(3);
 
 /// What is needed to reach models. Whoever reads the environment and the settings fills it in.
 #[derive(Clone, Debug, Default)]
@@ -83,10 +85,10 @@ pub fn resolve(spec: &str, access: &Access) -> Result<Arc<dyn Model>, Error> {
             compatible(name, base, access)
         }
         Some(("scripted", path)) if !path.is_empty() => Ok(Arc::new(Scripted::load(Path::new(path))?)),
-        None if spec == "builtin" => builtin(),
+        None if spec == "builtin" => Ok(builtin()),
         None if spec == "auto" => match access.openai_key {
             Some(_) => resolve(OPENAI_DEFAULT, access),
-            None => builtin(),
+            None => Ok(builtin()),
         },
         _ => Err(Error::Unknown { name: spec.to_owned(), close: close_to(spec) }),
     }
@@ -102,11 +104,8 @@ pub async fn choose(spec: &str, access: &Access) -> Result<Chosen, Error> {
         let model = resolve(OPENAI_DEFAULT, access)?;
         return Ok(Chosen { why: format!("{}: a key for OpenAI is set", model.name()), model });
     }
-    if let Some(base) = &access.openai_base
-        && let Some(name) = first_model(base, access).await
-    {
-        let model = compatible(&name, base, access)?;
-        return Ok(Chosen { why: format!("{}: it answers at {base}", model.name()), model });
+    if let Some(base) = &access.openai_base {
+        return at_base(base, access).await;
     }
     if access.probe
         && let Some((server, base, name)) = probe(access).await
@@ -115,7 +114,17 @@ pub async fn choose(spec: &str, access: &Access) -> Result<Chosen, Error> {
         return Ok(Chosen { why: format!("{}: {server} answers at {base}", model.name()), model });
     }
     let why = "builtin: no key is set and no server was found, so no language model is connected".to_owned();
-    Ok(Chosen { model: builtin()?, why })
+    Ok(Chosen { model: builtin(), why })
+}
+
+/// The first model of a server that was configured, or the built-in one where it does not answer.
+async fn at_base(base: &str, access: &Access) -> Result<Chosen, Error> {
+    let Some(name) = first_model(base, access, CONFIGURED_TIME).await else {
+        let why = format!("builtin: no key is set and {base} lists no models, so no language model is connected");
+        return Ok(Chosen { model: builtin(), why });
+    };
+    let model = compatible(&name, base, access)?;
+    Ok(Chosen { why: format!("{}: it is listed at {base}", model.name()), model })
 }
 
 fn openai(name: &str, access: &Access) -> Result<Arc<dyn Model>, Error> {
@@ -147,8 +156,8 @@ fn endpoint(provider: &str, name: &str, base: &str, access: &Access) -> Result<A
     Ok(Arc::new(model))
 }
 
-fn builtin() -> Result<Arc<dyn Model>, Error> {
-    Err(Error::Config { what: "there is no built-in model yet".to_owned(), hint: String::new() })
+fn builtin() -> Arc<dyn Model> {
+    Arc::new(Builtin)
 }
 
 /// The names nearest to what was written, or all of them.
@@ -170,7 +179,8 @@ fn close_to(spec: &str) -> Vec<String> {
 async fn probe(access: &Access) -> Option<(&'static str, &'static str, String)> {
     let servers =
         [("llama.cpp", LOCAL), ("LM Studio", "http://127.0.0.1:1234/v1"), ("vLLM", "http://127.0.0.1:8000/v1")];
-    let asked = servers.map(|(server, base)| async move { Some((server, base, first_model(base, access).await?)) });
+    let asked =
+        servers.map(|(server, base)| async move { Some((server, base, first_model(base, access, PROBE_TIME).await?)) });
     futures_util::future::join_all(asked).await.into_iter().flatten().next()
 }
 
@@ -185,7 +195,7 @@ struct Entry {
 }
 
 /// The first model that a server lists, if it answers at once. One that is still loading answers 503, and is passed over.
-async fn first_model(base: &str, access: &Access) -> Option<String> {
+async fn first_model(base: &str, access: &Access, limit: Duration) -> Option<String> {
     let url = reqwest::Url::parse(&format!("{}/models", base.trim_end_matches('/'))).ok()?;
     let client = access.http.client(url.scheme()).ok()?;
     let asked = async {
@@ -193,5 +203,5 @@ async fn first_model(base: &str, access: &Access) -> Option<String> {
         let listed: Listed = serde_json::from_slice(&response.bytes().await.ok()?).ok()?;
         listed.data.into_iter().next().map(|entry| entry.id)
     };
-    tokio::time::timeout(PROBE_TIME, asked).await.ok()?
+    tokio::time::timeout(limit, asked).await.ok()?
 }
