@@ -70,13 +70,12 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Error::Journal(error) => error.hint(),
-            Error::Model(updraft_models::Error::Config { hint, .. }) => Some(hint.clone()),
+            Error::Model(error) => error.hint(),
             Error::UnknownPrice { model } => Some(format!(
                 "add it to the configuration, in dollars per million tokens: [prices.\"{model}\"] input = …, output = …; or limit tokens with --max-tokens"
             )),
             Error::AgentFile { .. } => Some("`updraft agents` shows the agents that were read".into()),
-            Error::Model(_)
-            | Error::Tool(_)
+            Error::Tool(_)
             | Error::File { .. }
             | Error::Goal(_)
             | Error::UnknownAgent { .. }

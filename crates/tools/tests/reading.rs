@@ -19,7 +19,7 @@ async fn a_file_is_read_as_it_is_with_its_facts_as_data() {
     assert_eq!(
         output.value,
         Some(
-            json!({ "path": "a.txt", "start_line": 1, "end_line": 3, "lines_total": 3, "truncated": false, "text": "one\ntwo\nthree" })
+            json!({ "path": "a.txt", "start_line": 1, "end_line": 3, "lines_total": 3, "truncated": false })
         )
     );
     world.put("empty", "");
@@ -71,7 +71,7 @@ async fn a_file_of_many_megabytes_is_read_without_being_held() {
     assert_eq!(output.text.len(), 200);
     assert_eq!(output.value.as_ref().unwrap()["lines_total"], 400_000);
     let output = world.output("read_file", json!({ "path": "big.txt" })).await;
-    assert_eq!(output.value.as_ref().unwrap()["text"].as_str().unwrap().len(), 100_000);
+    assert!((100_000..100_200).contains(&output.text.len()));
 }
 
 #[tokio::test]

@@ -143,14 +143,13 @@ fn output(path: &Inside, start: u64, seen: Seen) -> Output {
         (false, false) => String::new(),
     };
     Output {
-        text: text.clone() + &note,
+        text: text + &note,
         value: Some(json!({
             "path": path.as_str(),
             "start_line": start,
             "end_line": end_line,
             "lines_total": lines_total,
             "truncated": truncated,
-            "text": text,
         })),
         ..Output::default()
     }
