@@ -53,27 +53,11 @@ impl Run {
         answer
     }
 
-    /// Why the run counts as failed: the first step that failed and was not replaced by a new plan.
+    /// Why the run counts as failed: the first step of the work that failed and was not replaced by a new plan.
     fn failure(&self) -> Option<Failure> {
-        self.steps().find_map(|step| match &step.state {
-            State::Failed(why) if !step.superseded => {
-                Some(Failure::new(why.kind, format!("step `{}` failed: {why}", step.spec.id)))
-            }
-            State::Cancelled if !step.superseded => {
-                Some(Failure::new(FailureKind::Tool, format!("step `{}` was cancelled", step.spec.id)))
-            }
-            State::Failed(_)
-            | State::Cancelled
-            | State::Waiting
-            | State::Ready
-            | State::Thinking { .. }
-            | State::Acting { .. }
-            | State::Judging { .. }
-            | State::Compacting { .. }
-            | State::Done
-            | State::Skipped { .. }
-            | State::Dropped => None,
-        })
+        let is_work = |step: &&Step| step.role == Role::Work;
+        let work = self.steps().filter(is_work).find_map(failure_of);
+        work.or_else(|| self.steps().find_map(failure_of))
     }
 
     /// The last thing a step said in words, or else the last good result of its tools.
@@ -106,6 +90,24 @@ impl Run {
             }
         };
         text.into()
+    }
+}
+
+fn failure_of(step: &Step) -> Option<Failure> {
+    let id = &step.spec.id;
+    match &step.state {
+        State::Failed(_) | State::Cancelled if step.superseded => None,
+        State::Failed(why) => Some(Failure::new(why.kind, format!("step `{id}` failed: {why}"))),
+        State::Cancelled => Some(Failure::new(FailureKind::Tool, format!("step `{id}` was cancelled"))),
+        State::Waiting
+        | State::Ready
+        | State::Thinking { .. }
+        | State::Acting { .. }
+        | State::Judging { .. }
+        | State::Compacting { .. }
+        | State::Done
+        | State::Skipped { .. }
+        | State::Dropped => None,
     }
 }
 

@@ -3,8 +3,8 @@
 use crate::effect::Effect;
 use crate::event::{Event, Note};
 use crate::id::Kind;
-use crate::reply::{Failure, FailureKind};
-use crate::state::{Entry, Run, State, Step};
+use crate::reply::{Failure, FailureKind, Reply};
+use crate::state::{Entry, Outcome, Run, State, Step};
 
 use super::conclude::run_again;
 
@@ -91,7 +91,7 @@ impl Run {
             Some(Entry::Answer(_) | Entry::Note(_) | Entry::Summary(_)) | None => &[],
         };
         let mut events = Vec::new();
-        if !outcomes.is_empty() && outcomes.iter().all(|outcome| !outcome.is_good()) {
+        if !outcomes.is_empty() && outcomes.iter().all(has_failed) {
             events.push(Event::Advised { step: step.spec.id.clone(), note: Note::AllToolsFailed });
         }
         let next = if self.must_compact(step) {
@@ -119,6 +119,16 @@ impl Run {
             return self.fail(step, Failure::new(FailureKind::ModelBehavior, why));
         }
         vec![Event::Compacted { step: step.spec.id.clone(), upto, summary: summary.text.clone() }]
+    }
+}
+
+/// Whether a tool was called and failed. A refusal or a doubt is no reason to do without tools.
+fn has_failed(outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::Replied(Reply::Failed(_) | Reply::TimedOut { .. }) => true,
+        Outcome::Replied(Reply::Output(output)) => output.is_error,
+        Outcome::Replied(Reply::Said(_) | Reply::Verdict(_) | Reply::Answer(_) | Reply::Cancelled | Reply::InDoubt { .. })
+        | Outcome::Rejected(_) => false,
     }
 }
 
