@@ -75,3 +75,30 @@ async fn a_file_that_vanished_is_written_again_when_its_value_is_stored_again() 
     let _two = journal.create(head("b"), Batch { blobs: vec![large.clone()], ..one(1, "a") }).await.unwrap();
     assert_eq!(journal.blob(&large.hash()).unwrap().unwrap(), large.bytes());
 }
+
+#[tokio::test]
+async fn a_large_value_has_its_name_before_the_record_that_names_it_is_written() {
+    let world = World::new();
+    let journal = world.journal();
+    let lease = create(&journal, "r").await;
+    let large = Blob::new(noise(2 << 20));
+    let hex = large.hash().to_string();
+    let file = journal.blob_folder().join(&hex[..2]).join(&hex);
+    // Another process holds the write lock, so that the record has to wait.
+    let lock = rusqlite::Connection::open(world.path()).unwrap();
+    lock.execute_batch("BEGIN IMMEDIATE").unwrap();
+
+    let append = journal.append(&lease, Batch { blobs: vec![large.clone()], ..one(1, "a") });
+    let look = async {
+        while !file.exists() {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(journal.blob(&large.hash()).unwrap(), None, "nothing names it yet");
+        assert_eq!(std::fs::read(&file).unwrap(), large.bytes(), "it is whole as soon as it is there");
+        lock.execute_batch("ROLLBACK").unwrap();
+    };
+    let (appended, ()) = tokio::join!(append, look);
+
+    assert_eq!(appended.unwrap(), 1);
+    assert_eq!(journal.blob(&large.hash()).unwrap().unwrap(), large.bytes());
+}
