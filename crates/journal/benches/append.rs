@@ -123,7 +123,7 @@ async fn open(folder: &Path, name: &str, sync: Sync, runs: usize) -> Outcome<(Jo
     let mut making = JoinSet::new();
     for n in 0..runs {
         let (journal, id) = (journal.clone(), RunId::parse(&format!("run-{n}"))?);
-        making.spawn(async move { journal.create(Head::new(id, "a goal", Timestamp(0)), batch()).await });
+        making.spawn(async move { journal.create(Head::new(id, "a goal", Timestamp(0)), Batch::default()).await });
     }
     let leases = making.join_all().await.into_iter().collect::<Result<Vec<_>, _>>()?;
     Ok((journal, leases))
