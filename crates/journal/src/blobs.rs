@@ -115,7 +115,7 @@ fn write_file(journal: &Path, blob: &Blob) -> Result<(), Error> {
     let target = file_of(journal, &blob.hash());
     let denied = |source| Error::io(&target, source);
     let folder = target.parent().unwrap_or(journal);
-    make_folder(folder).map_err(denied)?;
+    place::make_folder(folder).map_err(denied)?;
     if !target.metadata().is_ok_and(|about| about.len() == blob.bytes().len() as u64) {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let draft = target.with_extension(format!("{}.{count}.part", std::process::id()));
@@ -125,20 +125,12 @@ fn write_file(journal: &Path, blob: &Blob) -> Result<(), Error> {
             return Err(denied(source));
         }
     }
-    // Also when the file was there: whoever wrote it may have been cut off before this.
-    place::sync_folder(folder).map_err(denied)
+    // Also when file and folders were there: whoever made them may not have come to this yet, or never will.
+    folder.ancestors().take(3).try_for_each(place::sync_folder).map_err(denied)
 }
 
 fn write_synced(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut file = File::create(path)?;
     file.write_all(bytes)?;
     file.sync_all()
-}
-
-fn make_folder(folder: &Path) -> std::io::Result<()> {
-    if folder.is_dir() {
-        return Ok(());
-    }
-    fs::create_dir_all(folder)?;
-    folder.ancestors().skip(1).take(2).try_for_each(place::sync_folder)
 }

@@ -167,6 +167,13 @@ pub enum Error {
         why: String,
     },
 
+    /// An export cannot be written to where it should go.
+    #[error("the export cannot be written")]
+    Unsent {
+        /// What the system said.
+        source: Arc<std::io::Error>,
+    },
+
     /// A record or input cannot be spelled as JSON.
     #[error("a record cannot be written as JSON")]
     Unwritable {
@@ -207,14 +214,17 @@ impl Error {
             Error::UnknownRun { .. } => "`updraft runs` lists them".into(),
             Error::Ambiguous { .. } => "give more of its letters".into(),
             Error::Exists(_) => "import it under another name".into(),
-            Error::Owned { .. } => "follow it with `updraft tail`, or end that process first".into(),
+            Error::Owned { run, .. } => {
+                format!("follow it with `updraft events {run} --follow`, or end that process first")
+            }
             Error::NotAJournal { path, .. } => {
                 format!("move `{}` away, or name another file; it was not changed", path.display())
             }
             Error::Newer { .. } => "install that version or a newer one; the file was not changed".into(),
             Error::ReadOnly { .. } => "make the folder writable, or name another one".into(),
             Error::Full { .. } => {
-                "make room, for instance with `updraft runs prune`; everything written before is safe".into()
+                "make room, for instance with `updraft prune --older-than 30d`; everything written before is safe"
+                    .into()
             }
             Error::Network { .. } => "keep the journal on a local disk".into(),
             Error::Damaged { path, .. } => format!(
@@ -223,7 +233,7 @@ impl Error {
             ),
             Error::Malformed { run, .. } => {
                 format!(
-                    "a newer version may be able to read it; other runs are not affected (`updraft runs rm {run}` removes it)"
+                    "a newer version may be able to read it; other runs are not affected (`updraft rm {run}` removes it)"
                 )
             }
             Error::Locked { .. } => "end the process that holds it (a backup, a database viewer)".into(),
@@ -233,6 +243,7 @@ impl Error {
             | Error::BadInput { .. }
             | Error::BadBlob { .. }
             | Error::BadExport { .. }
+            | Error::Unsent { .. }
             | Error::Unwritable { .. }
             | Error::Closed
             | Error::Io { .. }

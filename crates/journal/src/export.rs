@@ -51,7 +51,6 @@ struct Value {
 impl Journal {
     /// Writes a run as lines of JSON: what it is, its records as they are in the journal, the values they name.
     pub fn export_jsonl(&self, run: &RunId, out: &mut dyn Write) -> Result<(), Error> {
-        let sent = |source| Error::io(std::path::Path::new("export"), source);
         let about = self.head(run)?;
         let first = First {
             updraft: FORM,
@@ -75,9 +74,9 @@ impl Journal {
                 let (seq, at) = (raw.place.seq, raw.at);
                 let text = raw.text(&self.0, run)?;
                 // The record's own text without its first brace: exported byte for byte.
-                write!(out, "{{\"seq\":{seq},\"at\":{at},").map_err(sent)?;
-                out.write_all(text.get(1..).unwrap_or_default()).map_err(sent)?;
-                out.write_all(b"\n").map_err(sent)?;
+                write!(out, "{{\"seq\":{seq},\"at\":{at},").map_err(unsent)?;
+                out.write_all(text.get(1..).unwrap_or_default()).map_err(unsent)?;
+                out.write_all(b"\n").map_err(unsent)?;
             }
         }
         for hash in self.named_values(run)? {
@@ -88,7 +87,7 @@ impl Journal {
             };
             write_line(out, &value)?;
         }
-        out.flush().map_err(sent)
+        out.flush().map_err(unsent)
     }
 
     /// The values stored for a run, but for the texts of its own large records, which stand in their lines.
@@ -107,7 +106,11 @@ impl Journal {
 fn write_line(out: &mut dyn Write, line: &impl Serialize) -> Result<(), Error> {
     let mut text = serde_json::to_vec(line).map_err(|source| Error::Unwritable { source: source.into() })?;
     text.push(b'\n');
-    out.write_all(&text).map_err(|source| Error::io(std::path::Path::new("export"), source))
+    out.write_all(&text).map_err(unsent)
+}
+
+fn unsent(source: std::io::Error) -> Error {
+    Error::Unsent { source: source.into() }
 }
 
 /// Reads what [`Journal::export_jsonl`] wrote, and checks the numbers of the records and the hashes of the values.

@@ -1,5 +1,7 @@
 //! How a journal is opened, and what it counts.
 
+use std::time::Duration;
+
 use updraft_run::Timestamp;
 
 /// How a journal is opened.
@@ -11,6 +13,9 @@ pub struct Options {
     pub version: String,
     /// What time it is, for the heartbeat of leases; records bring their own times.
     pub clock: fn() -> Timestamp,
+    /// How often a process that holds leases says that it is there.
+    #[doc(hidden)]
+    pub beat: Duration,
     /// Another way to the disk, by the name SQLite knows it under: for tests of power cuts.
     #[doc(hidden)]
     pub vfs: Option<String>,
@@ -25,6 +30,7 @@ impl Default for Options {
             sync: Sync::Full,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             clock: system_clock,
+            beat: Duration::from_secs(5),
             vfs: None,
             checkpoint: 1000,
         }

@@ -16,7 +16,7 @@ pub(crate) fn prepare(path: &Path) -> Result<PathBuf, Error> {
         std::io::ErrorKind::StorageFull => Error::Full { path: path.to_path_buf() },
         _ => Error::ReadOnly { path: path.to_path_buf(), why: source.to_string() },
     };
-    fs::create_dir_all(folder).map_err(denied)?;
+    make_folder(folder).map_err(denied)?;
     if fresh {
         folder.ancestors().skip(1).take(2).for_each(|above| drop(sync_folder(above)));
     }
@@ -32,6 +32,14 @@ pub(crate) fn settle(path: &Path) -> Result<PathBuf, Error> {
         .ok_or_else(|| Error::NotAJournal { path: path.to_path_buf(), why: "it is not the name of a file".into() })?;
     let folder = folder.canonicalize().map_err(|source| Error::io(path, source))?;
     Ok(folder.join(name))
+}
+
+/// Makes a folder that only its owner can look into: runs hold what people said and what files said.
+pub(crate) fn make_folder(folder: &Path) -> std::io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(folder)
 }
 
 /// Asks the disk to keep the names in a folder.

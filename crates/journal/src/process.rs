@@ -7,11 +7,11 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use updraft_run::Timestamp;
 
-/// How often a process that holds leases says that it is there.
-pub(crate) const BEAT: std::time::Duration = std::time::Duration::from_secs(5);
-
 /// After how long without a beat a process we cannot look at counts as gone: three beats, in milliseconds.
 const SILENCE: u64 = 15_000;
+
+/// A day, in milliseconds.
+const DAY: u64 = 86_400_000;
 
 /// What tells one process from every other, also after a reboot or from another container.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,11 +49,17 @@ pub(crate) struct Known {
 }
 
 impl Known {
+    /// Whether it can be forgotten, with all its leases: we can see that it is gone, or it was silent for a day. One
+    /// that is only silent may come back (a machine that slept), so its leases are taken one by one, when wanted.
+    pub(crate) fn is_surely_gone(&self, journal: &Path, now: Timestamp) -> bool {
+        let is_silent = now.0.abs_diff(self.beat.0) > DAY;
+        !self.is_alive(journal, now) && (self.can_be_seen() || is_silent)
+    }
+
     /// Whether it is still there. Looks at the process itself where it can, else at its last beat.
     pub(crate) fn is_alive(&self, journal: &Path, now: Timestamp) -> bool {
         let (own, other) = (own(), &self.identity);
-        let can_look = !own.boot.is_empty() && own.boot == other.boot && own.namespace == other.namespace;
-        if !can_look {
+        if !self.can_be_seen() {
             // A beat from the future tells of a clock that was set back, not of a process that is alive.
             return now.0.abs_diff(self.beat.0) <= SILENCE;
         }
@@ -61,6 +67,12 @@ impl Known {
             return here().contains(&(journal.to_path_buf(), self.id));
         }
         start_of(other.pid) == Some(other.started)
+    }
+
+    /// Whether it was started under the same boot and in the same namespace as this process.
+    fn can_be_seen(&self) -> bool {
+        let (own, other) = (own(), &self.identity);
+        !own.boot.is_empty() && own.boot == other.boot && own.namespace == other.namespace
     }
 }
 
@@ -105,7 +117,7 @@ impl Drop for Presence {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
 

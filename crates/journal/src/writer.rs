@@ -26,7 +26,6 @@ pub(crate) use queue::Queue;
 
 use crate::Error;
 use crate::journal::Shared;
-use crate::process::BEAT;
 use book::Book;
 use desk::{Asked, Desk};
 
@@ -158,7 +157,7 @@ impl Writer {
     /// Says that this process is there. If it cannot be said now it is said with the next request, or five seconds on.
     fn beat(&mut self) {
         if self.book.next_beat().is_some() && self.transact(&mut []).is_err() {
-            self.book.put_off(BEAT);
+            self.book.put_off(self.shared.store.options.beat);
         }
     }
 

@@ -184,6 +184,40 @@ async fn a_beating_process_of_another_container_keeps_its_lease() {
     drop(lease);
 }
 
+fn quick_beat(world: &World) -> Journal {
+    let options = Options { beat: std::time::Duration::from_millis(1), ..Options::default() };
+    Journal::open(&world.path(), options).unwrap()
+}
+
+#[tokio::test]
+async fn a_process_that_holds_a_lease_beats_while_nothing_else_is_written() {
+    let world = World::new();
+    let journal = quick_beat(&world);
+    let look = Connection::open(world.path()).unwrap();
+    let beat = || look.query_row("SELECT beat FROM processes", [], |row| row.get::<_, i64>(0)).unwrap();
+    let mut changes = journal.changes();
+    let _lease = create(&journal, "r").await;
+    let first = beat();
+    while beat() == first {
+        changes.next().await;
+    }
+}
+
+#[tokio::test]
+async fn a_process_that_was_taken_for_gone_notices_and_begins_anew() {
+    let world = World::new();
+    let journal = quick_beat(&world);
+    let lease = create(&journal, "r").await;
+    let edit = Connection::open(world.path()).unwrap();
+    edit.busy_timeout(std::time::Duration::from_secs(10)).unwrap();
+    edit.execute_batch("BEGIN IMMEDIATE; UPDATE runs SET owner = NULL; DELETE FROM processes; COMMIT").unwrap();
+
+    assert!(matches!(journal.append(&lease, one(1, "late")).await, Err(Error::Fenced(_))));
+    let again = journal.acquire(&run("r")).await.unwrap();
+    assert_ne!(journal.epoch(&again), journal.epoch(&lease));
+    assert_eq!(journal.append(&again, one(2, "mine")).await.unwrap(), 1);
+}
+
 #[tokio::test]
 async fn a_process_id_that_was_given_again_is_another_process() {
     let world = World::new();

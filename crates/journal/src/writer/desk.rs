@@ -10,7 +10,7 @@ use super::book::Book;
 use crate::Error;
 use crate::head::Owner;
 use crate::journal::Shared;
-use crate::process::{self, BEAT, Identity, Known, Presence};
+use crate::process::{self, Identity, Known, Presence};
 use crate::schema::Store;
 
 /// A piece of writing.
@@ -146,7 +146,11 @@ impl Desk<'_> {
             )?
             .execute(params![own.pid, own.started, own.boot, own.namespace, now.0])?;
         let epoch = self.connection.last_insert_rowid();
-        self.book.sign_in(epoch, Presence::of(&self.shared.store.path, epoch), Instant::now() + BEAT);
+        self.book.sign_in(
+            epoch,
+            Presence::of(&self.shared.store.path, epoch),
+            Instant::now() + self.shared.store.options.beat,
+        );
         Ok(epoch)
     }
 
@@ -156,7 +160,7 @@ impl Desk<'_> {
             self.connection.prepare_cached("SELECT id, pid, started, boot, namespace, since, beat FROM processes")?;
         let known = statement.query_map([], |row| known(row, 0))?.collect::<rusqlite::Result<Vec<_>>>()?;
         let now = (self.shared.store.options.clock)();
-        for gone in known.iter().filter(|known| !known.is_alive(&self.shared.store.path, now)) {
+        for gone in known.iter().filter(|known| known.is_surely_gone(&self.shared.store.path, now)) {
             self.connection.prepare_cached("UPDATE runs SET owner = NULL WHERE owner = ?1")?.execute([gone.id])?;
             self.connection.prepare_cached("DELETE FROM processes WHERE id = ?1")?.execute([gone.id])?;
         }
@@ -177,7 +181,7 @@ impl Desk<'_> {
         if found == 0 {
             self.book.lose_everything();
         } else {
-            self.book.beat_again(now + BEAT);
+            self.book.beat_again(now + self.shared.store.options.beat);
         }
         Ok(())
     }
