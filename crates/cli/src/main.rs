@@ -1,2 +1,83 @@
-//! The program.
-fn main() {}
+//! The program: parses what was typed, hands it to one command, and says how it ended.
+
+mod args;
+mod commands;
+mod complete;
+mod fault;
+mod log;
+mod moment;
+mod out;
+mod places;
+mod settings;
+mod signals;
+mod steer;
+mod view;
+mod wire;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use args::{Arguments, Command};
+use fault::{Fault, Outcome};
+use places::Places;
+
+fn main() -> ExitCode {
+    if places::env("COMPLETE").is_some() {
+        clap_complete::CompleteEnv::with_factory(Arguments::command).complete();
+    }
+    let arguments = Arguments::parse();
+    let wants_json = arguments.command.wants_json_events();
+    match dispatch(arguments.command) {
+        Ok(code) => code.into(),
+        Err(fault) => {
+            if wants_json {
+                view::json_error(&fault);
+            }
+            complain(&fault);
+            fault.code.into()
+        }
+    }
+}
+
+fn dispatch(command: Command) -> Outcome {
+    use commands as c;
+    let places = Places::find()?;
+    match command {
+        Command::Run(args) => c::run::run(&places, *args),
+        Command::Runs(args) => c::runs::run(&places, &args),
+        Command::Show(args) => c::show::run(&places, &args),
+        Command::Events(args) => c::events::run(&places, &args),
+        Command::Resume(args) => c::resume::run(&places, &args),
+        Command::Pause(args) => c::control::pause(&places, &args),
+        Command::Cancel(args) => c::control::cancel(&places, &args),
+        Command::Answer(args) => c::control::answer(&places, args),
+        Command::Approve(args) => c::control::approve(&places, &args),
+        Command::Deny(args) => c::control::deny(&places, args),
+        Command::Replay(args) => c::replay::run(&places, &args),
+        Command::Fork(args) => c::fork::run(&places, *args),
+        Command::Diff(args) => c::diff::run(&places, &args),
+        Command::Export(args) => c::export::run(&places, &args),
+        Command::Import(args) => c::import::run(&places, &args),
+        Command::Rm(args) => c::rm::rm(&places, &args),
+        Command::Prune(args) => c::rm::prune(&places, &args),
+        Command::Tools(args) => c::tools::run(args),
+        Command::Agents(args) => c::agents::run(&places, &args),
+        Command::Models(args) => c::models::run(&places, &args),
+        Command::Init(args) => c::init::run(&args),
+        Command::Trust(args) => c::trust::run(&places, &args),
+        Command::Config(args) => c::config::run(&places, &args),
+        Command::Doctor(args) => c::doctor::run(&places, &args),
+        Command::Completions(args) => c::completions::run(&args),
+        Command::Json(args) => c::json::run(&args),
+        Command::Bench => c::bench::run(),
+    }
+}
+
+fn complain(fault: &Fault) {
+    let paint = out::Paint::for_stderr();
+    out::note(&format!("{}: {}", paint.red("error"), out::harmless(&fault.message)));
+    for hint in &fault.hints {
+        out::note(&format!("  {}: {}", paint.cyan("hint"), out::harmless(hint)));
+    }
+}

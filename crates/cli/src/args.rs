@@ -1,0 +1,594 @@
+//! Arguments, as typed.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
+use updraft_run::{Cost, Timestamp};
+
+use crate::moment;
+
+/// Carries out goals with agents, and does not lose its place.
+#[derive(Debug, Parser)]
+#[command(
+    name = "updraft",
+    version,
+    arg_required_else_help = true,
+    disable_help_subcommand = true,
+    after_help = "RUN is a run's id, any unique beginning of it, or `last`.\n\n\
+        Examples:\n  \
+        updraft run \"What does this project do?\"\n  \
+        updraft runs\n  \
+        updraft resume last\n\n\
+        Exit codes: 0 done, 1 failed, 2 usage, 3 needs a person, 4 budget reached, 5 configuration, 130/143 interrupted."
+)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Plan and carry out a goal
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(Box<Run>),
+    /// List runs, newest first
+    #[command(after_help = "Examples:\n  updraft runs --since 2d --status waiting\n  updraft runs --json | jq -r .run")]
+    Runs(Runs),
+    /// Show a run: its graph, summary, and costs per step and agent
+    #[command(after_help = "Examples:\n  updraft show last\n  updraft show 7k2m --prompts --out prompts/")]
+    Show(Show),
+    /// Show a run's journal, readable
+    #[command(after_help = "Examples:\n  updraft events last --follow\n  updraft events 7k2m --json")]
+    Events(Events),
+    /// Go on with a run after a crash, a pause, an answer or a used-up budget
+    #[command(after_help = "Examples:\n  updraft resume last\n  updraft resume 7k2m --budget 2.00\n  updraft resume --all")]
+    Resume(Resume),
+    /// Start nothing new in a run; what is under way may end
+    Pause(Named),
+    /// Stop a run for good
+    Cancel(Cancel),
+    /// Answer a run's question
+    #[command(after_help = "Example:\n  updraft answer 7k2m \"the second one\" && updraft resume 7k2m")]
+    Answer(Answer),
+    /// Allow a call that waits for approval
+    Approve(Approve),
+    /// Refuse a call that waits for approval
+    Deny(Deny),
+    /// Decide everything again from the recorded inputs, offline, and compare every event and prompt
+    Replay(Replay),
+    /// Begin a new run with the first events of another
+    #[command(after_help = "Examples:\n  updraft fork last --at 12\n  updraft fork 7k2m --at 30 --set figures='[1,2]' --model openai/gpt-5")]
+    Fork(Box<Fork>),
+    /// Say where two runs part, step by step
+    Diff(Diff),
+    /// Write runs to files
+    #[command(after_help = "Examples:\n  updraft export last --format markdown\n  updraft export --all --format node-link --out sessions/")]
+    Export(Export),
+    /// Read a run from a file that `export` wrote
+    Import(Import),
+    /// Remove a run from the journal
+    Rm(Rm),
+    /// Remove runs that ended long ago
+    #[command(after_help = "Example:\n  updraft prune --older-than 30d")]
+    Prune(Prune),
+    /// List tools with their schemas, or call one
+    #[command(after_help = "Example:\n  updraft tools call read_file '{\"path\": \"README.md\"}'")]
+    Tools(Tools),
+    /// List agents and where they come from
+    Agents(Place),
+    /// List models and which can be used here
+    Models(Plain),
+    /// Make a sample configuration and the folders .context and artifacts
+    Init(Init),
+    /// Let a workspace's agents, prompts, .env and settings count; shows them first
+    Trust(Trust),
+    /// Show the settings
+    Config(Config),
+    /// Say what works here, what doesn't, and what to do about it
+    Doctor(Place),
+    /// Print a completion script
+    #[command(after_help = "Example:\n  updraft completions bash > ~/.local/share/bash-completion/completions/updraft")]
+    Completions(Completions),
+    /// Work with JSON
+    Json(Json),
+    /// Measure
+    #[command(hide = true)]
+    Bench,
+}
+
+impl Command {
+    /// Whether standard output carries JSON events, so that an error must be one too.
+    pub(crate) fn wants_json_events(&self) -> bool {
+        match self {
+            Command::Run(args) => args.output.json,
+            Command::Resume(args) => args.output.json,
+            Command::Fork(args) => args.output.json,
+            _ => false,
+        }
+    }
+}
+
+const RUN_EXAMPLES: &str = "Examples:
+  updraft run \"What does this project do, and how does it survive a crash?\"
+  updraft run --model openai/gpt-5-mini --budget 0.50 \"Find the slowest test\"
+  updraft run --agent coder --yes \"Rename the function parse to read\"
+  updraft run --plan plan.json \"Carry out the plan\"
+  git log -20 | updraft run - --agent summarizer";
+
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// What you want done; `-` reads it from standard input
+    pub(crate) goal: String,
+    /// The folder it may work in (default: the current one)
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) workspace: Option<PathBuf>,
+    /// A file handed over with the goal (repeatable)
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub(crate) file: Vec<PathBuf>,
+    /// The model, as PROVIDER/NAME; `updraft models` lists them
+    #[arg(long, value_name = "PROVIDER/NAME")]
+    pub(crate) model: Option<String>,
+    /// One agent, no planning
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["swarm", "plan", "plan_only"])]
+    pub(crate) agent: Option<String>,
+    /// Router and workers
+    #[arg(long, conflicts_with_all = ["plan"])]
+    pub(crate) swarm: bool,
+    /// Run this graph instead of planning (our JSON or NetworkX node-link data)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) plan: Option<PathBuf>,
+    /// Print the checked plan and stop
+    #[arg(long)]
+    pub(crate) plan_only: bool,
+    /// A shared variable to start with (repeatable)
+    #[arg(long = "var", value_name = "NAME=JSON", value_parser = variable)]
+    pub(crate) variables: Vec<(String, serde_json::Value)>,
+    #[command(flatten)]
+    pub(crate) permission: Permission,
+    #[command(flatten)]
+    pub(crate) spending: Spending,
+    #[command(flatten)]
+    pub(crate) output: Output,
+    /// Return the run's id at once; the run goes on in a process of its own
+    #[arg(long, conflicts_with = "plan_only")]
+    pub(crate) detach: bool,
+    /// The id of a run in a process of its own
+    #[arg(long, hide = true)]
+    pub(crate) id: Option<String>,
+}
+
+/// Who decides about calls that reach beyond workspace and sandbox.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Permission {
+    /// Change nothing
+    #[arg(long, conflicts_with = "yes")]
+    pub(crate) read_only: bool,
+    /// Approve everything but what a rule denies
+    #[arg(long, short = 'y')]
+    pub(crate) yes: bool,
+}
+
+/// What a run may spend.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Spending {
+    /// Dollars it may spend
+    #[arg(long, value_name = "USD", value_parser = dollars)]
+    pub(crate) budget: Option<Cost>,
+    /// Tokens it may use, in both directions
+    #[arg(long, value_name = "N")]
+    pub(crate) max_tokens: Option<u64>,
+    /// Time it may work, e.g. 90s, 10m, 1h30m
+    #[arg(long, value_name = "DURATION", value_parser = moment::duration)]
+    pub(crate) max_time: Option<Duration>,
+    /// Questions to models
+    #[arg(long, value_name = "N")]
+    pub(crate) max_turns: Option<u64>,
+    /// Tool calls
+    #[arg(long, value_name = "N")]
+    pub(crate) max_calls: Option<u64>,
+}
+
+/// What is printed while a run goes on.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Output {
+    /// One JSON event a line on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// No progress, only the answer
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Runs {
+    /// Made at this moment or later: 2h (ago), yesterday, 2026-07-01
+    #[arg(long, value_name = "WHEN", value_parser = moment::ago)]
+    pub(crate) since: Option<Timestamp>,
+    /// Made before this moment
+    #[arg(long, value_name = "WHEN", value_parser = moment::ago)]
+    pub(crate) until: Option<Timestamp>,
+    /// Standing like this
+    #[arg(long, value_name = "STATUS")]
+    pub(crate) status: Option<StatusWord>,
+    /// At most so many
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 50)]
+    pub(crate) limit: usize,
+    /// One JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StatusWord {
+    Running,
+    Waiting,
+    Paused,
+    Exhausted,
+    Cancelled,
+    Failed,
+    Done,
+    /// Should be running, and nobody runs it
+    Interrupted,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    #[command(flatten)]
+    pub(crate) run: Named,
+    /// Show every prompt instead
+    #[arg(long)]
+    pub(crate) prompts: bool,
+    /// Write the prompts into this folder
+    #[arg(long, value_name = "DIR", requires = "prompts", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+    /// One JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Events {
+    #[command(flatten)]
+    pub(crate) run: Named,
+    /// Begin with this event
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) from: u64,
+    /// Wait for what is to come
+    #[arg(long, short)]
+    pub(crate) follow: bool,
+    /// One JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A run by its name.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Named {
+    /// The run's id, any unique beginning of it, or `last`
+    #[arg(value_name = "RUN", add = crate::complete::runs())]
+    pub(crate) run: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Resume {
+    /// The run's id, any unique beginning of it, or `last`
+    #[arg(value_name = "RUN", required_unless_present = "all", add = crate::complete::runs())]
+    pub(crate) run: Option<String>,
+    /// Every run that was cut off; leaves out what is paused or waits for a person
+    #[arg(long, conflicts_with = "run")]
+    pub(crate) all: bool,
+    #[command(flatten)]
+    pub(crate) permission: Permission,
+    #[command(flatten)]
+    pub(crate) spending: Spending,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Cancel {
+    #[command(flatten)]
+    pub(crate) run: Named,
+    /// Only this step
+    #[arg(long, value_name = "STEP")]
+    pub(crate) step: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Answer {
+    #[command(flatten)]
+    pub(crate) run: Named,
+    /// The answer
+    pub(crate) text: String,
+    /// Which question, where several are open
+    #[arg(long, value_name = "ID")]
+    pub(crate) id: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Approve {
+    #[command(flatten)]
+    pub(crate) run: Named,
+    /// Which call; all that wait, if left out
+    pub(crate) id: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Deny {
+    #[command(flatten)]
+    pub(crate) run: Named,
+    /// Which call; all that wait, if left out
+    pub(crate) id: Option<String>,
+    /// What the agent is told
+    #[arg(long, value_name = "WHY", default_value = "")]
+    pub(crate) because: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Replay {
+    #[command(flatten)]
+    pub(crate) run: Named,
+    /// Differences are an error, also in a journal of another version
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// One JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Fork {
+    #[command(flatten)]
+    pub(crate) run: Named,
+    /// How many events to begin with; `updraft events` numbers them
+    #[arg(long, value_name = "N")]
+    pub(crate) at: u64,
+    /// Another model from here on
+    #[arg(long, value_name = "PROVIDER/NAME")]
+    pub(crate) model: Option<String>,
+    /// Another goal from here on
+    #[arg(long, value_name = "GOAL")]
+    pub(crate) goal: Option<String>,
+    /// A variable with another value (repeatable)
+    #[arg(long = "set", value_name = "NAME=JSON", value_parser = variable)]
+    pub(crate) variables: Vec<(String, serde_json::Value)>,
+    /// Make the run and stop; `updraft resume` goes on with it
+    #[arg(long)]
+    pub(crate) stay: bool,
+    #[command(flatten)]
+    pub(crate) permission: Permission,
+    #[command(flatten)]
+    pub(crate) spending: Spending,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Diff {
+    /// One run
+    #[arg(value_name = "RUN", add = crate::complete::runs())]
+    pub(crate) one: String,
+    /// The other
+    #[arg(value_name = "RUN", add = crate::complete::runs())]
+    pub(crate) other: String,
+    /// One JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Everything, for `updraft import`
+    Jsonl,
+    /// NetworkX node-link data
+    NodeLink,
+    /// For people
+    Markdown,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Export {
+    /// The run's id, any unique beginning of it, or `last`
+    #[arg(value_name = "RUN", required_unless_present = "all", add = crate::complete::runs())]
+    pub(crate) run: Option<String>,
+    /// Every run
+    #[arg(long, conflicts_with = "run", requires = "out")]
+    pub(crate) all: bool,
+    /// The form of the file
+    #[arg(long, value_enum, default_value = "jsonl")]
+    pub(crate) format: Format,
+    /// A folder to write into, as YYYY/MM/DD/session_<id>; standard output if left out
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Import {
+    /// The file; `-` is standard input
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+    /// Import it under this id
+    #[arg(long, value_name = "ID")]
+    pub(crate) id: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Rm {
+    /// The runs
+    #[arg(value_name = "RUN", required = true, add = crate::complete::runs())]
+    pub(crate) runs: Vec<String>,
+    /// Also runs that a process is at work on; that process stops
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Prune {
+    /// Runs that ended longer ago than this
+    #[arg(long, value_name = "DURATION", value_parser = moment::duration)]
+    pub(crate) older_than: Duration,
+    /// Only say what would be removed
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Tools {
+    #[command(subcommand)]
+    pub(crate) command: Option<ToolsCommand>,
+    /// One JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ToolsCommand {
+    /// Call one tool in the workspace
+    Call(ToolCall),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ToolCall {
+    /// The tool
+    pub(crate) name: String,
+    /// Its arguments, as a JSON object
+    #[arg(value_name = "JSON", default_value = "{}")]
+    pub(crate) args: String,
+    /// The folder it works in (default: the current one)
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) workspace: Option<PathBuf>,
+    /// The reply as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A workspace, and how to print.
+#[derive(Debug, Args)]
+pub(crate) struct Place {
+    /// The workspace (default: the current folder)
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) workspace: Option<PathBuf>,
+    /// JSON, one object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Plain {
+    /// JSON, one object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Init {
+    /// The workspace (default: the current folder)
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Trust {
+    /// The workspace (default: the current folder)
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) dir: Option<PathBuf>,
+    /// Do not ask
+    #[arg(long, short = 'y')]
+    pub(crate) yes: bool,
+    /// Take the trust back
+    #[arg(long, conflicts_with = "yes")]
+    pub(crate) remove: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Config {
+    #[command(subcommand)]
+    pub(crate) command: ConfigCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Show every setting
+    Show(ConfigShow),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConfigShow {
+    /// Also where each value came from
+    #[arg(long)]
+    pub(crate) origin: bool,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// The shell
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Json {
+    #[command(subcommand)]
+    pub(crate) command: JsonCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum JsonCommand {
+    /// Make JSON of what a model wrote: standard input to standard output, what was repaired to standard error
+    Repair(Repair),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Repair {
+    /// A JSON Schema that guides the repair
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) schema: Option<PathBuf>,
+    /// Fail where a repair had to guess
+    #[arg(long, action = ArgAction::SetTrue)]
+    pub(crate) safe: bool,
+}
+
+/// `NAME=JSON`. Text that does not look like JSON is taken as text.
+fn variable(text: &str) -> Result<(String, serde_json::Value), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=JSON, for instance count=3")?;
+    if name.trim().is_empty() {
+        return Err("the name is missing; expected NAME=JSON, for instance count=3".into());
+    }
+    let value = match serde_json::from_str(value) {
+        Ok(value) => value,
+        Err(why) if value.trim_start().starts_with(['{', '[', '"']) => {
+            return Err(format!("the value of `{name}` is not JSON: {why}"));
+        }
+        Err(_) => serde_json::Value::String(value.to_owned()),
+    };
+    Ok((name.trim().to_owned(), value))
+}
+
+fn dollars(text: &str) -> Result<Cost, String> {
+    let number = text.trim().trim_start_matches('$').parse::<f64>();
+    let amount = number.ok().filter(|amount| amount.is_finite() && (0.0..=1e9).contains(amount));
+    let amount = amount.ok_or_else(|| format!("`{text}` is not an amount of dollars; expected for instance 0.50"))?;
+    Ok(Cost((amount * 1e9).round() as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        use clap::CommandFactory;
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn a_variable_is_json_or_else_text() {
+        assert_eq!(variable("n=3").unwrap(), ("n".into(), 3.into()));
+        assert_eq!(variable("who=Bob B.").unwrap(), ("who".into(), "Bob B.".into()));
+        assert!(variable("list=[1,").is_err() && variable("=1").is_err() && variable("alone").is_err());
+    }
+}

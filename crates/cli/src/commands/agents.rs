@@ -1,0 +1,51 @@
+//! `updraft agents`: who there is, and where each comes from.
+
+use serde_json::json;
+use updraft_engine::Agent;
+
+use crate::args::Place;
+use crate::fault::{Code, Outcome};
+use crate::out::{self, Paint};
+use crate::places::Places;
+use crate::settings::{Settings, Written};
+use crate::wire;
+
+pub(crate) fn run(places: &Places, args: &Place) -> Outcome {
+    let workspace = wire::workspace(args.workspace.as_deref())?;
+    let settings = Settings::load(places, &workspace, Written::default())?;
+    let (agents, _) = wire::cast(places, &workspace, &settings)?;
+    if args.json {
+        let lines = agents.iter().map(|agent| as_json(agent).to_string() + "\n");
+        out::print(&lines.collect::<String>());
+        return Ok(Code::Done);
+    }
+    let width = agents.iter().map(|agent| agent.name.len()).max().unwrap_or_default();
+    let paint = Paint::for_stdout();
+    let mut text = String::new();
+    for agent in agents.iter() {
+        let mut more: Vec<String> = Vec::new();
+        if !agent.tools.is_empty() {
+            more.push(format!("tools {}", agent.tools.join(", ")));
+        }
+        more.extend(agent.model.as_ref().map(|model| format!("model {model}")));
+        more.extend(agent.turns.map(|turns| format!("{turns} turns")));
+        more.extend(agent.read_only.then(|| "read-only".to_owned()));
+        more.push(origin(agent));
+        let name = paint.bold(&format!("{:width$}", agent.name));
+        text.push_str(&format!("{name}  {}\n{:width$}  {}\n", agent.purpose, "", paint.dim(&more.join(" · "))));
+    }
+    out::print(&text);
+    if let Some(remark) = settings.remark() {
+        out::note(&remark);
+    }
+    Ok(Code::Done)
+}
+
+fn origin(agent: &Agent) -> String {
+    agent.file.as_ref().map_or_else(|| "built in".into(), |file| file.display().to_string())
+}
+
+fn as_json(agent: &Agent) -> serde_json::Value {
+    json!({ "name": agent.name, "purpose": agent.purpose, "tools": agent.tools, "model": agent.model, "turns": agent.turns,
+            "read_only": agent.read_only, "origin": origin(agent) })
+}

@@ -1,0 +1,145 @@
+//! A hidden command for outside benchmarks: the same engine and journal as every run, with two tools that do nothing.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use updraft_engine::{Agent, Agents, Engine, Hands, NewRun, Nobody, Prompts, Rested};
+use updraft_models::Access;
+use updraft_run::{Budget, Goal, Mode, Phase, Settings};
+use updraft_tools::{Dispatcher, Limits, Nap, Registry};
+
+use crate::fault::{Code, Fault, Outcome};
+use crate::places::{self, Places};
+use crate::wire;
+
+/// What its one agent is told.
+const PROMPT: &str = include_str!("bench.md");
+
+/// What is measured.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Task {
+    /// One agent, once.
+    React,
+    /// One agent, many times at once.
+    Sessions,
+    /// A plan and all its steps.
+    Dag,
+}
+
+pub(crate) fn run() -> Outcome {
+    let wanted = |name: &str| places::set(name).ok_or_else(|| Fault::usage(format!("{name} is not set")));
+    let number = |name: &str| places::set(name).and_then(|text| text.parse().ok()).unwrap_or(1_usize);
+    let task = match wanted("PERF_TASK")?.as_str() {
+        "react" => Task::React,
+        "sessions" => Task::Sessions,
+        "dag" => Task::Dag,
+        other => return Err(Fault::usage(format!("PERF_TASK is `{other}`; expected `react`, `sessions` or `dag`"))),
+    };
+    let nap = if places::set("PERF_TOOLS").as_deref() == Some("sync") { Nap::Blocking } else { Nap::Async };
+    let work = PathBuf::from(wanted("PERF_WORK")?);
+    std::fs::create_dir_all(&work).map_err(|error| Fault::file("make", &work, &error))?;
+    let bench = Bench {
+        task,
+        sessions: if task == Task::Sessions { number("PERF_N") } else { 1 },
+        repeat: number("PERF_REPEAT"),
+        model: format!("openai-compatible/{}", wanted("PERF_MODEL")?),
+        base: format!("{}/v1", wanted("PERF_BASE")?.trim_end_matches('/')),
+        nap,
+        work,
+    };
+    wire::block_on(bench.measure())
+}
+
+struct Bench {
+    task: Task,
+    sessions: usize,
+    repeat: usize,
+    model: String,
+    base: String,
+    nap: Nap,
+    work: PathBuf,
+}
+
+impl Bench {
+    async fn measure(self) -> Outcome {
+        let journal = wire::journal(&Places::under(&self.work))?;
+        let limits = Limits::default();
+        let registry = Registry::default().with_bench(self.nap);
+        let access = Access { openai_base: Some(self.base.clone()), ..Access::default() };
+        let hands = Hands::new(access, Dispatcher::new(registry.clone(), limits));
+        let engine = wire::engine(journal.clone(), hands, Arc::new(Nobody), CancellationToken::new());
+        let (agents, prompts) = (self.agents()?, Prompts::compiled_in());
+        let mut worst = Code::Done;
+        for _ in 0..self.repeat.max(1) {
+            if self.round(&engine, &agents, &prompts, &registry).await? != Code::Done {
+                worst = Code::Failed;
+            }
+        }
+        drop(engine);
+        journal.close().await;
+        Ok(worst)
+    }
+
+    async fn round(&self, engine: &Engine, agents: &Agents, prompts: &Prompts, registry: &Registry) -> Outcome {
+        let mut running: JoinSet<Result<Rested, updraft_engine::Error>> = JoinSet::new();
+        for _ in 0..self.sessions {
+            let tools = |wanted: &[String]| registry.specs_for(wanted);
+            let new = NewRun {
+                goal: self.goal(),
+                settings: self.settings(),
+                budget: Budget::default(),
+                plan: None,
+                agents,
+                prompts,
+                tools: &tools,
+            };
+            let handle = engine.start(wire::new_id()?, new).await?;
+            running.spawn(handle.drive());
+        }
+        let mut code = Code::Done;
+        while let Some(ended) = running.join_next().await {
+            let rested = ended.map_err(|error| Fault::failed(error.to_string()))??;
+            if !matches!(rested.run.phase(), Phase::Over { failed: None, .. }) {
+                code = Code::Failed;
+            }
+        }
+        Ok(code)
+    }
+
+    fn goal(&self) -> Goal {
+        let (text, mode) = match self.task {
+            Task::React | Task::Sessions => ("Go on until you are done.", Mode::Agent("bench".into())),
+            Task::Dag => ("PLAN_REQUEST", Mode::Plan),
+        };
+        Goal { text: text.into(), mode, ..Goal::default() }
+    }
+
+    fn settings(&self) -> Settings {
+        Settings {
+            model: self.model.clone(),
+            workspace: self.work.display().to_string(),
+            query_turns: u32::MAX,
+            parallel: 64,
+            compact_at: u64::MAX,
+            repeats: u32::MAX,
+            ..Settings::default()
+        }
+    }
+
+    fn agents(&self) -> Result<Agents, Fault> {
+        if self.task == Task::Dag {
+            return Ok(Agents::compiled_in()?);
+        }
+        let mut agents = Agents::default();
+        agents.insert(Agent {
+            name: "bench".into(),
+            purpose: "Is measured.".into(),
+            tools: vec!["echo".into(), "nap".into()],
+            prompt: PROMPT.trim().into(),
+            ..Agent::default()
+        });
+        Ok(agents)
+    }
+}

@@ -1,0 +1,56 @@
+//! `updraft config show`: every setting, and where it came from.
+
+use serde_json::json;
+
+use crate::args::{Config, ConfigCommand};
+use crate::fault::{Code, Outcome};
+use crate::out::{self, Paint};
+use crate::places::{self, Places};
+use crate::settings::{Settings, Written};
+use crate::wire;
+
+/// Only ever named as set or not set.
+const SECRETS: [&str; 1] = ["OPENAI_API_KEY"];
+
+pub(crate) fn run(places: &Places, args: &Config) -> Outcome {
+    let ConfigCommand::Show(args) = &args.command;
+    let workspace = wire::workspace(args.place.workspace.as_deref())?;
+    let settings = Settings::load(places, &workspace, Written::default())?;
+    let rows = settings.meant.list();
+    if args.place.json {
+        let lines = rows.iter().map(|(name, value, from)| json!({ "name": name, "value": value, "origin": from }).to_string() + "\n");
+        out::print(&lines.collect::<String>());
+        return Ok(Code::Done);
+    }
+    let paint = Paint::for_stdout();
+    let names = rows.iter().map(|(name, ..)| name.len()).max().unwrap_or_default();
+    let values = rows.iter().map(|(_, value, _)| value.len()).max().unwrap_or_default().min(40);
+    let mut text = String::new();
+    for (name, value, from) in &rows {
+        let line = if args.origin {
+            format!("{name:names$} = {value:values$}  {}", paint.dim(&format!("# {from}")))
+        } else {
+            format!("{name:names$} = {value}")
+        };
+        text.push_str(&format!("{}\n", line.trim_end()));
+    }
+    if args.origin {
+        let mut about = |name: &str, value: String| text.push_str(&format!("{name:names$} : {value}\n"));
+        text_line(&mut about, "configuration", &places.config);
+        text_line(&mut about, "journal", &places.journal());
+        text_line(&mut about, "state", &places.state);
+        for name in SECRETS {
+            about(name, if places::set(name).is_some() { "set".into() } else { "not set".into() });
+        }
+        about("OPENAI_BASE_URL", places::set("OPENAI_BASE_URL").unwrap_or_else(|| "not set".into()));
+    }
+    out::print(&text);
+    if let Some(remark) = settings.remark() {
+        out::note(&remark);
+    }
+    Ok(Code::Done)
+}
+
+fn text_line(about: &mut impl FnMut(&str, String), name: &str, path: &std::path::Path) {
+    about(name, path.display().to_string());
+}

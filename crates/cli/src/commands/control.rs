@@ -1,0 +1,203 @@
+//! `pause`, `cancel`, `answer`, `approve`, `deny`: what people do to a run from outside.
+//!
+//! A live process gets it through the inbox. Without one, pause and cancel are carried out here; answers and verdicts
+//! are kept, and `resume` goes on with them.
+
+use std::time::Duration;
+
+use updraft_engine::waiting_for;
+use updraft_journal::{Journal, Summary};
+use updraft_run::{Address, Effect, Input, Kind, Phase, Run, RunId, StepId, Verdict};
+
+use super::{resume, runs};
+use crate::args::{self, Output};
+use crate::fault::{Code, Fault, Outcome};
+use crate::places::{self, Places};
+use crate::{moment, out, wire};
+
+/// How long the effect is waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How often we look when nobody writes anything.
+const LOOK: Duration = Duration::from_millis(250);
+
+pub(crate) fn pause(places: &Places, args: &args::Named) -> Outcome {
+    control(places, &args.run, |_| Ok(Input::Pause))
+}
+
+pub(crate) fn cancel(places: &Places, args: &args::Cancel) -> Outcome {
+    let step = args.step.as_deref().map(StepId::parse).transpose().map_err(|bad| Fault::usage(bad.to_string()))?;
+    control(places, &args.run.run, |run| {
+        if let Some(step) = step.as_ref().filter(|step| run.step(step).is_none()) {
+            let steps: Vec<&str> = run.steps().map(|step| step.spec.id.as_str()).collect();
+            let close = updraft_run::close_to(step.as_str(), &steps);
+            return Err(Fault::usage(format!("the run has no step `{step}`")).hint(format!("there is {close}")));
+        }
+        Ok(Input::Cancel { by: who(), step: step.clone() })
+    })
+}
+
+pub(crate) fn answer(places: &Places, args: args::Answer) -> Outcome {
+    let id = args.id.as_deref().map(address).transpose()?;
+    if args.text.trim().is_empty() {
+        return Err(Fault::usage("the answer is empty"));
+    }
+    control(places, &args.run.run, |run| {
+        let open = asked(run, |effect| matches!(effect, Effect::Question { .. }), id.as_ref());
+        match open.as_slice() {
+            [one] => Ok(Input::Answer { id: Some(one.clone()), text: args.text.clone() }),
+            [] => Err(nothing(run, "a question", id.as_ref())),
+            several => Err(Fault::usage("several questions are open; say with --id which one you answer").hint(listed(several))),
+        }
+    })
+}
+
+pub(crate) fn approve(places: &Places, args: &args::Approve) -> Outcome {
+    verdict(places, &args.run.run, args.id.as_deref(), &Verdict { allow: true, by: who(), because: String::new() })
+}
+
+pub(crate) fn deny(places: &Places, args: args::Deny) -> Outcome {
+    let verdict_of = Verdict { allow: false, by: who(), because: args.because };
+    verdict(places, &args.run.run, args.id.as_deref(), &verdict_of)
+}
+
+fn verdict(places: &Places, name: &str, id: Option<&str>, verdict: &Verdict) -> Outcome {
+    let id = id.map(address).transpose()?.map(|id| id.sibling(Kind::Approve, id.n));
+    control(places, name, |run| {
+        let open = asked(run, |effect| matches!(effect, Effect::Approval { .. }), id.as_ref());
+        if open.is_empty() {
+            return Err(nothing(run, "an approval", id.as_ref()));
+        }
+        Ok(Input::Verdict { id: id.clone(), verdict: verdict.clone() })
+    })
+}
+
+fn asked(run: &Run, wanted: impl Fn(&Effect) -> bool, id: Option<&Address>) -> Vec<Address> {
+    let open = run.open().iter().filter(|(at, open)| wanted(&open.effect) && id.is_none_or(|id| id == *at));
+    open.map(|(at, _)| at.clone()).collect()
+}
+
+fn nothing(run: &Run, what: &str, id: Option<&Address>) -> Fault {
+    let which = id.map(|id| format!(" `{id}`")).unwrap_or_default();
+    let fault = Fault::failed(format!("the run does not wait for {what}{which}; it is {}", run.status()));
+    let waits: Vec<String> = waiting_for(run).iter().filter_map(|wait| Some(format!("{} {}", wait["kind"].as_str()?, wait["id"].as_str()?))).collect();
+    if waits.is_empty() { fault } else { fault.hint(format!("it waits for: {}", waits.join(", "))) }
+}
+
+fn listed(several: &[Address]) -> String {
+    several.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn address(text: &str) -> Result<Address, Fault> {
+    text.parse().map_err(|bad: updraft_run::BadId| Fault::usage(bad.to_string()).hint("`updraft show RUN` shows the ids"))
+}
+
+fn who() -> String {
+    places::set("USER").unwrap_or_else(|| "the command line".into())
+}
+
+/// Finds the run, makes the input from it, and brings it there.
+fn control(places: &Places, name: &str, input: impl Fn(&Run) -> Result<Input, Fault>) -> Outcome {
+    let journal = wire::journal_with_runs(places)?;
+    let id = wire::find_run(&journal, name)?;
+    let run = fold(&journal, &id)?;
+    if run.is_over() {
+        return Err(Fault::failed(format!("run {id} is over already ({})", run.status()))
+            .hint(format!("`updraft show {id}` shows what it came to")));
+    }
+    let input = input(&run)?;
+    wire::block_on(async {
+        let ended = bring(places, &journal, &id, input).await;
+        journal.close().await;
+        ended
+    })
+}
+
+fn fold(journal: &Journal, id: &RunId) -> Result<Run, Fault> {
+    Ok(Run::fold(journal.load(id)?))
+}
+
+async fn bring(places: &Places, journal: &Journal, id: &RunId, input: Input) -> Outcome {
+    let mut head = journal.head(id)?;
+    if head.is_owned() {
+        send(journal, id, &input).await?;
+        head = taken(journal, id, &input).await?;
+        if journal.inbox(id)?.iter().all(|waiting| waiting.input != input) {
+            return Ok(tell(&fold(journal, id)?, &head, &input));
+        }
+        if head.is_owned() {
+            out::note(&format!("sent to process {}; it has not taken it yet", head.owner.map_or(0, |owner| owner.pid)));
+            return Ok(Code::Done);
+        }
+        // Its process ended meanwhile: the inbox is read by whoever takes over, and that is us.
+    }
+    if matches!(input, Input::Answer { .. } | Input::Verdict { .. }) {
+        if journal.inbox(id)?.iter().all(|waiting| waiting.input != input) {
+            send(journal, id, &input).await?;
+        }
+        let what = if matches!(input, Input::Answer { .. }) { "the answer is kept" } else { "the verdict is kept" };
+        out::note(&format!("{what}; no process is at work on run {id}\n  hint: `updraft resume {id}` goes on with it"));
+        return Ok(Code::Done);
+    }
+    let quiet = Output { json: false, quiet: true };
+    let engine = resume::engine(places, journal, id, &quiet, None)?;
+    let mut handle = match engine.open(id).await {
+        Ok(handle) => handle,
+        Err(updraft_engine::Error::Journal(updraft_journal::Error::Owned { .. })) => {
+            send(journal, id, &input).await?;
+            let head = taken(journal, id, &input).await?;
+            return Ok(tell(&fold(journal, id)?, &head, &input));
+        }
+        Err(other) => return Err(other.into()),
+    };
+    handle.send(input.clone());
+    let rested = Box::pin(handle.drive()).await?;
+    Ok(tell(&rested.run, &journal.head(id)?, &input))
+}
+
+async fn send(journal: &Journal, id: &RunId, input: &Input) -> Result<(), Fault> {
+    let key = wire::new_id()?;
+    journal.send(id, key.as_str(), input, moment::now()).await?;
+    Ok(())
+}
+
+/// Waits until the input was taken and shows its effect, the process ended, or time is up.
+async fn taken(journal: &Journal, id: &RunId, input: &Input) -> Result<Summary, Fault> {
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    let mut changes = journal.changes();
+    loop {
+        let waits = journal.inbox(id)?.iter().any(|waiting| waiting.input == *input);
+        let head = journal.head(id)?;
+        let shows = !waits && has_effect(&fold(journal, id)?, input);
+        let over = tokio::time::Instant::now() >= deadline;
+        if shows || over || !head.is_owned() {
+            return Ok(head);
+        }
+        let _ = tokio::time::timeout(LOOK, changes.next()).await;
+    }
+}
+
+fn has_effect(run: &Run, input: &Input) -> bool {
+    match input {
+        Input::Pause => !matches!(run.phase(), Phase::Running),
+        Input::Cancel { step: None, .. } => run.is_over(),
+        Input::Cancel { step: Some(step), .. } => run.step(step).is_none_or(updraft_run::Step::has_ended),
+        _ => true,
+    }
+}
+
+/// Says what became of it.
+fn tell(run: &Run, head: &Summary, input: &Input) -> Code {
+    let id = &head.id;
+    let status = run.status();
+    let text = match input {
+        Input::Pause if status == "paused" => format!("run {id} is paused\n  hint: `updraft resume {id}` goes on"),
+        Input::Pause => format!("run {id} is {status}"),
+        Input::Cancel { step: Some(step), .. } => format!("step `{step}` of run {id} is cancelled"),
+        Input::Cancel { .. } if run.is_over() => format!("run {id} is {status}"),
+        Input::Cancel { .. } => format!("run {id} is {status}; what had begun is being stopped"),
+        Input::Answer { .. } => format!("answered; run {id} is {}", runs::word(head)),
+        _ => format!("decided; run {id} is {}", runs::word(head)),
+    };
+    out::note(&text);
+    Code::Done
+}

@@ -1,0 +1,97 @@
+//! `--detach`: the run goes on in a process of its own session, logged to a file.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use updraft_journal::Journal;
+use updraft_run::RunId;
+
+use crate::args;
+use crate::fault::{Code, Fault, Outcome};
+use crate::places::Places;
+use crate::{out, wire};
+
+/// How long the process may take to write its run down.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Starts the process and returns once its run is safe in the journal.
+pub(super) fn detach(places: &Places, args: &args::Run, text: &str, workspace: &Path) -> Outcome {
+    let id = wire::new_id()?;
+    let file = places.run_log(&id);
+    let cannot = |error: &std::io::Error| Fault::file("write", &file, error);
+    if let Some(folder) = file.parent() {
+        std::fs::create_dir_all(folder).map_err(|error| cannot(&error))?;
+    }
+    let log = std::fs::File::create(&file).map_err(|error| cannot(&error))?;
+    let errors = log.try_clone().map_err(|error| cannot(&error))?;
+    // Opened before the process begins, so that nothing it writes is missed.
+    let journal = wire::journal(places)?;
+    let mut child = command(&id, args, workspace)?
+        .stdin(Stdio::piped())
+        .stdout(log)
+        .stderr(errors)
+        .spawn()
+        .map_err(|error| Fault::failed(format!("could not start a process of its own: {error}")))?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // A process that ended at once says why in its log.
+        let _ = stdin.write_all(text.as_bytes());
+    }
+    if wire::block_on(begun(&journal, &id, &mut child))? {
+        out::line(id.as_str());
+        out::note(&format!("goes on in process {}\n  hint: `updraft events {id} --follow` follows it; log: {}", child.id(), file.display()));
+        return Ok(Code::Done);
+    }
+    let said = std::fs::read_to_string(&file).unwrap_or_default();
+    Err(Fault::failed(format!("the run did not begin; its process said:\n{}", said.trim_end())))
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one process we start is ourselves, with what was typed")]
+fn command(id: &RunId, args: &args::Run, workspace: &Path) -> Result<Command, Fault> {
+    let program = std::env::current_exe().map_err(|error| Fault::failed(format!("we cannot find ourselves: {error}")))?;
+    let mut command = Command::new(program);
+    command.args(["run", "-", "--id", id.as_str()]).arg("--workspace").arg(workspace);
+    for file in &args.file {
+        command.arg("--file").arg(file);
+    }
+    let mut flag = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            command.arg(name).arg(value);
+        }
+    };
+    flag("--model", args.model.as_deref().map(wire::model_spec));
+    flag("--agent", args.agent.clone());
+    flag("--budget", args.spending.budget.map(|cost| (cost.0 as f64 / 1e9).to_string()));
+    flag("--max-tokens", args.spending.max_tokens.map(|n| n.to_string()));
+    flag("--max-time", args.spending.max_time.map(|time| format!("{}ms", time.as_millis())));
+    flag("--max-turns", args.spending.max_turns.map(|n| n.to_string()));
+    flag("--max-calls", args.spending.max_calls.map(|n| n.to_string()));
+    for (name, value) in &args.variables {
+        flag("--var", Some(format!("{name}={value}")));
+    }
+    if let Some(plan) = &args.plan {
+        command.arg("--plan").arg(plan);
+    }
+    let switches = [("--swarm", args.swarm), ("--read-only", args.permission.read_only), ("--yes", args.permission.yes)];
+    let switches = switches.into_iter().chain([("--json", args.output.json), ("--quiet", args.output.quiet)]);
+    command.args(switches.filter(|(_, on)| *on).map(|(name, _)| name));
+    Ok(command)
+}
+
+/// Waits until the run is in the journal; false if the process ended before.
+async fn begun(journal: &Journal, id: &RunId, child: &mut Child) -> Result<bool, Fault> {
+    let mut changes = journal.changes();
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    loop {
+        if journal.head(id).is_ok() {
+            return Ok(true);
+        }
+        let ended = child.try_wait().ok().flatten().is_some();
+        if ended || tokio::time::Instant::now() > deadline {
+            return Ok(journal.head(id).is_ok());
+        }
+        // A process that ends writes nothing, so it is looked for now and then.
+        let _ = tokio::time::timeout(Duration::from_millis(100), changes.next()).await;
+    }
+}

@@ -1,0 +1,38 @@
+//! `updraft diff`: where two runs part, step by step.
+
+use updraft_engine::{StepDiff, diff};
+
+use crate::args::Diff;
+use crate::fault::{Code, Outcome};
+use crate::places::Places;
+use crate::{out, wire};
+
+pub(crate) fn run(places: &Places, args: &Diff) -> Outcome {
+    let journal = wire::journal_with_runs(places)?;
+    let (one, other) = (wire::find_run(&journal, &args.one)?, wire::find_run(&journal, &args.other)?);
+    let found = diff(&journal, &one, &other)?;
+    if args.json {
+        out::pretty(&serde_json::to_value(&found).unwrap_or_default());
+        return Ok(Code::Done);
+    }
+    let mut lines = vec![match (found.parts_at, &found.first_step) {
+        (None, _) => "the two runs are the same, event by event".to_owned(),
+        (Some(at), Some(step)) => format!("they part at event {at}, in step `{step}`"),
+        (Some(at), None) => format!("they part at event {at}"),
+    }];
+    lines.extend(found.steps.iter().map(in_words));
+    if found.parts_at.is_some() {
+        lines.push(format!("both came to {} answer", if found.same_answer { "the same" } else { "another" }));
+    }
+    out::line(&lines.join("\n"));
+    Ok(Code::Done)
+}
+
+fn in_words(step: &StepDiff) -> String {
+    let side = |status: &Option<String>, output: &Option<String>| match (status, output) {
+        (None, _) => "not there".to_owned(),
+        (Some(status), Some(output)) => format!("{status}: {}", out::short(output, 120)),
+        (Some(status), None) => status.clone(),
+    };
+    format!("{}\n  - {}\n  + {}", step.step, side(&step.left, &step.left_output), side(&step.right, &step.right_output))
+}

@@ -1,0 +1,185 @@
+//! `updraft doctor`: what works here, what doesn't, and what to do about it.
+
+use std::path::Path;
+
+use serde_json::json;
+use updraft_models::{Access, choose};
+use updraft_run::RunId;
+use updraft_tools::Workspace;
+
+use crate::args::Place;
+use crate::fault::{Code, Fault, Outcome};
+use crate::out::{self, Paint};
+use crate::places::Places;
+use crate::settings::{Settings, Standing, Written};
+use crate::wire;
+
+/// Less room than this is worth a word.
+const LITTLE_ROOM: u64 = 1 << 30;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Health {
+    Ok,
+    Warn,
+    Fail,
+}
+
+/// One thing that was looked at.
+struct Check {
+    health: Health,
+    what: &'static str,
+    found: String,
+    advice: String,
+}
+
+fn check(health: Health, what: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Check {
+    Check { health, what, found: found.into(), advice: advice.into() }
+}
+
+fn ok(what: &'static str, found: impl Into<String>) -> Check {
+    check(Health::Ok, what, found, "")
+}
+
+fn failed(what: &'static str, fault: Fault) -> Check {
+    check(Health::Fail, what, fault.message, fault.hints.join("; "))
+}
+
+pub(crate) fn run(places: &Places, args: &Place) -> Outcome {
+    let mut checks = vec![ok("version", format!("updraft {}", env!("CARGO_PKG_VERSION")))];
+    checks.push(journal(places));
+    checks.push(room(places));
+    checks.extend(kernel());
+    match wire::workspace(args.workspace.as_deref()) {
+        Ok(workspace) => checks.extend(in_workspace(places, &workspace)),
+        Err(fault) => checks.push(failed("workspace", fault)),
+    }
+    print(&checks, args.json);
+    Ok(if checks.iter().any(|check| check.health == Health::Fail) { Code::Failed } else { Code::Done })
+}
+
+fn print(checks: &[Check], as_json: bool) {
+    let paint = Paint::for_stdout();
+    for Check { health, what, found, advice } in checks {
+        let word = match health {
+            Health::Ok => "ok",
+            Health::Warn => "warn",
+            Health::Fail => "fail",
+        };
+        if as_json {
+            out::json(&json!({ "status": word, "check": what, "found": found, "advice": advice }));
+            continue;
+        }
+        let shown = format!("{word:4}");
+        let shown = match health {
+            Health::Ok => paint.green(&shown),
+            Health::Warn => paint.yellow(&shown),
+            Health::Fail => paint.red(&shown),
+        };
+        out::line(&format!("{shown}  {what:10}  {found}"));
+        if !advice.is_empty() {
+            out::line(&format!("      {:10}  → {advice}", ""));
+        }
+    }
+}
+
+/// Opens the journal and takes a lease on a run that is not there: the writer must answer that there is none.
+fn journal(places: &Places) -> Check {
+    let tried = wire::journal(places).and_then(|journal| {
+        let probe = RunId::parse("doctor").map_err(|bad| Fault::failed(bad.to_string()))?;
+        let count = journal.list(&updraft_journal::Filter::default())?.len();
+        wire::block_on(async {
+            let asked = journal.acquire(&probe).await;
+            journal.close().await;
+            match asked {
+                Ok(_) | Err(updraft_journal::Error::UnknownRun { .. }) => Ok(count),
+                Err(other) => Err(other.into()),
+            }
+        })
+    });
+    match tried {
+        Ok(count) => ok("journal", format!("{} can be written; {count} runs", places.journal().display())),
+        Err(fault) => failed("journal", fault),
+    }
+}
+
+fn room(places: &Places) -> Check {
+    let folder = places.data.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("/"));
+    match rustix::fs::statvfs(folder) {
+        Ok(disk) => {
+            let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+            let found = format!("{:.1} GiB free in {}", free as f64 / (1_u64 << 30) as f64, folder.display());
+            if free < LITTLE_ROOM {
+                check(Health::Warn, "disk", found, "make room; `updraft prune --older-than 30d` removes old runs")
+            } else {
+                ok("disk", found)
+            }
+        }
+        Err(error) => check(Health::Warn, "disk", error.to_string(), ""),
+    }
+}
+
+fn kernel() -> Vec<Check> {
+    let read = |path: &str| std::fs::read_to_string(path).map(|text| text.trim().to_owned()).ok();
+    let mut checks = Vec::new();
+    if let Some(release) = read("/proc/sys/kernel/osrelease") {
+        let mut parts = release.split(['.', '-']).map(|part| part.parse().unwrap_or(0_u32));
+        let version = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
+        checks.push(if version >= (5, 6) {
+            ok("kernel", format!("Linux {release}"))
+        } else {
+            check(Health::Fail, "kernel", format!("Linux {release}"), "tools need openat2: Linux 5.6 or newer")
+        });
+    }
+    if read("/proc/sys/kernel/random/boot_id").is_none() {
+        checks.push(check(Health::Warn, "process", "/proc does not tell who is alive", "runs of dead processes are found 15 s later"));
+    }
+    checks
+}
+
+fn in_workspace(places: &Places, workspace: &Path) -> Vec<Check> {
+    let mut checks = Vec::new();
+    checks.push(match Workspace::open(workspace) {
+        Ok(_) => ok("workspace", workspace.display().to_string()),
+        Err(error) => failed("workspace", error.into()),
+    });
+    let settings = match Settings::load(places, workspace, Written::default()) {
+        Ok(settings) => settings,
+        Err(fault) => {
+            checks.push(failed("settings", fault));
+            return checks;
+        }
+    };
+    checks.push(ok("settings", format!("{}", places.settings().display())));
+    checks.push(match &settings.standing {
+        Standing::Trusted => ok("trust", "the workspace is trusted"),
+        Standing::Changed => check(Health::Warn, "trust", "the workspace has changed since it was trusted", "`updraft trust` looks again"),
+        Standing::Stranger(files) if files.is_empty() => ok("trust", "the workspace brings no settings of its own"),
+        Standing::Stranger(files) => {
+            check(Health::Warn, "trust", format!("{} files do not count in full", files.len()), "`updraft trust` shows them")
+        }
+    });
+    checks.push(match wire::cast(places, workspace, &settings) {
+        Ok((agents, _)) => ok("agents", format!("{} agents", agents.iter().count())),
+        Err(fault) => failed("agents", fault),
+    });
+    checks.extend(models(&settings, workspace));
+    checks
+}
+
+fn models(settings: &Settings, workspace: &Path) -> Vec<Check> {
+    let access: Access = wire::access(settings, workspace);
+    let key = if access.openai_key.is_some() { "set" } else { "not set" };
+    let base = access.openai_base.clone().unwrap_or_else(|| "not set".into());
+    let spec = settings.meant.model.value.clone();
+    let chosen = wire::block_on(async { Ok(choose(&spec, &access).await?) });
+    vec![
+        ok("keys", format!("OPENAI_API_KEY {key}, OPENAI_BASE_URL {base}")),
+        match chosen {
+            Ok(chosen) if chosen.model.name() == "builtin" => {
+                check(Health::Warn, "model", chosen.why, "set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own")
+            }
+            Ok(chosen) => ok("model", chosen.why),
+            Err(fault) => failed("model", fault),
+        },
+    ]
+}

@@ -1,0 +1,72 @@
+//! `updraft events`: a run's journal, readable, as it is and as it grows.
+
+use std::io::Write;
+use std::ops::ControlFlow;
+
+use serde_json::json;
+use updraft_journal::Journal;
+use updraft_run::{Record, Run, RunId};
+use tokio_util::sync::CancellationToken;
+
+use crate::args::Events;
+use crate::fault::{Code, Fault, Outcome};
+use crate::places::Places;
+use crate::signals::Signals;
+use crate::view::{SCHEMA, event_words};
+use crate::{moment, out, wire};
+
+pub(crate) fn run(places: &Places, args: &Events) -> Outcome {
+    let journal = wire::journal_with_runs(places)?;
+    let id = wire::find_run(&journal, &args.run.run)?;
+    if args.follow {
+        return wire::block_on(follow(journal, id, args));
+    }
+    let mut out = out::many();
+    journal.read(&id, args.from, &mut |first, record| {
+        match print(&mut out, &id, first, &record, args) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        }
+    })?;
+    Ok(Code::Done)
+}
+
+/// Prints what is there, then what comes, until the run is over and nobody works on it.
+async fn follow(journal: Journal, id: RunId, args: &Events) -> Outcome {
+    let mut signals = Signals::listen(CancellationToken::new())?;
+    let mut tail = journal.tail(&id, 0);
+    let mut run = Run::default();
+    loop {
+        let next = tokio::select! {
+            next = tail.next() => next?,
+            code = signals.first() => return Ok(code),
+        };
+        let Some((first, record)) = next else {
+            return Err(Fault::failed(format!("run {id} was deleted while it was followed")));
+        };
+        run.record(&record);
+        if first + record.events.len() as u64 > args.from {
+            let mut out = out::many();
+            if print(&mut out, &id, first, &record, args).and_then(|()| out.flush()).is_err() {
+                return Ok(Code::Done);
+            }
+        }
+        if run.is_over() {
+            return Ok(Code::Done);
+        }
+    }
+}
+
+fn print(out: &mut impl Write, id: &RunId, first: u64, record: &Record, args: &Events) -> std::io::Result<()> {
+    for (seq, event) in (first..).zip(&record.events).filter(|(seq, _)| *seq >= args.from) {
+        if args.json {
+            let line = json!({ "schema": SCHEMA, "run": id, "seq": seq, "type": event.name(), "at": moment::iso(record.at), "event": event });
+            writeln!(out, "{line}")?;
+        } else {
+            let words = event_words(event);
+            let line = format!("{seq:>5}  {}  {:14} {}", moment::clock(record.at), event.name(), out::harmless(&words));
+            writeln!(out, "{}", line.trim_end())?;
+        }
+    }
+    Ok(())
+}

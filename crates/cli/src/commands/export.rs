@@ -1,0 +1,68 @@
+//! `updraft export`: runs as files, for us, for NetworkX, for people.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use updraft_engine::{Report, node_link};
+use updraft_journal::{Filter, Journal};
+use updraft_run::{RunId, Timestamp};
+
+use super::markdown;
+use crate::args::{Export, Format};
+use crate::fault::{Code, Fault, Outcome};
+use crate::places::Places;
+use crate::{moment, out, wire};
+
+pub(crate) fn run(places: &Places, args: &Export) -> Outcome {
+    let journal = wire::journal_with_runs(places)?;
+    let runs = if args.all {
+        journal.list(&Filter::default())?.into_iter().map(|run| (run.id, run.created)).collect()
+    } else {
+        let id = wire::find_run(&journal, args.run.as_deref().unwrap_or("last"))?;
+        let created = journal.head(&id)?.created;
+        vec![(id, created)]
+    };
+    let Some(folder) = &args.out else {
+        let mut out = out::many();
+        return runs.iter().try_for_each(|(id, _)| write(&journal, id, args.format, &mut out)).map(|()| Code::Done);
+    };
+    for (id, created) in &runs {
+        let file = file_of(folder, id, *created, args.format);
+        let cannot = |error: &std::io::Error| Fault::file("write", &file, error);
+        if let Some(day) = file.parent() {
+            std::fs::create_dir_all(day).map_err(|error| cannot(&error))?;
+        }
+        let mut writer = BufWriter::new(File::create(&file).map_err(|error| cannot(&error))?);
+        write(&journal, id, args.format, &mut writer)?;
+        writer.flush().map_err(|error| cannot(&error))?;
+        out::line(&file.display().to_string());
+    }
+    Ok(Code::Done)
+}
+
+fn file_of(folder: &Path, id: &RunId, created: Timestamp, format: Format) -> PathBuf {
+    let extension = match format {
+        Format::Jsonl => "jsonl",
+        Format::NodeLink => "json",
+        Format::Markdown => "md",
+    };
+    folder.join(moment::day(created)).join(format!("session_{id}.{extension}"))
+}
+
+fn write(journal: &Journal, id: &RunId, format: Format, out: &mut dyn Write) -> Result<(), Fault> {
+    let written = match format {
+        Format::Jsonl => return Ok(journal.export_jsonl(id, out)?),
+        Format::NodeLink => {
+            let whole = node_link(&Report::of(journal, id)?);
+            serde_json::to_writer_pretty(&mut *out, &whole).map_err(std::io::Error::from).and_then(|()| out.write_all(b"\n"))
+        }
+        Format::Markdown => out.write_all(markdown::of(&Report::of(journal, id)?).as_bytes()),
+    };
+    match written.and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Fault::failed(format!("could not write the export: {error}")))
+        }
+        _ => Ok(()),
+    }
+}

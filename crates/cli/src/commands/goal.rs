@@ -1,0 +1,84 @@
+//! What a run is asked to do, from what was typed: the goal's text, files, variables and plan.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use updraft_run::{Goal, Graph, Mode};
+
+use crate::args;
+use crate::fault::Fault;
+
+/// A goal beyond this is not read to its end.
+const LONGEST: u64 = 1 << 20;
+/// A plan beyond this is not read to its end: a hundred thousand steps with prompts fit.
+const LONGEST_PLAN: u64 = 256 << 20;
+
+/// The goal's text, from the command line or standard input.
+pub(super) fn text(given: &str) -> Result<String, Fault> {
+    if given != "-" {
+        return sensible(given.to_owned());
+    }
+    let mut bytes = Vec::new();
+    let read = std::io::stdin().lock().take(LONGEST + 1).read_to_end(&mut bytes);
+    read.map_err(|error| Fault::usage(format!("could not read the goal from standard input: {error}")))?;
+    if bytes.len() as u64 > LONGEST {
+        return Err(Fault::usage(format!("the goal on standard input is longer than {LONGEST} bytes"))
+            .hint("put the material into a file and hand it over with --file"));
+    }
+    let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0')).ok_or_else(|| {
+        Fault::usage("standard input is not text (UTF-8 was expected)")
+            .hint("put the data into a file and hand it over with --file")
+    })?;
+    sensible(text)
+}
+
+fn sensible(text: String) -> Result<String, Fault> {
+    if text.trim().is_empty() {
+        return Err(Fault::usage("the goal is empty; say what you want done").hint("updraft run \"What does this project do?\""));
+    }
+    if text.contains('\0') {
+        return Err(Fault::usage("the goal holds a NUL character; text was expected"));
+    }
+    Ok(text)
+}
+
+/// The goal with its files, variables and mode.
+pub(super) fn goal(args: &args::Run, text: String, workspace: &Path) -> Result<Goal, Fault> {
+    let files = args.file.iter().map(|file| inside(file, workspace)).collect::<Result<_, _>>()?;
+    let mode = match &args.agent {
+        Some(agent) => Mode::Agent(agent.clone()),
+        None if args.swarm => Mode::Swarm,
+        None if args.plan.is_some() => Mode::Given,
+        None => Mode::Plan,
+    };
+    Ok(Goal { text, files, variables: args.variables.iter().cloned().collect(), mode })
+}
+
+/// A file handed over, relative to the workspace. Agents can read nothing outside it.
+fn inside(file: &PathBuf, workspace: &Path) -> Result<String, Fault> {
+    let shown = file.display();
+    // As typed first, then as seen from the workspace.
+    let real = file.canonicalize().or_else(|_| workspace.join(file).canonicalize());
+    let real = real.map_err(|error| Fault::usage(format!("the file `{shown}` cannot be handed over: {error}")))?;
+    if !real.is_file() {
+        return Err(Fault::usage(format!("`{shown}` is not a file")).hint("hand over files; agents can list folders themselves"));
+    }
+    let relative = real.strip_prefix(workspace).ok().and_then(Path::to_str).map(str::to_owned);
+    relative.ok_or_else(|| {
+        Fault::usage(format!("the file `{shown}` is outside the workspace `{}`, where agents cannot read", workspace.display()))
+            .hint("copy it into the workspace, or name a folder that holds it with --workspace")
+    })
+}
+
+/// The plan in a file: read, not yet checked.
+pub(super) fn plan(file: &Path) -> Result<Graph, Fault> {
+    let shown = file.display();
+    let cannot = |error: &dyn std::fmt::Display| Fault::usage(format!("the plan `{shown}` cannot be read: {error}"));
+    let mut text = String::new();
+    let opened = std::fs::File::open(file).map_err(|error| cannot(&error))?;
+    opened.take(LONGEST_PLAN).read_to_string(&mut text).map_err(|error| cannot(&error))?;
+    let value: serde_json::Value = serde_json::from_str(&text).map_err(|error| {
+        cannot(&error).hint(format!("`updraft json repair < {shown}` may make JSON of it"))
+    })?;
+    Graph::read(&value).map_err(|faults| updraft_engine::Error::Plan(faults).into())
+}

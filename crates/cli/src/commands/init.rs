@@ -1,0 +1,36 @@
+//! `updraft init`: a sample configuration, and the folders for context and deliverables. Overwrites nothing.
+
+use std::path::Path;
+
+use crate::args::Init;
+use crate::fault::{Code, Fault, Outcome};
+use crate::{out, wire};
+
+const CONFIG: &str = include_str!("init/config.toml");
+const CONTEXT: &str = include_str!("init/context.md");
+
+pub(crate) fn run(args: &Init) -> Outcome {
+    let workspace = wire::workspace(args.dir.as_deref())?;
+    file(&workspace, ".updraft/config.toml", CONFIG)?;
+    file(&workspace, ".context/README.md", CONTEXT)?;
+    file(&workspace, "artifacts/.gitkeep", "")?;
+    out::note("  hint: `updraft trust` lets the workspace's settings and agents count in full");
+    Ok(Code::Done)
+}
+
+fn file(workspace: &Path, name: &str, text: &str) -> Result<(), Fault> {
+    let path = workspace.join(name);
+    let cannot = |error: &std::io::Error| Fault::file("write", &path, error);
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(|error| cannot(&error))?;
+    }
+    match std::fs::File::create_new(&path) {
+        Ok(mut made) => {
+            std::io::Write::write_all(&mut made, text.as_bytes()).map_err(|error| cannot(&error))?;
+            out::line(&format!("made  {name}"));
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => out::line(&format!("kept  {name}")),
+        Err(error) => return Err(cannot(&error)),
+    }
+    Ok(())
+}

@@ -1,0 +1,61 @@
+//! `updraft replay`: decides everything again, offline, and compares.
+
+use serde_json::json;
+use updraft_engine::{Difference, Differs, replay};
+
+use crate::args::Replay;
+use crate::fault::{Code, Fault, Outcome};
+use crate::places::Places;
+use crate::view::SCHEMA;
+use crate::{out, wire};
+
+/// Differences shown; the first is what matters.
+const SHOWN: usize = 20;
+
+pub(crate) fn run(places: &Places, args: &Replay) -> Outcome {
+    let journal = wire::journal_with_runs(places)?;
+    let id = wire::find_run(&journal, &args.run.run)?;
+    let head = journal.head(&id)?;
+    let replayed = replay(&journal, &id)?;
+    let same = replayed.differences.is_empty();
+    // Another version may decide otherwise; what was decided stays decided.
+    let excused = head.version != env!("CARGO_PKG_VERSION") && !args.strict;
+    if args.json {
+        let differences: Vec<_> = replayed.differences.iter().map(as_json).collect();
+        out::json(&json!({ "schema": SCHEMA, "run": id, "same": same, "events": replayed.events, "copied": replayed.copied,
+                           "prompts": replayed.prompts, "version": head.version, "differences": differences }));
+    } else {
+        let copied = if replayed.copied > 0 { format!(", {} copied", replayed.copied) } else { String::new() };
+        out::line(&format!(
+            "{id}  {}: {} events decided again{copied}, {} prompts made again",
+            if same { "the same" } else { "differs" },
+            replayed.events,
+            replayed.prompts
+        ));
+        replayed.differences.iter().take(SHOWN).for_each(|difference| out::line(&in_words(difference)));
+    }
+    if same || excused {
+        return Ok(Code::Done);
+    }
+    let many = replayed.differences.len();
+    Err(Fault::failed(format!("{many} difference{} between the journal and the rules", if many == 1 { "" } else { "s" })))
+}
+
+fn in_words(difference: &Difference) -> String {
+    let at = difference.event;
+    match &difference.what {
+        Differs::Event { recorded, decided } => format!(
+            "  event {at}\n    journal  {}\n    rules    {}",
+            out::short(recorded.as_deref().unwrap_or("nothing"), 400),
+            out::short(decided.as_deref().unwrap_or("nothing"), 400)
+        ),
+        Differs::Prompt { id, recorded, made } => format!("  event {at}: the prompt of {id} was {recorded}, is {made}"),
+    }
+}
+
+fn as_json(difference: &Difference) -> serde_json::Value {
+    match &difference.what {
+        Differs::Event { recorded, decided } => json!({ "event": difference.event, "recorded": recorded, "decided": decided }),
+        Differs::Prompt { id, recorded, made } => json!({ "event": difference.event, "prompt": id, "recorded": recorded, "made": made }),
+    }
+}

@@ -1,0 +1,142 @@
+//! `updraft resume`: goes on with a run; or follows it, where another process is at work on it.
+
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use updraft_engine::{Engine, Hands, Rested};
+use updraft_journal::{Filter, Journal, Status};
+use updraft_run::{Phase, Run, RunId};
+
+use crate::args::{Output, Resume};
+use crate::fault::{Code, Fault, Outcome};
+use crate::places::Places;
+use crate::settings::{Settings, Written};
+use crate::signals::Signals;
+use crate::view::Face;
+use crate::{log, out, steer, wire};
+
+/// How often we look whether a process that we follow is still there: its end writes nothing.
+const LOOK: Duration = Duration::from_millis(500);
+
+pub(crate) fn run(places: &Places, args: &Resume) -> Outcome {
+    let journal = wire::journal_with_runs(places)?;
+    if args.all {
+        return wire::block_on(all(places, journal, args));
+    }
+    let id = wire::find_run(&journal, args.run.as_deref().unwrap_or("last"))?;
+    wire::block_on(async {
+        let ended = one(places, &journal, &id, args).await;
+        journal.close().await;
+        ended
+    })
+}
+
+/// Every run that was cut off, one after another.
+async fn all(places: &Places, journal: Journal, args: &Resume) -> Outcome {
+    let mut runs = journal.list(&Filter { status: Some(Status::Running), ..Filter::default() })?;
+    runs.retain(updraft_journal::Summary::was_cut_off);
+    if runs.is_empty() {
+        out::note("no run was cut off");
+    }
+    let mut worst = Code::Done;
+    for run in runs.iter().rev() {
+        out::note(&format!("resuming {}: {}", run.id, out::short(&run.goal, 80)));
+        let code = match one(places, &journal, &run.id, args).await {
+            Ok(code) => code,
+            Err(fault) => {
+                out::note(&format!("error: {}", fault.message));
+                fault.code
+            }
+        };
+        if matches!(code, Code::Interrupted | Code::Terminated) {
+            return Ok(code);
+        }
+        worst = if worst == Code::Done { code } else { worst };
+    }
+    journal.close().await;
+    Ok(worst)
+}
+
+async fn one(places: &Places, journal: &Journal, id: &RunId, args: &Resume) -> Outcome {
+    let stop = CancellationToken::new();
+    let mut signals = Signals::listen(stop.clone())?;
+    let face = Face::of(&args.output);
+    let engine = engine(places, journal, id, &args.output, Some((&face, stop)))?;
+    loop {
+        match engine.open(id).await {
+            Ok(mut handle) => {
+                if let Phase::Over { .. } = handle.run().phase() {
+                    face.say(&format!("run {id} is over already; this is what it came to"));
+                }
+                handle.send(steer::resume_input(&args.permission, &args.spending));
+                return steer::steer(&engine, handle, &face, &mut signals).await;
+            }
+            Err(updraft_engine::Error::Journal(updraft_journal::Error::Owned { pid, .. })) => {
+                face.say(&format!("run {id} is being run by process {pid}; following it (Ctrl-C ends only the following)"));
+                if let Some(code) = follow(journal, id, &face, &mut signals).await? {
+                    return Ok(code);
+                }
+                face.say("its process ended before the run did; going on in its place");
+            }
+            Err(other) => return Err(other.into()),
+        }
+    }
+}
+
+/// An engine for a run that is there, in the run's own workspace.
+pub(super) fn engine(
+    places: &Places,
+    journal: &Journal,
+    id: &RunId,
+    output: &Output,
+    shown: Option<(&Face, CancellationToken)>,
+) -> Result<Engine, Fault> {
+    let workspace = std::path::PathBuf::from(journal.head(id)?.workspace);
+    let settings = Settings::load(places, &workspace, Written::default())?;
+    log::begin(places, &settings.meant.log.value);
+    let hands = Hands::new(wire::access(&settings, &workspace), wire::dispatcher());
+    let (watch, stop) = match shown {
+        Some((face, stop)) => (face.watch.clone(), stop),
+        None => (Face::of(output).watch, CancellationToken::new()),
+    };
+    Ok(wire::engine(journal.clone(), hands, watch, stop))
+}
+
+/// Shows what another process does with a run. `None` if that process ended and the run is not at rest.
+async fn follow(journal: &Journal, id: &RunId, face: &Face, signals: &mut Signals) -> Result<Option<Code>, Fault> {
+    let mut tail = journal.tail(id, 0);
+    let mut run = Run::default();
+    // What happened before is folded in silence.
+    let known = journal.head(id)?.events;
+    loop {
+        let is_left = || Ok::<_, Fault>(!journal.head(id)?.is_owned());
+        if run.events() >= known && (run.is_over() || (run.is_at_rest() && is_left()?)) {
+            face.settle();
+            let rested = Rested { id: id.clone(), run, was_stopped: false };
+            return Ok(Some(steer::conclude(&rested, face, signals)));
+        }
+        let next = tokio::select! {
+            next = tokio::time::timeout(LOOK, tail.next()) => next,
+            code = signals.first() => {
+                face.say(&format!("no longer following; run {id} goes on"));
+                return Ok(Some(code));
+            }
+            never = face.animate() => match never {},
+        };
+        match next {
+            Ok(next) => {
+                let gone = || Fault::failed(format!("run {id} was deleted while it was followed"));
+                let (first, record) = next?.ok_or_else(gone)?;
+                run.record(&record);
+                if first > known || record.events.iter().any(|event| matches!(event, updraft_run::Event::Planned { .. })) {
+                    face.watch.record(id, first, &record, &run);
+                }
+            }
+            Err(_) if is_left()? && !run.is_at_rest() => {
+                face.settle();
+                return Ok(None);
+            }
+            Err(_) => {}
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! `updraft rm` and `updraft prune`: remove runs from the journal.
+
+use updraft_journal::{Filter, Journal};
+use updraft_run::{RunId, Timestamp};
+
+use crate::args::{Prune, Rm};
+use crate::fault::{Code, Fault, Outcome};
+use crate::places::Places;
+use crate::{moment, out, wire};
+
+pub(crate) fn rm(places: &Places, args: &Rm) -> Outcome {
+    let journal = wire::journal_with_runs(places)?;
+    let ids = args.runs.iter().map(|name| wire::find_run(&journal, name)).collect::<Result<Vec<_>, _>>()?;
+    wire::block_on(async {
+        for id in &ids {
+            remove(&journal, id, args.force).await?;
+            out::note(&format!("removed {id}"));
+        }
+        journal.close().await;
+        Ok(Code::Done)
+    })
+}
+
+async fn remove(journal: &Journal, id: &RunId, forced: bool) -> Result<(), Fault> {
+    journal.delete(id, forced).await.map_err(|error| match error {
+        updraft_journal::Error::Owned { run, pid, .. } => Fault::failed(format!("run {run} is being run by process {pid}"))
+            .hint(format!("`updraft cancel {run}` stops it first; `updraft rm --force {run}` removes it all the same")),
+        other => other.into(),
+    })
+}
+
+pub(crate) fn prune(places: &Places, args: &Prune) -> Outcome {
+    let Some(journal) = wire::journal_if_there(places)? else {
+        out::note("removed 0 runs");
+        return Ok(Code::Done);
+    };
+    let length = i64::try_from(args.older_than.as_millis()).unwrap_or(i64::MAX);
+    let before = Timestamp(moment::now().0.saturating_sub(length));
+    if args.dry_run {
+        let runs = journal.list(&Filter::default())?;
+        let old = runs.iter().filter(|run| run.status.is_final() && run.updated < before && !run.is_owned());
+        old.for_each(|run| out::line(&format!("{}  {}  {}", run.id, run.status, out::short(&run.goal, 80))));
+        return Ok(Code::Done);
+    }
+    wire::block_on(async {
+        let gone = journal.prune(before).await?;
+        journal.close().await;
+        gone.iter().for_each(|id| out::line(id.as_str()));
+        out::note(&format!("removed {} run{}", gone.len(), if gone.len() == 1 { "" } else { "s" }));
+        Ok(Code::Done)
+    })
+}

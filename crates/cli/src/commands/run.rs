@@ -1,0 +1,163 @@
+//! `updraft run`: plans and carries out a goal.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+use toml::Spanned;
+use updraft_engine::{Agents, Hands, NewRun, Prompts};
+use updraft_models::{Chosen, choose};
+use updraft_run::{Approvals, Graph, RunId, Settings as Rules};
+
+use super::{detach, goal};
+use crate::args;
+use crate::fault::{Code, Fault, Outcome};
+use crate::places::{self, Places};
+use crate::settings::{Ask, Settings, Written};
+use crate::signals::Signals;
+use crate::view::Face;
+use crate::{log, steer, wire};
+
+mod planned;
+
+/// Everything a run starts from, checked as far as it can be without a model.
+struct Plan {
+    args: args::Run,
+    text: String,
+    workspace: PathBuf,
+    settings: Settings,
+    agents: Agents,
+    prompts: Prompts,
+    graph: Option<Graph>,
+}
+
+pub(crate) fn run(places: &Places, args: args::Run) -> Outcome {
+    if args.id.is_some() {
+        // In a session of its own, the end of the terminal is not the end of the run.
+        let _ = rustix::process::setsid();
+    }
+    let text = goal::text(&args.goal)?;
+    let workspace = wire::workspace(args.workspace.as_deref())?;
+    let settings = Settings::load(places, &workspace, flags(&args))?;
+    let (agents, prompts) = wire::cast(places, &workspace, &settings)?;
+    let graph = args.plan.as_deref().map(goal::plan).transpose()?;
+    let plan = Plan { args, text, workspace, settings, agents, prompts, graph };
+    plan.check()?;
+    if plan.args.plan_only
+        && let Some(graph) = &plan.graph
+    {
+        planned::print(graph);
+        return Ok(Code::Done);
+    }
+    if plan.args.detach {
+        return detach::detach(places, &plan.args, &plan.text, &plan.workspace);
+    }
+    let id = match &plan.args.id {
+        Some(id) => RunId::parse(id).map_err(|bad| Fault::usage(bad.to_string()))?,
+        None => wire::new_id()?,
+    };
+    log::begin(places, &plan.settings.meant.log.value);
+    wire::block_on(carry_out(places, plan, id))
+}
+
+/// The flags that are settings.
+fn flags(args: &args::Run) -> Written {
+    fn said<T>(value: Option<T>) -> Option<Spanned<T>> {
+        value.map(|value| Spanned::new(0..0, value))
+    }
+    let budget = steer::budget_of(&args.spending);
+    let mut written = Written::default();
+    written.model = said(args.model.as_deref().map(wire::model_spec));
+    written.approvals = said(match (args.permission.read_only, args.permission.yes) {
+        (true, _) => Some(Ask::ReadOnly),
+        (false, true) => Some(Ask::Allow),
+        (false, false) => None,
+    });
+    written.budget.cost = said(budget.cost);
+    written.budget.tokens = said(budget.tokens);
+    written.budget.time = said(budget.time);
+    written.budget.turns = said(budget.turns);
+    written.budget.calls = said(budget.calls);
+    written
+}
+
+impl Plan {
+    fn new_run<'a>(&'a self, rules: Rules, tools: &'a dyn Fn(&[String]) -> Vec<updraft_run::ToolSpec>) -> Result<NewRun<'a>, Fault> {
+        Ok(NewRun {
+            goal: goal::goal(&self.args, self.text.clone(), &self.workspace)?,
+            settings: rules,
+            budget: self.settings.meant.budget(),
+            plan: self.graph.clone(),
+            agents: &self.agents,
+            prompts: &self.prompts,
+            tools,
+        })
+    }
+
+    /// Every fault that can be found before anything is started.
+    fn check(&self) -> Result<(), Fault> {
+        Ok(self.new_run(self.settings.meant.rules(), &|_| Vec::new())?.check()?)
+    }
+
+    fn rules(&self, model: &str, face: &Face) -> Rules {
+        let mut rules = self.settings.meant.rules();
+        model.clone_into(&mut rules.model);
+        rules.workspace = self.workspace.display().to_string();
+        if rules.approvals == Approvals::Ask && !face.can_ask {
+            rules.approvals = Approvals::Refuse;
+        }
+        rules
+    }
+}
+
+async fn carry_out(places: &Places, plan: Plan, id: RunId) -> Outcome {
+    let stop = CancellationToken::new();
+    let mut signals = Signals::listen(stop.clone())?;
+    let face = Face::of(&plan.args.output);
+    let access = wire::access(&plan.settings, &plan.workspace);
+    let spec = wire::model_spec(&plan.settings.meant.model.value);
+    let Chosen { model, why } = choose(&spec, &access).await?;
+    let name = if spec == "auto" { model.name().to_owned() } else { spec.clone() };
+    remark(&plan, &face, &spec, &name, &why);
+    let journal = wire::journal(places)?;
+    let dispatcher = wire::dispatcher();
+    let tools = { let dispatcher = dispatcher.clone(); move |wanted: &[String]| dispatcher.registry().specs_for(wanted) };
+    let hands = Hands::new(access, dispatcher).with_model(&name, model);
+    let new = plan.new_run(plan.rules(&name, &face), &tools)?;
+    let watch = if plan.args.plan_only { planned::until_planned(&stop) } else { Arc::clone(&face.watch) };
+    let engine = wire::engine(journal.clone(), hands, watch, stop);
+    let handle = engine.start(id, new).await.map_err(over_price)?;
+    let ended = if plan.args.plan_only {
+        planned::conclude(handle.drive().await?)
+    } else {
+        steer::steer(&engine, handle, &face, &mut signals).await
+    };
+    drop(engine);
+    journal.close().await;
+    ended
+}
+
+/// One line on the model, and one on what does not count.
+fn remark(plan: &Plan, face: &Face, spec: &str, name: &str, why: &str) {
+    if face.quiet {
+        return;
+    }
+    let reason = match (spec, name) {
+        ("auto", "builtin") => " (no key found; set OPENAI_API_KEY to use a language model)".to_owned(),
+        ("auto", _) => why.split_once(": ").map(|(_, reason)| format!(" ({reason})")).unwrap_or_default(),
+        _ => String::new(),
+    };
+    face.say(&format!("model: {name}{reason}"));
+    if let Some(remark) = plan.settings.remark() {
+        face.say(&remark);
+    }
+    if places::home().and_then(|home| home.canonicalize().ok()).as_deref() == Some(plan.workspace.as_path()) {
+        face.say("workspace: your whole home folder; name a smaller one with --workspace");
+    }
+}
+
+fn over_price(error: updraft_engine::Error) -> Fault {
+    let unknown = matches!(error, updraft_engine::Error::UnknownPrice { .. });
+    let fault = Fault::from(error);
+    if unknown { fault.hint("without a price, leave --budget out and use --max-tokens or --max-turns") } else { fault }
+}

@@ -1,0 +1,114 @@
+//! `updraft show`: a run's graph, summary and costs; or every prompt it sent.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use updraft_engine::{Report, Told, prompts_of, waiting_for};
+use updraft_journal::Journal;
+use updraft_run::{Ledger, RunId};
+
+use super::runs;
+use crate::args::Show;
+use crate::fault::{Code, Fault, Outcome};
+use crate::out::{self, Paint};
+use crate::places::Places;
+use crate::view::{figures, graph_lines};
+use crate::{moment, wire};
+
+pub(crate) fn run(places: &Places, args: &Show) -> Outcome {
+    let journal = wire::journal_with_runs(places)?;
+    let id = wire::find_run(&journal, &args.run.run)?;
+    if args.prompts {
+        return prompts(&journal, &id, args.out.as_deref());
+    }
+    let report = Report::of(&journal, &id)?;
+    if args.json {
+        let mut whole = report.to_json();
+        whole["status"] = runs::word(&report.head).into();
+        out::pretty(&whole);
+    } else {
+        out::print(&in_words(&report));
+    }
+    Ok(Code::Done)
+}
+
+fn in_words(report: &Report) -> String {
+    let paint = Paint::for_stdout();
+    let head = &report.head;
+    let mut lines = vec![
+        format!("{}  {}", paint.bold(head.id.as_str()), runs::word(head)),
+        format!("  goal       {}", out::short(&report.run.goal().text, 200)),
+        format!("  model      {}", report.run.settings().model),
+        format!("  workspace  {}", head.workspace),
+        format!("  begun      {}   last event {}", moment::date_time(head.created), moment::date_time(report.ended)),
+        format!("  used       {} · {} events", figures(&report.run), report.run.events()),
+    ];
+    if let Some(parent) = &head.parent {
+        lines.push(format!("  forked     from {parent}"));
+    }
+    if let Some(owner) = head.owner.filter(|owner| owner.alive) {
+        lines.push(format!("  process    {}", owner.pid));
+    }
+    lines.push(String::new());
+    lines.extend(graph_lines(&report.steps, &report.run, paint).into_iter().map(|line| format!("  {line}")));
+    lines.extend(per_agent(report));
+    for wait in waiting_for(&report.run) {
+        let text = |key: &str| wait[key].as_str().unwrap_or_default().to_owned();
+        lines.push(format!("\n{} {}: {}", paint.yellow("waits for"), text("kind"), out::harmless(&text("text"))));
+        lines.push(format!("  id {}", text("id")));
+    }
+    if let Some(why) = updraft_engine::failure_of(&report.run) {
+        lines.push(format!("\n{}: {} ({})", paint.red("failed"), out::harmless(&why.message), why.kind.name()));
+    }
+    let answer = report.answer();
+    if !answer.trim().is_empty() {
+        let title = if report.run.is_over() { "answer" } else { "so far" };
+        lines.push(format!("\n{}\n{}", paint.bold(title), out::harmless(answer.trim_end())));
+    }
+    lines.join("\n") + "\n"
+}
+
+/// What each agent used, where there is more than one.
+fn per_agent(report: &Report) -> Vec<String> {
+    let mut agents: BTreeMap<&str, (u64, u64, u64, u64)> = BTreeMap::new();
+    for step in &report.steps {
+        let Ledger { usage, turns, calls, .. } = &step.step.ledger;
+        let sum = agents.entry(&step.step.spec.agent).or_default();
+        let cost = usage.cost.unwrap_or_default().0;
+        *sum = (sum.0 + turns, sum.1 + calls, sum.2 + usage.tokens(), sum.3 + cost);
+    }
+    agents.retain(|_, (turns, ..)| *turns > 0);
+    if agents.len() < 2 {
+        return Vec::new();
+    }
+    let width = agents.keys().map(|name| name.len()).max().unwrap_or_default();
+    let line = |(name, (turns, calls, tokens, cost)): (&str, (u64, u64, u64, u64))| {
+        format!("  {name:width$}  {turns:>4} turns  {calls:>4} calls  {tokens:>8} tokens  {}", updraft_run::Cost(cost))
+    };
+    std::iter::once(String::new()).chain(agents.into_iter().map(line)).collect()
+}
+
+/// Prints every prompt, made again from the journal; or writes each into a file of its own.
+fn prompts(journal: &Journal, id: &RunId, folder: Option<&Path>) -> Outcome {
+    if let Some(folder) = folder {
+        std::fs::create_dir_all(folder).map_err(|error| Fault::file("make", folder, &error))?;
+    }
+    let mut failure = None;
+    let mut count = 0_u32;
+    prompts_of(journal, id, &mut |Told { id, agent, at, prompt }| {
+        count += 1;
+        let Some(folder) = folder else {
+            out::line(&format!("===== {count}. {id} · {agent} · {} =====\n{}\n", moment::date_time(at), out::harmless(&prompt)));
+            return;
+        };
+        let name = format!("{count:04}-{}.md", id.to_string().replace('/', "-"));
+        let file = folder.join(name);
+        if let Err(error) = std::fs::write(&file, prompt) {
+            failure.get_or_insert_with(|| Fault::file("write", &file, &error));
+        }
+    })?;
+    if let Some(folder) = folder {
+        out::note(&format!("{count} prompts in {}", folder.display()));
+    }
+    failure.map_or(Ok(Code::Done), Err)
+}

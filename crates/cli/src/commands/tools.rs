@@ -1,0 +1,73 @@
+//! `updraft tools`: every tool with its schema; and one call of one tool, through the same dispatcher as agents' calls.
+
+use serde_json::{Value, json};
+use updraft_run::{Outcome as Ended, Reply, ToolCall, outcome_words};
+use updraft_tools::{CallContext, Place, Workspace};
+
+use crate::args::{self, Tools, ToolsCommand};
+use crate::fault::{Code, Fault, Outcome};
+use crate::out::{self, Paint};
+use crate::wire;
+
+pub(crate) fn run(args: Tools) -> Outcome {
+    match args.command {
+        Some(ToolsCommand::Call(call)) => wire::block_on(make(call)),
+        None => list(args.json),
+    }
+}
+
+fn list(as_json: bool) -> Outcome {
+    let dispatcher = wire::dispatcher();
+    let paint = Paint::for_stdout();
+    let mut text = String::new();
+    for tool in dispatcher.registry().iter() {
+        let (spec, traits) = (tool.spec(), tool.traits());
+        if as_json {
+            let line = json!({ "name": spec.name, "description": spec.description, "parameters": spec.parameters,
+                               "group": traits.group, "class": traits.class, "source": "built in" });
+            text.push_str(&format!("{line}\n"));
+        } else {
+            text.push_str(&format!("{}  {}\n", paint.bold(&spec.name), paint.dim(&format!("group {}, built in", traits.group))));
+            text.push_str(&format!("  {}\n  {}\n\n", spec.description, parameters(&spec.parameters)));
+        }
+    }
+    out::print(&text);
+    Ok(Code::Done)
+}
+
+/// The parameters in one line: what is required without, what is not with a question mark.
+fn parameters(schema: &Value) -> String {
+    let required = |name: &str| schema["required"].as_array().is_some_and(|all| all.iter().any(|one| one == name));
+    let properties = schema["properties"].as_object().into_iter().flatten();
+    let words = properties.map(|(name, schema)| {
+        let kind = schema["type"].as_str().unwrap_or("any");
+        format!("{name}{}: {kind}", if required(name) { "" } else { "?" })
+    });
+    format!("({})", words.collect::<Vec<_>>().join(", "))
+}
+
+async fn make(args: args::ToolCall) -> Outcome {
+    let dispatcher = wire::dispatcher();
+    let given: Value = serde_json::from_str(&args.args)
+        .map_err(|error| Fault::usage(format!("the arguments are not JSON: {error}")).hint("for instance '{\"path\": \"README.md\"}'"))?;
+    let Some(tool) = dispatcher.registry().get(&args.name) else {
+        let close = dispatcher.registry().close_names(&args.name).join(", ");
+        let hint = if close.is_empty() { "`updraft tools` lists them".to_owned() } else { format!("did you mean {close}?") };
+        return Err(Fault::usage(format!("there is no tool named `{}`", args.name)).hint(hint));
+    };
+    if tool.spec().name == updraft_run::ASK_USER {
+        return Err(Fault::usage(format!("`{}` is a question of a run; it cannot be called alone", args.name)));
+    }
+    let place = Place { workspace: Workspace::open(&wire::workspace(args.workspace.as_deref())?)? };
+    let call = ToolCall { id: "1".into(), name: args.name, args: given, fault: None };
+    let called = dispatcher.call(&call, &CallContext::new(place, wire::new_id()?.to_string())).await;
+    let is_good = matches!(&called.reply, Reply::Output(output) if !output.is_error);
+    if args.json {
+        out::json(&json!({ "ok": is_good, "reply": called.reply }));
+    } else if is_good {
+        out::line(outcome_words(&Ended::Replied(called.reply)).trim_end());
+    } else {
+        out::note(&format!("error: {}", outcome_words(&Ended::Replied(called.reply))));
+    }
+    Ok(if is_good { Code::Done } else { Code::Failed })
+}

@@ -1,0 +1,44 @@
+//! The log for those who repair us: `general.log` in the state folder.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
+
+use crate::places::Places;
+
+/// Begins to log at a level (`warn`) or by a filter (`updraft_engine=debug`). The file is made by the first line.
+pub(crate) fn begin(places: &Places, level: &str) {
+    let file = Mutex::new(Lazily { path: places.state.join("general.log"), file: None });
+    let builder = tracing_subscriber::fmt().with_writer(file).with_ansi(false);
+    // A plain level is by far the common case, and needs no filter to be set up.
+    let begun = match level.parse::<LevelFilter>() {
+        Ok(level) => builder.with_max_level(level).try_init(),
+        Err(_) => builder.with_env_filter(EnvFilter::new(level)).try_init(),
+    };
+    drop(begun);
+}
+
+struct Lazily {
+    path: PathBuf,
+    file: Option<File>,
+}
+
+impl Write for Lazily {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.file.is_none() {
+            if let Some(folder) = self.path.parent() {
+                std::fs::create_dir_all(folder)?;
+            }
+            self.file = Some(OpenOptions::new().create(true).append(true).open(&self.path)?);
+        }
+        self.file.as_mut().map_or(Ok(bytes.len()), |file| file.write(bytes))
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file.as_mut().map_or(Ok(()), Write::flush)
+    }
+}

@@ -1,0 +1,132 @@
+//! The one place that prints. Whoever reads us may stop reading: that is no error.
+
+use std::fmt::Write as _;
+use std::io::{BufWriter, IsTerminal, StdoutLock, Write};
+
+use crate::places;
+
+/// Writes text to standard output.
+pub(crate) fn print(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// Writes one line to standard output.
+pub(crate) fn line(text: &str) {
+    let mut whole = String::with_capacity(text.len() + 1);
+    whole.push_str(text);
+    whole.push('\n');
+    print(&whole);
+}
+
+/// Writes one line to standard error.
+pub(crate) fn note(text: &str) {
+    let mut err = std::io::stderr().lock();
+    let _ = writeln!(err, "{text}");
+}
+
+/// Writes text to standard error as it is.
+pub(crate) fn draw(text: &str) {
+    let mut err = std::io::stderr().lock();
+    let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
+}
+
+/// Standard output for many lines.
+pub(crate) fn many() -> BufWriter<StdoutLock<'static>> {
+    BufWriter::with_capacity(64 << 10, std::io::stdout().lock())
+}
+
+/// One JSON value as a line on standard output.
+pub(crate) fn json(value: &serde_json::Value) {
+    line(&value.to_string());
+}
+
+/// One JSON value for people and scripts, on several lines.
+pub(crate) fn pretty(value: &serde_json::Value) {
+    line(&serde_json::to_string_pretty(value).unwrap_or_default());
+}
+
+/// Whether a person can be asked: they see what we write and can write back.
+pub(crate) fn can_ask() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
+/// Whether progress may be drawn in place.
+pub(crate) fn can_redraw() -> bool {
+    std::io::stderr().is_terminal() && places::env("CI").is_none() && places::env("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// Colours, where they are wanted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Paint(bool);
+
+impl Paint {
+    pub(crate) fn for_stdout() -> Self {
+        Self(std::io::stdout().is_terminal() && wanted())
+    }
+
+    pub(crate) fn for_stderr() -> Self {
+        Self(std::io::stderr().is_terminal() && wanted())
+    }
+
+    pub(crate) fn green(self, text: &str) -> String {
+        self.with("32", text)
+    }
+
+    pub(crate) fn red(self, text: &str) -> String {
+        self.with("31", text)
+    }
+
+    pub(crate) fn yellow(self, text: &str) -> String {
+        self.with("33", text)
+    }
+
+    pub(crate) fn cyan(self, text: &str) -> String {
+        self.with("36", text)
+    }
+
+    pub(crate) fn dim(self, text: &str) -> String {
+        self.with("2", text)
+    }
+
+    pub(crate) fn bold(self, text: &str) -> String {
+        self.with("1", text)
+    }
+
+    fn with(self, code: &str, text: &str) -> String {
+        if self.0 { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}
+
+fn wanted() -> bool {
+    places::env("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// Text from a model or a file, for a terminal: control characters that could move the cursor are shown, not obeyed.
+pub(crate) fn harmless(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\t' => shown.push(c),
+            c if c.is_control() => {
+                let _ = write!(shown, "\\u{{{:x}}}", c as u32);
+            }
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+/// The first line of a text, cut to so many characters.
+pub(crate) fn short(text: &str, most: usize) -> String {
+    let text = text.trim();
+    let first = text.lines().next().unwrap_or_default();
+    let mut cut: String = first.chars().take(most).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if cut.len() < text.len() {
+        while cut.chars().count() >= most {
+            cut.pop();
+        }
+        cut.push('…');
+    }
+    cut
+}

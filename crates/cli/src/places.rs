@@ -1,0 +1,74 @@
+//! Where things are on this machine, and the one place that reads the environment.
+
+use std::path::{Path, PathBuf};
+
+use crate::fault::Fault;
+
+/// A variable of the environment, if it is set to something readable.
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+pub(crate) fn env(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// A variable that is set and not empty.
+pub(crate) fn set(name: &str) -> Option<String> {
+    env(name).filter(|value| !value.trim().is_empty())
+}
+
+/// The folders Updraft uses.
+#[derive(Clone, Debug)]
+pub(crate) struct Places {
+    /// `config.toml`, `agents/`, `prompts/`.
+    pub(crate) config: PathBuf,
+    /// The journal.
+    pub(crate) data: PathBuf,
+    /// Logs, and which workspaces are trusted.
+    pub(crate) state: PathBuf,
+}
+
+impl Places {
+    /// `UPDRAFT_HOME` for everything, or else the folders of the XDG specification.
+    pub(crate) fn find() -> Result<Self, Fault> {
+        if let Some(home) = set("UPDRAFT_HOME") {
+            return Ok(Self::under(Path::new(&home)));
+        }
+        let folder = |variable: &str, usual: &str| {
+            // The specification says that a relative path counts as none.
+            let given = set(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+            given.or_else(|| Some(home()?.join(usual))).map(|base| base.join("updraft")).ok_or_else(|| {
+                Fault::config("the home folder is not known").hint("set HOME, or UPDRAFT_HOME to a folder for everything")
+            })
+        };
+        Ok(Self {
+            config: folder("XDG_CONFIG_HOME", ".config")?,
+            data: folder("XDG_DATA_HOME", ".local/share")?,
+            state: folder("XDG_STATE_HOME", ".local/state")?,
+        })
+    }
+
+    /// Everything in one folder.
+    pub(crate) fn under(home: &Path) -> Self {
+        let home = std::path::absolute(home).unwrap_or_else(|_| home.to_owned());
+        Self { config: home.clone(), data: home.clone(), state: home }
+    }
+
+    /// The journal's file.
+    pub(crate) fn journal(&self) -> PathBuf {
+        self.data.join("journal.db")
+    }
+
+    /// The user's settings.
+    pub(crate) fn settings(&self) -> PathBuf {
+        self.config.join("config.toml")
+    }
+
+    /// The log of a run in a process of its own.
+    pub(crate) fn run_log(&self, run: &updraft_run::RunId) -> PathBuf {
+        self.state.join("runs").join(format!("{run}.log"))
+    }
+}
+
+/// The user's home folder.
+pub(crate) fn home() -> Option<PathBuf> {
+    set("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
+}

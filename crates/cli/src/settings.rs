@@ -1,0 +1,61 @@
+//! Settings: what was written in files, the environment and flags, and what is meant by it all.
+//!
+//! Defaults < the user's file < the workspace's (which can only tighten, unless it is trusted) < environment < flags.
+
+mod dotenv;
+mod layer;
+mod meant;
+mod trust;
+mod written;
+
+use std::path::Path;
+
+pub(crate) use dotenv::read as read_dotenv;
+pub(crate) use layer::Layer;
+pub(crate) use meant::{Meant, Origin};
+pub(crate) use trust::{Standing, Trusted, what_counts};
+pub(crate) use written::{Ask, Written};
+
+use crate::fault::Fault;
+use crate::places::Places;
+
+/// The settings for a workspace, and whether its files count in full.
+pub(crate) struct Settings {
+    pub(crate) meant: Meant,
+    pub(crate) standing: Standing,
+    /// What was left out of account, one line each.
+    pub(crate) ignored: Vec<String>,
+}
+
+impl Settings {
+    /// Reads everything that is written for this workspace.
+    pub(crate) fn load(places: &Places, workspace: &Path, flags: Written) -> Result<Self, Fault> {
+        let standing = Trusted::load(places).standing(workspace);
+        let own = workspace.join(".updraft").join("config.toml");
+        let mut layers = vec![Layer::file(&places.settings(), Origin::User)?];
+        // A workspace that is the configuration folder itself is not read twice.
+        if own != places.settings() {
+            let origin = if standing.is_trusted() { Origin::Workspace } else { Origin::Stranger };
+            layers.push(Layer::file(&own, origin)?);
+        }
+        layers.push(Layer::environment()?);
+        layers.push(Layer::flags(flags));
+        let mut meant = Meant::default();
+        let mut ignored = Vec::new();
+        for layer in &layers {
+            meant.take(layer, &mut ignored)?;
+        }
+        Ok(Self { meant, standing, ignored })
+    }
+
+    /// What must be said about the workspace, one line.
+    pub(crate) fn remark(&self) -> Option<String> {
+        let mut left = self.ignored.clone();
+        left.extend(self.standing.ignored());
+        if left.is_empty() {
+            return None;
+        }
+        let why = if self.standing == Standing::Changed { "changed since it was trusted" } else { "not trusted" };
+        Some(format!("workspace {why}; ignored: {} (`updraft trust` lets them count)", left.join(", ")))
+    }
+}

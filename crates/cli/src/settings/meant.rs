@@ -1,0 +1,310 @@
+//! What is meant: every value present, checked, and knowing where it came from.
+
+use std::collections::BTreeMap;
+
+use toml::Spanned;
+use updraft_models::Price;
+use updraft_run::{Budget, Cost, Millis, Settings as Rules};
+
+use super::layer::Layer;
+use super::written::Ask;
+use crate::fault::Fault;
+use crate::moment;
+
+/// Where a value came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    Default,
+    User,
+    /// A workspace that is trusted.
+    Workspace,
+    /// A workspace that is not: it can only tighten.
+    Stranger,
+    Environment,
+    Flag,
+}
+
+impl Origin {
+    fn word(self) -> &'static str {
+        match self {
+            Origin::Default => "default",
+            Origin::User => "user",
+            Origin::Workspace | Origin::Stranger => "workspace",
+            Origin::Environment => "environment",
+            Origin::Flag => "flag",
+        }
+    }
+}
+
+/// A value and where it came from.
+#[derive(Clone, Debug)]
+pub(crate) struct Sourced<T> {
+    pub(crate) value: T,
+    pub(crate) from: String,
+}
+
+impl<T> Sourced<T> {
+    fn default_of(value: T) -> Self {
+        Self { value, from: Origin::Default.word().into() }
+    }
+}
+
+/// All settings.
+#[derive(Clone, Debug)]
+pub(crate) struct Meant {
+    pub(crate) model: Sourced<String>,
+    pub(crate) turns: Sourced<u32>,
+    pub(crate) query_turns: Sourced<u32>,
+    pub(crate) parallel: Sourced<u32>,
+    pub(crate) revisits: Sourced<u32>,
+    pub(crate) replans: Sourced<u32>,
+    pub(crate) compact_at: Sourced<u64>,
+    pub(crate) max_output: Sourced<u64>,
+    pub(crate) approvals: Sourced<Ask>,
+    pub(crate) deny: Sourced<Vec<String>>,
+    pub(crate) cost: Sourced<Option<Cost>>,
+    pub(crate) tokens: Sourced<Option<u64>>,
+    pub(crate) time: Sourced<Option<Millis>>,
+    pub(crate) budget_turns: Sourced<Option<u64>>,
+    pub(crate) calls: Sourced<Option<u64>>,
+    pub(crate) prices: BTreeMap<String, Sourced<Price>>,
+    pub(crate) log: Sourced<String>,
+}
+
+impl Default for Meant {
+    fn default() -> Self {
+        let rules = Rules::default();
+        Self {
+            model: Sourced::default_of("auto".into()),
+            turns: Sourced::default_of(rules.turns),
+            query_turns: Sourced::default_of(rules.query_turns),
+            parallel: Sourced::default_of(rules.parallel),
+            revisits: Sourced::default_of(rules.revisits),
+            replans: Sourced::default_of(rules.replans),
+            compact_at: Sourced::default_of(rules.compact_at),
+            max_output: Sourced::default_of(rules.max_output),
+            approvals: Sourced::default_of(Ask::Ask),
+            deny: Sourced::default_of(Vec::new()),
+            cost: Sourced::default_of(None),
+            tokens: Sourced::default_of(None),
+            time: Sourced::default_of(None),
+            budget_turns: Sourced::default_of(None),
+            calls: Sourced::default_of(None),
+            prices: BTreeMap::new(),
+            log: Sourced::default_of("warn".into()),
+        }
+    }
+}
+
+impl Meant {
+    /// Takes over what a layer says; what it may not decide is named in `ignored`.
+    pub(crate) fn take(&mut self, layer: &Layer, ignored: &mut Vec<String>) -> Result<(), Fault> {
+        let written = &layer.written;
+        let mut taking = Taking { layer, ignored };
+        taking.free("model", &mut self.model, written.model.as_ref());
+        taking.within("turns", 1..=1000, &mut self.turns, written.turns.as_ref())?;
+        taking.within("query_turns", 1..=1000, &mut self.query_turns, written.query_turns.as_ref())?;
+        taking.within("parallel", 1..=1000, &mut self.parallel, written.parallel.as_ref())?;
+        taking.within("revisits", 0..=100, &mut self.revisits, written.revisits.as_ref())?;
+        taking.within("replans", 0..=100, &mut self.replans, written.replans.as_ref())?;
+        taking.within("compact_at", 1_000..=10_000_000, &mut self.compact_at, written.compact_at.as_ref())?;
+        taking.within("max_output", 1..=1_000_000, &mut self.max_output, written.max_output.as_ref())?;
+        taking.ordered("approvals", &mut self.approvals, written.approvals.as_ref(), |new, old| new >= old);
+        if let Some(deny) = &written.deny {
+            // What one source denies, no other allows.
+            self.deny.value.extend(deny.get_ref().iter().cloned());
+            self.deny.value.sort();
+            self.deny.value.dedup();
+            self.deny.from = taking.source(deny);
+        }
+        taking.limit("budget.cost", &mut self.cost, written.budget.cost.as_ref());
+        taking.limit("budget.tokens", &mut self.tokens, written.budget.tokens.as_ref());
+        taking.limit("budget.time", &mut self.time, written.budget.time.as_ref());
+        taking.limit("budget.turns", &mut self.budget_turns, written.budget.turns.as_ref());
+        taking.limit("budget.calls", &mut self.calls, written.budget.calls.as_ref());
+        for (name, price) in &written.prices {
+            if layer.origin == Origin::Stranger {
+                taking.ignored.push(format!("the price of {name}"));
+                continue;
+            }
+            let given = *price.get_ref();
+            let all = [Some(given.input), Some(given.output), given.cached];
+            if all.into_iter().flatten().any(|price| !price.is_finite() || price < 0.0) {
+                let place = layer.place(price);
+                return Err(Fault::config(format!("{place}: a price of `{name}` is not a number from 0")));
+            }
+            let value = Price::per_million(given.input, given.output, given.cached);
+            self.prices.insert(name.clone(), Sourced { value, from: taking.source(price) });
+        }
+        taking.free("log.level", &mut self.log, written.log.level.as_ref());
+        Ok(())
+    }
+
+    /// The rules a run begins with. Model and workspace are filled in by whoever chose them.
+    pub(crate) fn rules(&self) -> Rules {
+        Rules {
+            turns: self.turns.value,
+            query_turns: self.query_turns.value,
+            parallel: self.parallel.value,
+            revisits: self.revisits.value,
+            replans: self.replans.value,
+            compact_at: self.compact_at.value,
+            max_output: self.max_output.value,
+            approvals: self.approvals.value.into(),
+            deny: self.deny.value.clone(),
+            ..Rules::default()
+        }
+    }
+
+    /// What a run may spend.
+    pub(crate) fn budget(&self) -> Budget {
+        Budget {
+            cost: self.cost.value,
+            tokens: self.tokens.value,
+            time: self.time.value,
+            turns: self.budget_turns.value,
+            calls: self.calls.value,
+        }
+    }
+
+    /// Every setting: name, value as TOML, where it came from.
+    pub(crate) fn list(&self) -> Vec<(String, String, String)> {
+        fn row<T>(name: &str, sourced: &Sourced<T>, value: impl Fn(&T) -> String) -> (String, String, String) {
+            (name.to_owned(), value(&sourced.value), sourced.from.clone())
+        }
+        fn number<T: ToString>(value: &Option<T>) -> String {
+            value.as_ref().map_or_else(|| "unlimited".into(), ToString::to_string)
+        }
+        let mut rows = vec![
+            row("model", &self.model, |value| format!("{value:?}")),
+            row("turns", &self.turns, ToString::to_string),
+            row("query_turns", &self.query_turns, ToString::to_string),
+            row("parallel", &self.parallel, ToString::to_string),
+            row("revisits", &self.revisits, ToString::to_string),
+            row("replans", &self.replans, ToString::to_string),
+            row("compact_at", &self.compact_at, ToString::to_string),
+            row("max_output", &self.max_output, ToString::to_string),
+            row("approvals", &self.approvals, |value| format!("{:?}", value.word())),
+            row("deny", &self.deny, |value| format!("{value:?}")),
+            row("budget.cost", &self.cost, |value| number(&value.map(|cost| cost.0 as f64 / 1e9))),
+            row("budget.tokens", &self.tokens, number),
+            row("budget.time", &self.time, |value| {
+                value.map_or_else(|| "unlimited".into(), |time| format!("{:?}", moment::length(time)))
+            }),
+            row("budget.turns", &self.budget_turns, number),
+            row("budget.calls", &self.calls, number),
+            row("log.level", &self.log, |value| format!("{value:?}")),
+        ];
+        for (name, price) in &self.prices {
+            let dollars = |nano: u64| nano as f64 / 1000.0;
+            let Price { input, output, cached } = price.value;
+            let value = format!(
+                "{{ input = {}, output = {}, cached = {} }}",
+                dollars(input),
+                dollars(output),
+                dollars(cached)
+            );
+            rows.push((format!("prices.{name:?}"), value, price.from.clone()));
+        }
+        rows
+    }
+}
+
+/// Taking over the values of one layer.
+struct Taking<'a> {
+    layer: &'a Layer,
+    ignored: &'a mut Vec<String>,
+}
+
+impl Taking<'_> {
+    /// A value that only a trusted source may decide.
+    fn free<T: Clone>(&mut self, name: &str, slot: &mut Sourced<T>, written: Option<&Spanned<T>>) {
+        self.ordered(name, slot, written, |_, _| false);
+    }
+
+    /// A number within bounds, which a stranger may only lower.
+    fn within<T: Copy + PartialOrd + std::fmt::Display>(
+        &mut self,
+        name: &str,
+        bounds: std::ops::RangeInclusive<T>,
+        slot: &mut Sourced<T>,
+        written: Option<&Spanned<T>>,
+    ) -> Result<(), Fault> {
+        if let Some(value) = written.filter(|value| !bounds.contains(value.get_ref())) {
+            let place = self.layer.place(value);
+            let (least, most) = (bounds.start(), bounds.end());
+            return Err(Fault::config(format!(
+                "{place}: `{name}` is {}; expected a number from {least} to {most}",
+                value.get_ref()
+            )));
+        }
+        self.ordered(name, slot, written, |new, old| new <= old);
+        Ok(())
+    }
+
+    /// A limit, which a stranger may only set or lower.
+    fn limit<T: Copy + PartialOrd>(&mut self, name: &str, slot: &mut Sourced<Option<T>>, written: Option<&Spanned<T>>) {
+        let written = written.map(|value| Spanned::new(value.span(), Some(*value.get_ref())));
+        self.ordered(name, slot, written.as_ref(), |new, old| old.is_none() || new <= old);
+    }
+
+    /// A value that a stranger may decide only where it is no laxer than what was there.
+    fn ordered<T: Clone>(
+        &mut self,
+        name: &str,
+        slot: &mut Sourced<T>,
+        written: Option<&Spanned<T>>,
+        is_stricter: impl Fn(&T, &T) -> bool,
+    ) {
+        let Some(value) = written else { return };
+        if self.layer.origin == Origin::Stranger && !is_stricter(value.get_ref(), &slot.value) {
+            self.ignored.push(format!("`{name}`"));
+            return;
+        }
+        *slot = Sourced { value: value.get_ref().clone(), from: self.source(value) };
+    }
+
+    fn source<T>(&self, value: &Spanned<T>) -> String {
+        match self.layer.origin {
+            Origin::User | Origin::Workspace | Origin::Stranger => {
+                format!("{} {}", self.layer.origin.word(), self.layer.place(value))
+            }
+            Origin::Default | Origin::Environment | Origin::Flag => self.layer.origin.word().to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meant(origin: Origin, text: &str) -> (Meant, Vec<String>) {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config.toml");
+        std::fs::write(&file, text).unwrap();
+        let mut meant = Meant::default();
+        let mut ignored = Vec::new();
+        meant.take(&Layer::file(&file, origin).unwrap(), &mut ignored).unwrap();
+        (meant, ignored)
+    }
+
+    const MIXED: &str = "model = \"openai/gpt-5\"\nturns = 3\nparallel = 500\napprovals = \"allow\"\ndeny = [\"nap\"]\n\
+                         [budget]\ncost = 0.5\n[prices.\"a/b\"]\ninput = 1.0\noutput = 2.0\n";
+
+    #[test]
+    fn a_stranger_can_only_tighten() {
+        let (meant, ignored) = meant(Origin::Stranger, MIXED);
+        assert_eq!((meant.turns.value, meant.parallel.value, meant.cost.value), (3, 64, Some(Cost(500_000_000))));
+        assert_eq!((meant.model.value.as_str(), meant.approvals.value), ("auto", Ask::Ask));
+        assert_eq!(meant.deny.value, ["nap"]);
+        assert_eq!(ignored, ["`model`", "`parallel`", "`approvals`", "the price of a/b"]);
+    }
+
+    #[test]
+    fn the_user_decides_everything_and_each_value_knows_its_line() {
+        let (meant, ignored) = meant(Origin::User, MIXED);
+        assert_eq!((meant.parallel.value, meant.approvals.value), (500, Ask::Allow));
+        assert!(meant.parallel.from.ends_with("config.toml:3"), "{}", meant.parallel.from);
+        assert!(ignored.is_empty() && meant.prices.contains_key("a/b"));
+    }
+}

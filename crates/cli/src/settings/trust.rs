@@ -1,0 +1,113 @@
+//! Which workspaces' files count in full: their path, and a hash of what counted when they were trusted.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use updraft_journal::hash_of;
+
+use crate::fault::Fault;
+use crate::places::Places;
+
+/// How a workspace stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Its files count.
+    Trusted,
+    /// It has files that would count if it were trusted.
+    Stranger(Vec<String>),
+    /// It was trusted, and what counts has changed since.
+    Changed,
+}
+
+impl Standing {
+    pub(crate) fn is_trusted(&self) -> bool {
+        *self == Standing::Trusted
+    }
+
+    /// What does not count, in words. Settings are named one by one elsewhere.
+    pub(crate) fn ignored(&self) -> Vec<String> {
+        match self {
+            Standing::Trusted => Vec::new(),
+            Standing::Changed => vec!["its agents, prompts, .env and prices".into()],
+            Standing::Stranger(files) => {
+                let mut words: Vec<String> = Vec::new();
+                let mut add = |is_there: bool, word: &str| words.extend(is_there.then(|| word.to_owned()));
+                add(files.iter().any(|file| file.starts_with(".updraft/agents/")), "what its agents would widen");
+                add(files.iter().any(|file| file.starts_with(".updraft/prompts/")), "its prompts");
+                add(files.iter().any(|file| file == ".env"), "its .env");
+                words
+            }
+        }
+    }
+}
+
+/// The workspaces that were trusted, by their canonical path.
+pub(crate) struct Trusted {
+    file: PathBuf,
+    folders: BTreeMap<String, String>,
+}
+
+impl Trusted {
+    pub(crate) fn load(places: &Places) -> Self {
+        let file = places.state.join("trusted.json");
+        let folders = std::fs::read(&file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+        Self { file, folders }
+    }
+
+    pub(crate) fn standing(&self, workspace: &Path) -> Standing {
+        let files = what_counts(workspace);
+        match self.folders.get(&workspace.display().to_string()) {
+            Some(hash) if *hash == fingerprint(workspace, &files) => Standing::Trusted,
+            Some(_) => Standing::Changed,
+            None => Standing::Stranger(files),
+        }
+    }
+
+    /// Records a workspace as it is now.
+    pub(crate) fn add(&mut self, workspace: &Path) -> Result<(), Fault> {
+        let hash = fingerprint(workspace, &what_counts(workspace));
+        self.folders.insert(workspace.display().to_string(), hash);
+        self.save()
+    }
+
+    /// Takes the trust back; false if there was none.
+    pub(crate) fn remove(&mut self, workspace: &Path) -> Result<bool, Fault> {
+        let was = self.folders.remove(&workspace.display().to_string()).is_some();
+        self.save().map(|()| was)
+    }
+
+    fn save(&self) -> Result<(), Fault> {
+        let denied = |error: &std::io::Error| Fault::file("write", &self.file, error);
+        if let Some(folder) = self.file.parent() {
+            std::fs::create_dir_all(folder).map_err(|error| denied(&error))?;
+        }
+        let text = serde_json::to_vec_pretty(&self.folders).unwrap_or_default();
+        let beside = self.file.with_extension("new");
+        std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, &self.file)).map_err(|error| denied(&error))
+    }
+}
+
+/// The files of a workspace that only count in full if it is trusted, in path order.
+pub(crate) fn what_counts(workspace: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for file in [".env", ".updraft/config.toml", ".updraft/mcp.json", "mcp_servers.json"] {
+        if workspace.join(file).is_file() {
+            found.push(file.to_owned());
+        }
+    }
+    for folder in [".updraft/agents", ".updraft/prompts", ".updraft/tools"] {
+        let entries = std::fs::read_dir(workspace.join(folder)).into_iter().flatten().flatten();
+        found.extend(entries.map(|entry| format!("{folder}/{}", entry.file_name().to_string_lossy())));
+    }
+    found.sort();
+    found
+}
+
+fn fingerprint(workspace: &Path, files: &[String]) -> String {
+    let mut whole = Vec::new();
+    for file in files {
+        let bytes = std::fs::read(workspace.join(file)).unwrap_or_default();
+        whole.extend_from_slice(format!("{file} {}\n", hash_of(&bytes)).as_bytes());
+    }
+    hash_of(&whole).to_string()
+}

@@ -1,0 +1,113 @@
+//! What was written: every field optional, each with its place in the file.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer};
+use toml::Spanned;
+use updraft_run::{Approvals, Cost, Millis};
+
+use crate::moment;
+
+/// A `config.toml` as it was written.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Written {
+    pub(crate) model: Option<Spanned<String>>,
+    pub(crate) turns: Option<Spanned<u32>>,
+    pub(crate) query_turns: Option<Spanned<u32>>,
+    pub(crate) parallel: Option<Spanned<u32>>,
+    pub(crate) revisits: Option<Spanned<u32>>,
+    pub(crate) replans: Option<Spanned<u32>>,
+    pub(crate) compact_at: Option<Spanned<u64>>,
+    pub(crate) max_output: Option<Spanned<u64>>,
+    pub(crate) approvals: Option<Spanned<Ask>>,
+    pub(crate) deny: Option<Spanned<Vec<String>>>,
+    pub(crate) budget: WrittenBudget,
+    pub(crate) prices: BTreeMap<String, Spanned<WrittenPrice>>,
+    pub(crate) log: WrittenLog,
+}
+
+/// The table `[budget]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct WrittenBudget {
+    #[serde(deserialize_with = "cost")]
+    pub(crate) cost: Option<Spanned<Cost>>,
+    pub(crate) tokens: Option<Spanned<u64>>,
+    #[serde(deserialize_with = "time")]
+    pub(crate) time: Option<Spanned<Millis>>,
+    pub(crate) turns: Option<Spanned<u64>>,
+    pub(crate) calls: Option<Spanned<u64>>,
+}
+
+/// A table `[prices."provider/name"]`, in dollars per million tokens.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WrittenPrice {
+    pub(crate) input: f64,
+    pub(crate) output: f64,
+    #[serde(default)]
+    pub(crate) cached: Option<f64>,
+}
+
+/// The table `[log]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct WrittenLog {
+    pub(crate) level: Option<Spanned<String>>,
+}
+
+/// `approvals`, from the laxest to the strictest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Ask {
+    Allow,
+    Ask,
+    Refuse,
+    ReadOnly,
+}
+
+impl Ask {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Ask::Allow => "allow",
+            Ask::Ask => "ask",
+            Ask::Refuse => "refuse",
+            Ask::ReadOnly => "read-only",
+        }
+    }
+}
+
+impl From<Ask> for Approvals {
+    fn from(ask: Ask) -> Self {
+        match ask {
+            Ask::Allow => Approvals::Allow,
+            Ask::Ask => Approvals::Ask,
+            Ask::Refuse => Approvals::Refuse,
+            Ask::ReadOnly => Approvals::ReadOnly,
+        }
+    }
+}
+
+/// Dollars, as a number.
+fn cost<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Spanned<Cost>>, D::Error> {
+    let dollars = Spanned::<f64>::deserialize(deserializer)?;
+    let cost = dollars_to_cost(*dollars.get_ref()).map_err(serde::de::Error::custom)?;
+    Ok(Some(Spanned::new(dollars.span(), cost)))
+}
+
+/// A length of time, as text.
+fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Spanned<Millis>>, D::Error> {
+    let text = Spanned::<String>::deserialize(deserializer)?;
+    let length = moment::duration(text.get_ref()).map_err(serde::de::Error::custom)?;
+    Ok(Some(Spanned::new(text.span(), Millis(length.as_millis() as u64))))
+}
+
+/// Dollars as an exact amount.
+pub(crate) fn dollars_to_cost(dollars: f64) -> Result<Cost, String> {
+    if dollars.is_finite() && (0.0..=1e9).contains(&dollars) {
+        Ok(Cost((dollars * 1e9).round() as u64))
+    } else {
+        Err(format!("`{dollars}` is not an amount of dollars; expected a number from 0"))
+    }
+}

@@ -1,0 +1,179 @@
+//! Drives a run to where it rests, asks whoever can be asked, and says how it ended.
+
+use updraft_engine::{Engine, Handle, Rested, waiting_for};
+use updraft_run::{Approvals, Budget, FailureKind, Input, Limit, Millis, Phase, Run, RunId};
+
+use crate::args::{Permission, Spending};
+use crate::fault::{Code, Fault, Outcome};
+use crate::out::{self, Paint};
+use crate::signals::Signals;
+use crate::view::{self, Asked, Face};
+
+/// Drives a run until it is over or nobody here can help it along.
+pub(crate) async fn steer(engine: &Engine, mut handle: Handle, face: &Face, signals: &mut Signals) -> Outcome {
+    loop {
+        let id = handle.id().clone();
+        let driven = tokio::select! {
+            rested = handle.drive() => rested,
+            code = signals.second() => std::process::exit(code as i32),
+            never = face.animate() => match never {},
+        };
+        face.settle();
+        let rested = driven.map_err(|error| in_words(error, &id))?;
+        let asks = !rested.was_stopped && face.can_ask && is_waiting(&rested.run);
+        if !asks {
+            return Ok(conclude(&rested, face, signals));
+        }
+        let Some(said) = ask(rested.run.clone(), signals).await else {
+            return Ok(conclude(&Rested { was_stopped: true, ..rested }, face, signals));
+        };
+        match said {
+            Asked::Said(inputs) => {
+                handle = engine.open(&id).await?;
+                inputs.into_iter().for_each(|input| handle.send(input));
+            }
+            Asked::Nothing => return Ok(conclude(&rested, face, signals)),
+        }
+    }
+}
+
+/// Nothing if a signal came first.
+async fn ask(run: Run, signals: &mut Signals) -> Option<Asked> {
+    tokio::select! {
+        said = tokio::task::spawn_blocking(move || view::ask(&run)) => Some(said.unwrap_or(Asked::Nothing)),
+        _ = signals.first() => {
+            out::note("");
+            None
+        }
+    }
+}
+
+/// Whether it needs a person.
+pub(crate) fn is_waiting(run: &Run) -> bool {
+    *run.phase() == Phase::Running && run.is_at_rest()
+}
+
+fn in_words(error: updraft_engine::Error, id: &RunId) -> Fault {
+    match error {
+        updraft_engine::Error::Journal(updraft_journal::Error::Deleted(_)) => {
+            Fault::failed(format!("run {id} was deleted while it ran; it has stopped"))
+        }
+        updraft_engine::Error::Journal(updraft_journal::Error::Fenced(_)) => {
+            Fault::failed(format!("another process has taken over run {id}; this one has stopped"))
+                .hint(format!("`updraft events {id} --follow` follows it"))
+        }
+        other => Fault::from(other).hint(format!("everything written so far is safe: `updraft resume {id}` goes on")),
+    }
+}
+
+/// Says how a run rests, prints what it has, and gives the exit code.
+pub(crate) fn conclude(rested: &Rested, face: &Face, signals: &Signals) -> Code {
+    let Rested { id, run, was_stopped } = rested;
+    if face.json {
+        view::json_at_rest(id, run, *was_stopped);
+    }
+    let code = match run.phase() {
+        Phase::Over { answer, failed } => over(id, run, answer, failed.as_ref(), face),
+        _ if *was_stopped => {
+            out::note(&format!("stopped; nothing is lost\n  hint: `updraft resume {id}` goes on"));
+            signals.code()
+        }
+        Phase::Exhausted(which) => exhausted(id, run, *which, face),
+        Phase::Paused => {
+            out::note(&format!("paused\n  hint: `updraft resume {id}` goes on"));
+            Code::Interrupted
+        }
+        Phase::New | Phase::Running | Phase::Cancelling { .. } => needs_person(id, run),
+    };
+    face.settle();
+    code
+}
+
+fn over(id: &RunId, run: &Run, answer: &str, failed: Option<&updraft_run::Failure>, face: &Face) -> Code {
+    let paint = Paint::for_stderr();
+    if !face.json && !answer.trim().is_empty() {
+        face.space();
+        out::line(answer.trim_end());
+        face.space();
+    }
+    let Some(why) = failed else {
+        face.say(&paint.dim(&format!("done in {}", view::figures(run))));
+        return Code::Done;
+    };
+    let word = if why.kind == FailureKind::Cancelled { "was cancelled" } else { "failed" };
+    out::note(&format!("{}: run {id} {word}: {}", paint.red("error"), why.message));
+    face.say(&paint.dim(&format!("after {}", view::figures(run))));
+    out::note(&format!("  hint: `updraft show {id}` shows where, `updraft events {id}` how"));
+    // What the run could not even begin with is ours to set right, not the model's.
+    if why.kind == FailureKind::Config { Code::Config } else { Code::Failed }
+}
+
+fn exhausted(id: &RunId, run: &Run, which: Limit, face: &Face) -> Code {
+    let so_far = run.answer();
+    if !face.json && !so_far.trim().is_empty() {
+        out::line(so_far.trim_end());
+    }
+    let (word, flag) = which.flag();
+    let limit = limit_words(run.budget(), which);
+    out::note(&format!("limit reached: {word}{limit}; this is the result so far ({})", view::figures(run)));
+    out::note(&format!("  hint: `updraft resume {id} {flag} …` goes on with more"));
+    Code::Exhausted
+}
+
+fn limit_words(budget: &Budget, which: Limit) -> String {
+    let limit = match which {
+        Limit::Cost => budget.cost.map(|cost| cost.to_string()),
+        Limit::Tokens => budget.tokens.map(|n| n.to_string()),
+        Limit::Time => budget.time.map(crate::moment::length),
+        Limit::Turns => budget.turns.map(|n| n.to_string()),
+        Limit::Calls => budget.calls.map(|n| n.to_string()),
+    };
+    limit.map(|limit| format!(" ({limit})")).unwrap_or_default()
+}
+
+fn needs_person(id: &RunId, run: &Run) -> Code {
+    let waits = waiting_for(run);
+    let text = |value: &serde_json::Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
+    let several = waits.len() > 1;
+    for wait in &waits {
+        let (kind, at) = (text(wait, "kind"), text(wait, "id"));
+        out::note(&format!("{kind}: {}", out::harmless(&text(wait, "text"))));
+        for option in wait["options"].as_array().into_iter().flatten().filter_map(|option| option.as_str()) {
+            out::note(&format!("  - {}", out::harmless(option)));
+        }
+        if kind == "question" {
+            let which = if several { format!(" --id {at}") } else { String::new() };
+            out::note(&format!("  hint: `updraft answer {id} \"…\"{which}`, then `updraft resume {id}`"));
+        } else {
+            out::note(&format!("  hint: `updraft approve {id} {at}` or `updraft deny {id} {at}`, then `updraft resume {id}`"));
+        }
+    }
+    out::note(&format!("run {id} waits for a person"));
+    Code::NeedsPerson
+}
+
+/// The limits on the command line.
+pub(crate) fn budget_of(spending: &Spending) -> Budget {
+    Budget {
+        cost: spending.budget,
+        tokens: spending.max_tokens,
+        time: spending.max_time.map(|time| Millis(time.as_millis() as u64)),
+        turns: spending.max_turns,
+        calls: spending.max_calls,
+    }
+}
+
+/// The word on approvals on the command line.
+pub(crate) fn approvals_of(permission: &Permission) -> Option<Approvals> {
+    match (permission.read_only, permission.yes) {
+        (true, _) => Some(Approvals::ReadOnly),
+        (false, true) => Some(Approvals::Allow),
+        (false, false) => None,
+    }
+}
+
+/// What `resume` tells a run.
+pub(crate) fn resume_input(permission: &Permission, spending: &Spending) -> Input {
+    let budget = Some(budget_of(spending)).filter(|budget| !budget.is_unlimited());
+    Input::Resume { budget, approvals: approvals_of(permission) }
+}

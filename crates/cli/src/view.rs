@@ -1,0 +1,76 @@
+//! What people and scripts see while a run goes on.
+
+mod ask;
+mod json;
+mod log;
+mod tree;
+mod words;
+
+use std::sync::Arc;
+
+use updraft_engine::{Nobody, Watch};
+
+pub(crate) use ask::{Asked, ask, confirm};
+pub(crate) use json::{SCHEMA, at_rest as json_at_rest, error as json_error};
+pub(crate) use words::{event_words, figures, graph_lines};
+
+use crate::args::Output;
+use crate::out;
+
+/// How a run is shown.
+pub(crate) struct Face {
+    /// Told of everything.
+    pub(crate) watch: Arc<dyn Watch>,
+    tree: Option<Arc<tree::Tree>>,
+    /// One JSON event a line.
+    pub(crate) json: bool,
+    /// No progress.
+    pub(crate) quiet: bool,
+    /// Somebody can be asked.
+    pub(crate) can_ask: bool,
+}
+
+impl Face {
+    /// What fits where we write to.
+    pub(crate) fn of(output: &Output) -> Self {
+        let Output { json, quiet } = *output;
+        let tree = (!json && !quiet && out::can_redraw()).then(|| Arc::new(tree::Tree::default()));
+        let watch: Arc<dyn Watch> = match &tree {
+            Some(tree) => Arc::clone(tree) as Arc<dyn Watch>,
+            None if json => Arc::new(json::Lines::default()),
+            None if quiet => Arc::new(Nobody),
+            None => Arc::new(log::Log::default()),
+        };
+        Self { watch, tree, json, quiet, can_ask: out::can_ask() && !json }
+    }
+
+    /// Keeps what is drawn alive. Never returns.
+    pub(crate) async fn animate(&self) -> std::convert::Infallible {
+        match &self.tree {
+            Some(tree) => tree.animate().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Leaves what is drawn as it is, so that other text may follow.
+    pub(crate) fn settle(&self) {
+        if let Some(tree) = &self.tree {
+            tree.settle();
+        }
+    }
+
+    /// An empty line between what is drawn and the answer.
+    pub(crate) fn space(&self) {
+        if self.tree.is_some() {
+            out::note("");
+        }
+    }
+
+    /// A line for people, unless they want none.
+    pub(crate) fn say(&self, text: &str) {
+        if !self.quiet {
+            self.settle();
+            out::note(text);
+        }
+    }
+}

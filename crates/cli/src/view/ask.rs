@@ -1,0 +1,87 @@
+//! Putting questions and approvals to a person at the terminal.
+
+use updraft_run::{Effect, Input, Kind, Run, Verdict};
+
+use crate::out::{self, Paint};
+
+/// What came of asking.
+pub(crate) enum Asked {
+    /// What the person said, for the run.
+    Said(Vec<Input>),
+    /// They ended the input without an answer.
+    Nothing,
+}
+
+/// Asks everything the run waits for, one after another. Blocks until the person answers.
+pub(crate) fn ask(run: &Run) -> Asked {
+    let mut said = Vec::new();
+    for (id, open) in run.open() {
+        let input = match &open.effect {
+            Effect::Question { text, options } => {
+                let Some(text) = question(id.step.as_str(), text, options) else { return Asked::Nothing };
+                Input::Answer { id: Some(id.clone()), text }
+            }
+            Effect::Approval { why } => {
+                let call = run.call_at(&id.sibling(Kind::Call, id.n));
+                let args = call.map(|call| out::short(&call.args.to_string(), 300)).unwrap_or_default();
+                let Some(verdict) = approval(id.step.as_str(), why, &args) else { return Asked::Nothing };
+                Input::Verdict { id: Some(id.clone()), verdict }
+            }
+            _ => continue,
+        };
+        said.push(input);
+    }
+    Asked::Said(said)
+}
+
+fn question(step: &str, text: &str, options: &[String]) -> Option<String> {
+    let paint = Paint::for_stderr();
+    out::note(&format!("\n{} {}", paint.cyan(&format!("{step} asks:")), out::harmless(text)));
+    for (n, option) in options.iter().enumerate() {
+        out::note(&format!("  {} {}", paint.bold(&format!("{}.", n + 1)), out::harmless(option)));
+    }
+    loop {
+        out::draw("> ");
+        let line = read_line()?;
+        let chosen = line.trim().parse::<usize>().ok().and_then(|n| options.get(n.checked_sub(1)?));
+        match (chosen, line.trim()) {
+            (Some(option), _) => return Some(option.clone()),
+            (None, "") => {}
+            (None, said) => return Some(said.to_owned()),
+        }
+    }
+}
+
+fn approval(step: &str, why: &str, args: &str) -> Option<Verdict> {
+    let paint = Paint::for_stderr();
+    out::note(&format!("\n{} {}", paint.yellow(&format!("{step} wants:")), out::harmless(why)));
+    if !args.is_empty() {
+        out::note(&format!("  {}", out::harmless(args)));
+    }
+    loop {
+        out::draw("allow it? [y/n, or n and a reason] ");
+        let line = read_line()?;
+        let line = line.trim();
+        let (word, because) = line.split_once(' ').unwrap_or((line, ""));
+        let allow = match word.to_lowercase().as_str() {
+            "y" | "yes" => true,
+            "n" | "no" => false,
+            _ => continue,
+        };
+        return Some(Verdict { allow, by: "the terminal".into(), because: because.trim().to_owned() });
+    }
+}
+
+/// A question of ours, answered with yes or no. No answer is no.
+pub(crate) fn confirm(text: &str) -> bool {
+    out::draw(&format!("{text} [y/N] "));
+    read_line().is_some_and(|line| matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+fn read_line() -> Option<String> {
+    let mut line = String::new();
+    match std::io::stdin().read_line(&mut line) {
+        Ok(0) | Err(_) => None,
+        Ok(_) => Some(line),
+    }
+}

@@ -1,0 +1,222 @@
+//! One JSON event a line on standard output, for scripts. The shapes are a contract; the journal's own are not these.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde_json::{Map, Value, json};
+use updraft_engine::{Statistics, Watch, failure_of, waiting_for};
+use updraft_models::Delta;
+use updraft_run::{Address, Because, Effect, Event, Kind, Outcome, Phase, Record, Reply, Run, RunId, outcome_words};
+
+use crate::fault::{Code, Fault};
+use crate::{moment, out};
+
+/// The version of the shapes below.
+pub(crate) const SCHEMA: u32 = 1;
+
+/// Prints every event as it is written down.
+#[derive(Default)]
+pub(super) struct Lines {
+    last: AtomicU64,
+}
+
+impl Watch for Lines {
+    fn record(&self, id: &RunId, first: u64, record: &Record, run: &Run) {
+        let mut text = String::new();
+        for (seq, event) in (first..).zip(&record.events) {
+            self.last.store(seq, Ordering::Relaxed);
+            for (name, fields) in lines(event, run) {
+                let mut fields = fields;
+                fields.insert("at".into(), moment::iso(record.at).into());
+                text.push_str(&spell(id, seq, name, fields));
+            }
+        }
+        if !text.is_empty() {
+            out::print(&text);
+        }
+    }
+
+    fn delta(&self, id: &RunId, at: &Address, delta: Delta<'_>) {
+        let item = match delta {
+            Delta::Text(text) => json!({ "id": at, "kind": "message", "step": at.step, "delta": text }),
+            Delta::Reasoning(text) => json!({ "id": at, "kind": "reasoning", "step": at.step, "delta": text }),
+            Delta::Call(name) => json!({ "id": at, "kind": "tool_call", "step": at.step, "tool": name }),
+            Delta::Again(why) => json!({ "id": at, "kind": "message", "step": at.step, "again": why }),
+            Delta::Waiting(why) => json!({ "id": at, "kind": "message", "step": at.step, "waiting": why }),
+            _ => return,
+        };
+        let fields = Map::from_iter([("item".to_owned(), item)]);
+        out::print(&spell(id, self.last.load(Ordering::Relaxed), "item.updated", fields));
+    }
+}
+
+/// One line: what every line carries first, then its own fields.
+fn spell(id: &RunId, seq: u64, name: &str, fields: Map<String, Value>) -> String {
+    let mut line = format!("{{\"schema\":{SCHEMA},\"run\":\"{id}\",\"seq\":{seq},\"type\":\"{name}\"");
+    if !fields.is_empty() {
+        line.push(',');
+        line.push_str(&Value::Object(fields).to_string()[1..]);
+    } else {
+        line.push('}');
+    }
+    line.push('\n');
+    line
+}
+
+type Line = (&'static str, Map<String, Value>);
+
+fn line(name: &'static str, fields: Value) -> Line {
+    match fields {
+        Value::Object(fields) => (name, fields),
+        other => (name, Map::from_iter([("value".to_owned(), other)])),
+    }
+}
+
+/// The lines that tell of an event: none for what only we care about, several for an answer.
+fn lines(event: &Event, run: &Run) -> Vec<Line> {
+    let agent = |step| run.step(step).map(|step| step.spec.agent.clone());
+    let one = |name, fields| vec![line(name, fields)];
+    match event {
+        Event::Started(start) => one(
+            "run.started",
+            json!({ "goal": start.goal.text, "files": start.goal.files, "mode": start.goal.mode, "model": start.settings.model,
+                    "workspace": start.settings.workspace, "budget": start.budget }),
+        ),
+        Event::Forked { from, at, .. } => one("run.forked", json!({ "from": from, "at_event": at })),
+        Event::Told { message } => one("run.told", json!({ "message": message })),
+        Event::Planned { graph, because } => match because {
+            Because::Goal => Vec::new(),
+            Because::Failed(step) => one("run.planned", json!({ "steps": graph.steps, "because": step })),
+            _ => one("run.planned", json!({ "steps": graph.steps })),
+        },
+        Event::Wanted { id, effect } => wanted(id, effect, run),
+        Event::Replied { id, reply, .. } => replied(id, reply, run),
+        Event::Rejected { id, why } => one(
+            "item.completed",
+            json!({ "item": { "id": id, "kind": "tool_call", "step": id.step, "ok": false, "rejected": true,
+                              "failure": why } }),
+        ),
+        Event::Interrupted { id, attempt } => one("item.updated", json!({ "item": { "id": id, "step": id.step, "interrupted": attempt } })),
+        Event::Wrote { step, name, value, untrusted } => {
+            one("variable.written", json!({ "step": step, "name": name, "value": value, "untrusted": untrusted }))
+        }
+        Event::Judged { step, verdict } => one("step.judged", json!({ "step": step, "verdict": verdict })),
+        Event::StepDone { step, best_effort } => {
+            let found = run.step(step);
+            let output = found.and_then(|step| step.output.as_deref());
+            let turns = found.map_or(0, |step| step.ledger.turns);
+            one("step.completed", json!({ "step": step, "agent": agent(step), "output": output, "turns": turns, "best_effort": best_effort }))
+        }
+        Event::StepFailed { step, why } => {
+            one("step.failed", json!({ "step": step, "agent": agent(step), "kind": why.kind, "message": why.message }))
+        }
+        Event::StepSkipped { step, because } => one("step.skipped", json!({ "step": step, "because": because })),
+        Event::StepCancelled { step } => one("step.cancelled", json!({ "step": step })),
+        Event::Paused => one("run.paused", json!({})),
+        Event::Resumed { budget, .. } => one("run.resumed", json!({ "budget": budget })),
+        Event::Cancelled { by } => one("run.cancelled", json!({ "by": by })),
+        Event::Exhausted { which } => one(
+            "run.exhausted",
+            json!({ "kind": "budget", "limit": which, "flag": which.flag().1, "answer": run.answer(), "statistics": Statistics::of(run) }),
+        ),
+        Event::Finished { answer, .. } => one(
+            "run.finished",
+            json!({ "status": run.status(), "answer": answer, "failure": failure_of(run), "statistics": Statistics::of(run) }),
+        ),
+        _ => Vec::new(),
+    }
+}
+
+fn wanted(id: &Address, effect: &Effect, run: &Run) -> Vec<Line> {
+    let step = &id.step;
+    let item = match effect {
+        Effect::Ask if id.kind == Kind::Ask && id.turn == 0 => {
+            let spec = run.step(step).map(|step| step.spec.clone());
+            let (agent, description) = spec.map(|spec| (spec.agent.clone(), spec.description.clone())).unwrap_or_default();
+            return vec![line("step.started", json!({ "step": step, "agent": agent, "description": description, "visit": id.visit }))];
+        }
+        Effect::Call => {
+            let call = run.call_at(id);
+            let (tool, args) = call.map(|call| (call.name, call.args)).unwrap_or_default();
+            json!({ "id": id, "kind": "tool_call", "step": step, "tool": tool, "arguments": args })
+        }
+        Effect::Question { text, options } => json!({ "id": id, "kind": "question", "step": step, "text": text, "options": options }),
+        Effect::Approval { why } => {
+            let call = run.call_at(&id.sibling(Kind::Call, id.n));
+            json!({ "id": id, "kind": "approval", "step": step, "text": why, "call": call })
+        }
+        _ => return Vec::new(),
+    };
+    vec![line("item.started", json!({ "item": item }))]
+}
+
+fn replied(id: &Address, reply: &Reply, run: &Run) -> Vec<Line> {
+    let step = &id.step;
+    let completed = |item: Value| line("item.completed", json!({ "item": item }));
+    match reply {
+        Reply::Answer(answer) => {
+            let mut all = Vec::new();
+            if !answer.reasoning.is_empty() {
+                all.push(completed(json!({ "id": id, "kind": "reasoning", "step": step, "text": answer.reasoning })));
+            }
+            if !answer.text.is_empty() {
+                all.push(completed(json!({ "id": id, "kind": "message", "step": step, "text": answer.text })));
+            }
+            let agent = run.step(step).map(|step| step.spec.agent.clone());
+            let cost = answer.usage.cost.map(|cost| cost.0 as f64 / 1e9);
+            all.push(line("turn.completed", json!({ "step": step, "agent": agent, "turn": id.turn, "usage": answer.usage, "cost": cost })));
+            all
+        }
+        Reply::Said(text) => vec![completed(json!({ "id": id, "kind": "question", "step": step, "text": text }))],
+        Reply::Verdict(verdict) => vec![completed(json!({ "id": id, "kind": "approval", "step": step, "verdict": verdict }))],
+        Reply::Output(output) => {
+            let changes = output.changes.iter().map(|change| {
+                completed(json!({ "id": id, "kind": "file_change", "step": step, "path": change.path,
+                                  "before": change.before, "after": change.after }))
+            });
+            let call = completed(json!({ "id": id, "kind": "tool_call", "step": step, "ok": !output.is_error, "output": output.text }));
+            changes.chain([call]).collect()
+        }
+        Reply::Failed(failure) if id.kind != Kind::Call => {
+            vec![line("error", json!({ "step": step, "kind": failure.kind, "message": failure.message }))]
+        }
+        other => {
+            let ended = Outcome::Replied(other.clone());
+            let text = outcome_words(&ended);
+            vec![completed(json!({ "id": id, "kind": "tool_call", "step": step, "ok": false, "failure": failure(other, &text) }))]
+        }
+    }
+}
+
+fn failure(reply: &Reply, text: &str) -> Value {
+    let kind = match reply {
+        Reply::Failed(failure) => failure.kind.name(),
+        Reply::TimedOut { .. } => "timeout",
+        Reply::Cancelled => "cancelled",
+        Reply::InDoubt { .. } => "in_doubt",
+        _ => "tool",
+    };
+    json!({ "kind": kind, "message": text })
+}
+
+/// The last line of a run that stopped without being over.
+pub(crate) fn at_rest(id: &RunId, run: &Run, was_stopped: bool) {
+    let name = match run.phase() {
+        _ if was_stopped => "run.interrupted",
+        Phase::Running if !run.open().is_empty() => "run.waiting",
+        _ => return,
+    };
+    let fields = [("waiting_for".to_owned(), waiting_for(run).into()), ("statistics".to_owned(), json!(Statistics::of(run)))];
+    out::print(&spell(id, run.events(), name, Map::from_iter(fields)));
+}
+
+/// The line of a command that could not do what was asked.
+pub(crate) fn error(fault: &Fault) {
+    let kind = match fault.code {
+        Code::Config => "config",
+        Code::Usage => "usage",
+        Code::Exhausted => "budget",
+        _ => "failed",
+    };
+    let line = json!({ "schema": SCHEMA, "run": null, "seq": 0, "type": "error", "kind": kind, "message": fault.message, "hints": fault.hints });
+    out::json(&line);
+}
