@@ -24,13 +24,17 @@ impl Run {
     pub fn advance(&mut self, input: Input, now: Timestamp) -> Record {
         self.pass_time(&input, now);
         let mut events = self.decide(&input);
-        events.iter().for_each(|event| self.apply(event));
+        for event in &events {
+            self.apply(event);
+        }
         loop {
             let more = self.settle();
             if more.is_empty() {
                 return Record { at: now, input, events };
             }
-            more.iter().for_each(|event| self.apply(event));
+            for event in &more {
+                self.apply(event);
+            }
             events.extend(more);
         }
     }

@@ -67,6 +67,7 @@ impl Class {
         matches!(self, Class::Pure | Class::Idempotent)
     }
 
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
     fn is_pure(&self) -> bool {
         *self == Class::Pure
     }

@@ -52,6 +52,7 @@ pub enum Reflect {
 }
 
 impl Reflect {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
     fn is_rule(&self) -> bool {
         *self == Reflect::Rule
     }

@@ -146,6 +146,7 @@ impl Address {
     }
 
     /// The same turn, another kind and number.
+    #[must_use]
     pub fn sibling(&self, kind: Kind, n: u32) -> Self {
         Self { kind, n, inner: None, ..self.clone() }
     }

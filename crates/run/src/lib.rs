@@ -30,6 +30,8 @@
 //! | graphs | `graph.rs`, `graph/check.rs`, `graph/read.rs` |
 //! | models' text | `protocol.rs`, `repair.rs`, `extract.rs` |
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 mod apply;
 mod audit;
 mod budget;

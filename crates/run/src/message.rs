@@ -37,6 +37,7 @@ pub enum Finish {
 }
 
 impl Finish {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
     fn is_stop(&self) -> bool {
         *self == Finish::Stop
     }
@@ -70,6 +71,7 @@ impl Usage {
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
 pub(crate) fn is_zero(n: &u64) -> bool {
     *n == 0
 }

@@ -2,6 +2,8 @@
 //!
 //! The driver here is the engine's loop in small: append, then act. Two broken drivers show that the verdict notices.
 
+#![allow(clippy::panic, clippy::expect_used, reason = "a broken script shall stop the test")]
+
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};

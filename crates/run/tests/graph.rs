@@ -141,8 +141,8 @@ fn a_step_that_waits_for_fifty_thousand_others_is_read_without_squares() {
     assert_eq!(plan.steps[50_001].after.len(), 50_000);
 }
 
-fn shape(plan: Value) -> String {
-    match Graph::read(&plan) {
+fn shape(plan: &Value) -> String {
+    match Graph::read(plan) {
         Err(faults) => faults.join("\n"),
         Ok(graph) => {
             let lines = graph.steps.iter().map(|step| {
@@ -160,7 +160,7 @@ fn every_spelling_of_a_plan_reads_the_same() {
     let second = |key: &str| json!({ "id": "b", "agent": "Coder", "agent_prompt": "code", "reads": "x", key: ["a"] });
     let bare = json!({ "id": "b", "agent": "coder", "instruction": "code", "inputs": ["x"] });
     let edge = json!([{ "source": "ROOT", "target": "a" }, { "source": "a", "target": "b" }]);
-    let expected = shape(json!({ "steps": [first, second("after")] }));
+    let expected = shape(&json!({ "steps": [first, second("after")] }));
     insta::assert_snapshot!(expected, @r#"
     a by thinker after [] reads [] writes ["x"]: think
     b by coder after ["a"] reads ["x"] writes []: code
@@ -175,7 +175,7 @@ fn every_spelling_of_a_plan_reads_the_same() {
         json!({ "output": { "plan_graph": { "nodes": [first, bare], "edges": edge } } }),
         json!({ "steps": [first, { "id": "b", "agent": "coder", "task": "code", "reads": ["x", "x"], "after": null, "depends_on": ["a", "ROOT", "a"] }] }),
     ] {
-        assert_eq!(shape(plan.clone()), expected, "{plan}");
+        assert_eq!(shape(&plan), expected, "{plan}");
     }
 }
 
@@ -197,7 +197,7 @@ fn what_cannot_be_read_is_named_step_by_step() {
         { "id": "c", "agent": "thinker", "reads": { "x": 1 } },
         { "id": "d", "agent": "thinker", "after": ["e!"] },
     ], "edges": [{ "source": "a" }, { "source": "x", "target": "y" }] });
-    insta::assert_snapshot!(shape(plan), @"
+    insta::assert_snapshot!(shape(&plan), @"
     step 1 has no `id`
     step `a` names no `agent`
     `no spaces` is not a valid step id: 1 to 64 letters, digits, `_`, `-`, `.`
@@ -207,6 +207,6 @@ fn what_cannot_be_read_is_named_step_by_step() {
     an edge lacks `source` or `target`
     an edge goes from `x` to `y`, and there is no such step
     ");
-    insta::assert_snapshot!(shape(json!({ "answer": 42 })), @"the plan has no steps: expected an object with a list `steps`, each with `id`, `agent`, `prompt`, `reads`, `writes`, `after`");
-    insta::assert_snapshot!(shape(json!("no")), @"the plan has no steps: expected an object with a list `steps`, each with `id`, `agent`, `prompt`, `reads`, `writes`, `after`");
+    insta::assert_snapshot!(shape(&json!({ "answer": 42 })), @"the plan has no steps: expected an object with a list `steps`, each with `id`, `agent`, `prompt`, `reads`, `writes`, `after`");
+    insta::assert_snapshot!(shape(&json!("no")), @"the plan has no steps: expected an object with a list `steps`, each with `id`, `agent`, `prompt`, `reads`, `writes`, `after`");
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop, prop_oneof, proptest};
 use serde_json::json;
-use support::{World, calls, cancel, costs, fails, gives, graph, model_fails, plan, raise, resume, says};
+use support::{World, calls, cancel, costs, fails, gives, graph, plan, raise, resume, says};
 use updraft_run::{
     Address, Approvals, Budget, Ceiling, Class, Cost, Effect, Event, Finding, Found, Funds, Graph, Input, Kind, Millis,
     Mode, Phase, Prepared, Reflect, Reply, Roster, Settings, Start, Verdict,
@@ -273,20 +273,22 @@ fn act(world: &mut World, tally: &mut Tally, deed: &Deed) {
             }
         }
         Deed::Cancels => drop(world.feed(cancel())),
-        Deed::Crashes { found } => {
-            let calls = world.run.open().iter().filter(|(_, open)| open.effect == Effect::Call);
-            let found = calls.map(|(id, _)| Finding {
-                id: id.clone(),
-                found: match found % 3 {
-                    0 => Found::Happened(gives("it had happened")),
-                    1 => Found::DidNotHappen,
-                    _ => Found::CannotTell("no trace".into()),
-                },
-            });
-            let found = found.collect();
-            world.recover(found);
-        }
+        Deed::Crashes { found } => crash(world, *found),
     }
+}
+
+fn crash(world: &mut World, found: u8) {
+    let calls = world.run.open().iter().filter(|(_, open)| open.effect == Effect::Call);
+    let found = calls.map(|(id, _)| Finding {
+        id: id.clone(),
+        found: match found % 3 {
+            0 => Found::Happened(gives("it had happened")),
+            1 => Found::DidNotHappen,
+            _ => Found::CannotTell("no trace".into()),
+        },
+    });
+    let found = found.collect();
+    world.recover(found);
 }
 
 fn more_of(budget: &Budget) -> Budget {
@@ -379,6 +381,5 @@ fn numbers_of_any_precision_read_back_as_they_were() {
         let mut world = World::of(support::given(&["a"]));
         world.reply(&support::at("a/0/0/ask.0"), calls(&["read x"]));
         world.reply(&support::at("a/0/0/call.0"), support::gives_value("n", json!({ "number": number })));
-        assert_eq!(model_fails("x"), model_fails("x"));
     }
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::effect::{Effect, Facts, Prepared};
 use crate::event::Judgement;
 use crate::goal::{Ceiling, Mode};
-use crate::id::{Address, Kind};
+use crate::id::{Address, Kind, StepId};
+use crate::message::Answer;
 use crate::reply::{Failure, FailureKind, Reply, Verdict};
 use crate::state::{Entry, Funds, Open, Opening, Outcome, Phase, Role, Run, Slot, State, Step};
 
@@ -58,9 +59,14 @@ impl Run {
             step.spec.reads.iter().filter_map(value).collect()
         };
         let replans = step.carried.as_ref().is_some_and(|c| matches!(c.judgement, Judgement::Replan { .. }));
-        let work = self.steps().filter(|other| replans && other.role == Role::Work);
-        let outline = work.map(|other| (other.spec.id.clone(), other.status())).collect();
+        // Only a planner looks at all steps: whoever else did would make a graph cost the square of its size.
+        let outline = if replans { self.outline() } else { Vec::new() };
         Opening { inputs, told: self.told.len(), outline }
+    }
+
+    fn outline(&self) -> Vec<(StepId, &'static str)> {
+        let work = self.steps().filter(|step| step.role == Role::Work);
+        work.map(|step| (step.spec.id.clone(), step.status())).collect()
     }
 
     fn aside_begins(&mut self, at: usize, state: State) {
@@ -189,9 +195,9 @@ impl Run {
         match id.kind {
             Kind::Ask => {
                 let step = &mut self.steps[at];
-                match reply {
-                    Reply::Answer(answer) => step.talk.push(Entry::Answer(answer.clone())),
-                    other => step.trouble = Some(trouble(other)),
+                match answered(reply) {
+                    Ok(answer) => step.talk.push(Entry::Answer(answer.clone())),
+                    Err(why) => step.trouble = Some(why),
                 }
                 step.prepared = prepared.to_vec();
                 self.attention.insert(at);
@@ -209,9 +215,9 @@ impl Run {
             }
             Kind::Judge | Kind::Compact => {
                 let step = &mut self.steps[at];
-                match reply {
-                    Reply::Answer(answer) => step.aside = Some(answer.clone()),
-                    other => step.trouble = Some(trouble(other)),
+                match answered(reply) {
+                    Ok(answer) => step.aside = Some(answer.clone()),
+                    Err(why) => step.trouble = Some(why),
                 }
                 self.attention.insert(at);
             }
@@ -236,17 +242,18 @@ impl Run {
     }
 }
 
-/// Why a model call gave no answer.
-fn trouble(reply: &Reply) -> Failure {
-    match reply {
+/// A model's answer, or why there is none.
+fn answered(reply: &Reply) -> Result<&Arc<Answer>, Failure> {
+    Err(match reply {
+        Reply::Answer(answer) => return Ok(answer),
         Reply::Failed(failure) => failure.clone(),
         Reply::TimedOut { limit } => {
             Failure::new(FailureKind::Timeout, format!("the model did not answer within {} s", limit.0 / 1000))
         }
         Reply::Cancelled => Failure::new(FailureKind::Cancelled, "the question was cancelled"),
         Reply::InDoubt { evidence } => Failure::new(FailureKind::InDoubt, evidence.clone()),
-        Reply::Answer(_) | Reply::Output(_) | Reply::Said(_) | Reply::Verdict(_) => {
+        Reply::Output(_) | Reply::Said(_) | Reply::Verdict(_) => {
             Failure::new(FailureKind::Model, "the model call got a reply of another kind")
         }
-    }
+    })
 }

@@ -60,7 +60,9 @@ impl Run {
             writers.extend(names.map(|name| (name.clone(), at)));
         }
         for (place, mut waits_for) in graph.dependencies().into_iter().enumerate() {
-            waits_for.iter_mut().for_each(|at| *at += first);
+            for at in &mut waits_for {
+                *at += first;
+            }
             let spec = &graph.steps[place];
             let earlier = spec.after.iter().filter_map(|id| self.places.get(id).copied()).filter(|at| *at < first);
             waits_for.extend(earlier);

@@ -9,6 +9,8 @@ use crate::reply::{Failure, FailureKind, Reply, Verdict};
 use crate::state::{Entry, Run, Slot, Step};
 use crate::talk::ASK_USER;
 
+use super::fall::fail;
+
 impl Run {
     /// Decides what follows from a model's answer: calls, or the end of the visit.
     pub(super) fn after_answer(&self, step: &Step, turn: u32, answer: &Answer) -> Vec<Event> {
@@ -23,7 +25,7 @@ impl Run {
         if repeats >= self.most_repeats() {
             let name = &calls[0].name;
             let why = format!("called `{name}` {repeats} times with the same arguments");
-            return self.fail(step, Failure::new(FailureKind::ModelBehavior, why));
+            return fail(step, Failure::new(FailureKind::ModelBehavior, why));
         }
         let decided: Vec<Event> =
             calls.iter().enumerate().map(|(n, call)| self.decide_call(step, turn, n as u32, call)).collect();
@@ -49,7 +51,7 @@ impl Run {
             return Some(vec![Event::Exhausted { which }]);
         }
         step.ledger.counts_break(&self.settings.step_budget, 0, wanted).filter(|_| wanted > 0)?;
-        Some(self.fail(step, Failure::new(FailureKind::Budget, "the step has used up its tool calls")))
+        Some(fail(step, Failure::new(FailureKind::Budget, "the step has used up its tool calls")))
     }
 
     /// What is known about each call of an answer, no more and no fewer: what nobody has looked at counts as the worst.

@@ -12,6 +12,9 @@ use crate::reply::{Failure, FailureKind};
 use crate::schema;
 use crate::state::{Role, Run, Step};
 
+use super::fall::fail;
+use super::plan::conclude_profile;
+
 impl Run {
     /// An answer without calls ends the visit.
     pub(super) fn conclude(&self, step: &Step, turn: u32, answer: &Answer) -> Vec<Event> {
@@ -22,7 +25,7 @@ impl Run {
         }
         match step.role {
             Role::Plan => return self.conclude_plan(step, turn, answer),
-            Role::Distill => return self.conclude_profile(step, answer),
+            Role::Distill => return conclude_profile(step, answer),
             Role::Work => {}
         }
         if let Some(why) = failure_mark(&step.spec.writes, answer) {
@@ -57,7 +60,7 @@ impl Run {
     /// A result is sent back once; a second one that will not do fails the step.
     fn correct_once(&self, step: &Step, turn: u32, note: Note, otherwise: Failure) -> Vec<Event> {
         if step.corrections() > 0 {
-            return self.fail(step, otherwise);
+            return fail(step, otherwise);
         }
         self.correct(step, turn, note, otherwise)
     }
@@ -93,11 +96,11 @@ impl Run {
     pub(super) fn best_effort(&self, step: &Step) -> Vec<Event> {
         if step.role != Role::Work {
             let why = Failure::new(FailureKind::ModelBehavior, "used all its turns without a result");
-            return self.fail(step, why);
+            return fail(step, why);
         }
         let Some(text) = self.best_words(step) else {
             let why = Failure::new(FailureKind::ModelBehavior, "used all its turns and said nothing");
-            return self.fail(step, why);
+            return fail(step, why);
         };
         let best = Answer { text, ..Answer::default() };
         let found = extract(step, &best).found;
@@ -125,7 +128,7 @@ impl Run {
         if step.visit == 0 && self.may_re_enter(step) {
             return vec![Event::Judged { step: step.spec.id.clone(), verdict: Judgement::Retry { feedback: why } }];
         }
-        self.fail(step, Failure::new(FailureKind::ModelBehavior, why))
+        fail(step, Failure::new(FailureKind::ModelBehavior, why))
     }
 }
 

@@ -7,11 +7,6 @@ use crate::reply::Failure;
 use crate::state::{Role, Run, State, Step};
 
 impl Run {
-    /// Ends a step with a reason.
-    pub(super) fn fail(&self, step: &Step, why: Failure) -> Vec<Event> {
-        vec![Event::StepFailed { step: step.spec.id.clone(), why }]
-    }
-
     /// Decides what follows from a step that fell: a new plan, or its dependants are skipped.
     pub(super) fn fall(&self, at: usize) -> Vec<Event> {
         let step = &self.steps[at];
@@ -48,4 +43,9 @@ impl Run {
             && self.replanning.is_none()
             && planner.is_some_and(|planner| planner.state == State::Done)
     }
+}
+
+/// Ends a step with a reason.
+pub(super) fn fail(step: &Step, why: Failure) -> Vec<Event> {
+    vec![Event::StepFailed { step: step.spec.id.clone(), why }]
 }

@@ -47,7 +47,7 @@ impl Run {
                 answer.push_str("\n…\n");
                 break;
             }
-            answer.push_str(&format!("## {title}\n\n{output}\n\n"));
+            answer.extend(["## ", title, "\n\n", output, "\n\n"]);
         }
         answer.truncate(answer.trim_end().len());
         answer

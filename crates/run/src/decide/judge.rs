@@ -7,10 +7,12 @@ use crate::extract::{extract, object_in, plain};
 use crate::reply::{Failure, FailureKind};
 use crate::state::{Run, Step};
 
+use super::fall::fail;
+
 impl Run {
     pub(super) fn after_judgement(&self, step: &Step) -> Vec<Event> {
         let (Some(words), Some(answer)) = (step.aside.as_ref(), step.last_answer()) else {
-            return self.fail(step, Failure::new(FailureKind::ModelBehavior, "the result could not be judged"));
+            return fail(step, Failure::new(FailureKind::ModelBehavior, "the result could not be judged"));
         };
         let object = object_in(&words.text).unwrap_or_default();
         let feedback = object.get("feedback").map(plain).unwrap_or_default();
@@ -36,7 +38,7 @@ impl Run {
                     return vec![Event::Judged { step: id, verdict }];
                 }
                 let why = format!("its result was rejected {} times, lastly: {feedback}", step.visit + 1);
-                self.fail(step, Failure::new(FailureKind::ModelBehavior, why))
+                fail(step, Failure::new(FailureKind::ModelBehavior, why))
             }
         }
     }

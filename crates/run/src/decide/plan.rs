@@ -12,6 +12,8 @@ use crate::message::Answer;
 use crate::reply::{Failure, FailureKind};
 use crate::state::{Phase, Role, Run, State, Step};
 
+use super::fall::fail;
+
 impl Run {
     /// A run begins with a graph that was given, or with the steps that make one.
     pub(super) fn begin(&self, start: &Start) -> Vec<Event> {
@@ -40,16 +42,14 @@ impl Run {
             Err(faults) => {
                 let is_last = step.corrections() + 1 >= self.settings.plan_attempts || turn + 1 >= self.turns_of(step);
                 let faults = the_first(faults);
-                match self.fallback(step).filter(|_| is_last) {
-                    Some(graph) => graph,
-                    None => {
-                        let why = Failure::new(FailureKind::Json, format!("the plan has faults: {}", faults.join("; ")));
-                        if is_last {
-                            return self.fail(step, why);
-                        }
-                        return self.correct(step, turn, Note::PlanFaults { faults }, why);
+                let Some(graph) = self.fallback(step).filter(|_| is_last) else {
+                    let why = Failure::new(FailureKind::Json, format!("the plan has faults: {}", faults.join("; ")));
+                    if is_last {
+                        return fail(step, why);
                     }
-                }
+                    return self.correct(step, turn, Note::PlanFaults { faults }, why);
+                };
+                graph
             }
         };
         let because = match self.replanning {
@@ -65,12 +65,6 @@ impl Run {
         let graph = fallback_swarm(&self.goal.text, step.visit);
         let fits = self.goal.mode == Mode::Swarm && graph.faults(&self.surroundings()).is_empty();
         fits.then_some(graph)
-    }
-
-    pub(super) fn conclude_profile(&self, step: &Step, answer: &Answer) -> Vec<Event> {
-        let files = object_in(&answer.text)
-            .map_or_else(|| serde_json::Value::String(answer.text.trim().to_owned()), serde_json::Value::Object);
-        vec![Event::Profiled { files }, Event::StepDone { step: step.spec.id.clone(), best_effort: false }]
     }
 
     /// What a plan is checked against, here and now.
@@ -89,6 +83,13 @@ impl Run {
         let agents = self.roster.agents.iter().map(|agent| agent.name.as_str()).collect();
         Surroundings { agents, variables, begun, max_steps: self.settings.max_steps as usize }
     }
+}
+
+/// What the distiller found in the files, as JSON or in words.
+pub(super) fn conclude_profile(step: &Step, answer: &Answer) -> Vec<Event> {
+    let files = object_in(&answer.text)
+        .map_or_else(|| serde_json::Value::String(answer.text.trim().to_owned()), serde_json::Value::Object);
+    vec![Event::Profiled { files }, Event::StepDone { step: step.spec.id.clone(), best_effort: false }]
 }
 
 /// Faults that a planner is told at once: a broken plan of thousands of steps repeats itself.
@@ -124,7 +125,7 @@ fn named(text: &str) -> StepId {
 
 fn single(agent: &str, goal: &str) -> Graph {
     let mut step = StepSpec::new(named(agent), agent);
-    step.prompt = goal.to_owned();
+    goal.clone_into(&mut step.prompt);
     Graph { steps: vec![step] }
 }
 

@@ -7,6 +7,7 @@ use crate::reply::{Failure, FailureKind, Reply};
 use crate::state::{Entry, Outcome, Run, State, Step};
 
 use super::conclude::run_again;
+use super::fall::fail;
 
 /// Turns that stay word for word when older ones are summarised.
 const KEPT: usize = 4;
@@ -21,7 +22,7 @@ impl Run {
     pub(super) fn attend(&self, at: usize) -> Vec<Event> {
         let step = &self.steps[at];
         if let Some(trouble) = &step.trouble {
-            return self.fail(step, trouble.clone());
+            return fail(step, trouble.clone());
         }
         match &step.state {
             State::Thinking { turn } => match step.talk.last() {
@@ -32,7 +33,7 @@ impl Run {
             State::Acting { turn, slots } if slots.is_empty() => self.after_results(step, *turn),
             State::Acting { turn, slots } => self.after_verdicts(step, *turn, slots),
             State::Judging { .. } => self.after_judgement(step),
-            State::Compacting { .. } => self.after_summary(step),
+            State::Compacting { .. } => after_summary(step),
             State::Waiting
             | State::Ready
             | State::Done
@@ -63,13 +64,13 @@ impl Run {
             return Some(vec![Event::Exhausted { which }]);
         }
         step.ledger.counts_break(&self.settings.step_budget, 1, 0)?;
-        Some(self.fail(step, Failure::new(FailureKind::Budget, "the step has used up its turns")))
+        Some(fail(step, Failure::new(FailureKind::Budget, "the step has used up its turns")))
     }
 
     /// Tells the model something and asks again; where no turn is left, gives the reason why that fails.
     pub(super) fn correct(&self, step: &Step, turn: u32, note: Note, otherwise: Failure) -> Vec<Event> {
         if turn + 1 >= self.turns_of(step) {
-            return self.fail(step, otherwise);
+            return fail(step, otherwise);
         }
         unless_stopped(vec![Event::Advised { step: step.spec.id.clone(), note }], self.ask(step, turn + 1))
     }
@@ -108,18 +109,19 @@ impl Run {
         let long = |usage: &crate::Usage| usage.tokens() >= self.settings.compact_at;
         step.last_answer().is_some_and(|answer| long(&answer.usage)) && compactable(step).is_some()
     }
+}
 
-    fn after_summary(&self, step: &Step) -> Vec<Event> {
-        let (Some(summary), Some(upto)) = (step.aside.as_ref(), compactable(step)) else {
-            return self.fail(step, Failure::new(FailureKind::ModelBehavior, "the conversation could not be summarised"));
-        };
-        let before: usize = step.talk[..upto as usize].iter().map(size).sum();
-        if summary.text.trim().is_empty() || summary.text.len() >= before {
-            let why = format!("a summary of {} bytes for {before} does not shrink the conversation", summary.text.len());
-            return self.fail(step, Failure::new(FailureKind::ModelBehavior, why));
-        }
-        vec![Event::Compacted { step: step.spec.id.clone(), upto, summary: summary.text.clone() }]
+/// The older turns have been summarised: that must be shorter than they are.
+fn after_summary(step: &Step) -> Vec<Event> {
+    let (Some(summary), Some(upto)) = (step.aside.as_ref(), compactable(step)) else {
+        return fail(step, Failure::new(FailureKind::ModelBehavior, "the conversation could not be summarised"));
+    };
+    let before: usize = step.talk[..upto as usize].iter().map(size).sum();
+    if summary.text.trim().is_empty() || summary.text.len() >= before {
+        let why = format!("a summary of {} bytes for {before} does not shrink the conversation", summary.text.len());
+        return fail(step, Failure::new(FailureKind::ModelBehavior, why));
     }
+    vec![Event::Compacted { step: step.spec.id.clone(), upto, summary: summary.text.clone() }]
 }
 
 /// Whether a tool was called and failed. A refusal or a doubt is no reason to do without tools.

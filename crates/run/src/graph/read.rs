@@ -30,8 +30,11 @@ impl Graph {
     }
 }
 
+/// A list of steps, and the object it stands in.
+type Nodes<'a> = (&'a Vec<Value>, Option<&'a Map<String, Value>>);
+
 /// The list of steps, and the object it stands in (which may hold edges beside it).
-fn nodes_of(plan: &Value) -> Option<(&Vec<Value>, Option<&Map<String, Value>>)> {
+fn nodes_of(plan: &Value) -> Option<Nodes<'_>> {
     match plan {
         Value::Array(nodes) => Some((nodes, None)),
         Value::Object(object) => {
