@@ -42,7 +42,9 @@ pub(crate) enum Command {
     #[command(after_help = "Examples:\n  updraft events last --follow\n  updraft events 7k2m --json")]
     Events(Events),
     /// Go on with a run after a crash, a pause, an answer or a used-up budget
-    #[command(after_help = "Examples:\n  updraft resume last\n  updraft resume 7k2m --budget 2.00\n  updraft resume --all")]
+    #[command(
+        after_help = "Examples:\n  updraft resume last\n  updraft resume 7k2m --budget 2.00\n  updraft resume --all"
+    )]
     Resume(Resume),
     /// Start nothing new in a run; what is under way may end
     Pause(Named),
@@ -58,12 +60,16 @@ pub(crate) enum Command {
     /// Decide everything again from the recorded inputs, offline, and compare every event and prompt
     Replay(Replay),
     /// Begin a new run with the first events of another
-    #[command(after_help = "Examples:\n  updraft fork last --at 12\n  updraft fork 7k2m --at 30 --set figures='[1,2]' --model openai/gpt-5")]
+    #[command(
+        after_help = "Examples:\n  updraft fork last --at 12\n  updraft fork 7k2m --at 30 --set figures='[1,2]' --model openai/gpt-5"
+    )]
     Fork(Box<Fork>),
     /// Say where two runs part, step by step
     Diff(Diff),
     /// Write runs to files
-    #[command(after_help = "Examples:\n  updraft export last --format markdown\n  updraft export --all --format node-link --out sessions/")]
+    #[command(
+        after_help = "Examples:\n  updraft export last --format markdown\n  updraft export --all --format node-link --out sessions/"
+    )]
     Export(Export),
     /// Read a run from a file that `export` wrote
     Import(Import),

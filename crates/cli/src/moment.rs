@@ -63,7 +63,9 @@ pub(crate) fn ago(text: &str) -> Result<Timestamp, String> {
     {
         return Ok(Timestamp(at.timestamp().as_millisecond()));
     }
-    Err(format!("`{text}` is not a moment; expected for instance `2h` (ago), `yesterday`, `2026-07-01` or `2026-07-01T12:00`"))
+    Err(format!(
+        "`{text}` is not a moment; expected for instance `2h` (ago), `yesterday`, `2026-07-01` or `2026-07-01T12:00`"
+    ))
 }
 
 fn civil(at: Timestamp) -> Option<jiff::Zoned> {
@@ -118,7 +120,8 @@ mod tests {
 
     #[test]
     fn lengths_of_time_are_read_as_people_write_them() {
-        let read = ["90", "90s", "1h30m", "2d", "500ms", "1.5h", "10 min"].map(|text| duration(text).unwrap().as_millis());
+        let read =
+            ["90", "90s", "1h30m", "2d", "500ms", "1.5h", "10 min"].map(|text| duration(text).unwrap().as_millis());
         assert_eq!(read, [90_000, 90_000, 5_400_000, 172_800_000, 500, 5_400_000, 600_000]);
         assert!(["", "soon", "5x", "-3s", "."].iter().all(|text| duration(text).is_err()));
     }

@@ -19,6 +19,12 @@ pub(crate) fn line(text: &str) {
     print(&whole);
 }
 
+/// Writes what a model said to standard output: as it is into a file or pipe, harmless on a terminal.
+pub(crate) fn answer(text: &str) {
+    let text = text.trim_end();
+    if std::io::stdout().is_terminal() { line(&harmless(text)) } else { line(text) }
+}
+
 /// Writes one line to standard error.
 pub(crate) fn note(text: &str) {
     let mut err = std::io::stderr().lock();
@@ -53,7 +59,9 @@ pub(crate) fn can_ask() -> bool {
 
 /// Whether progress may be drawn in place.
 pub(crate) fn can_redraw() -> bool {
-    std::io::stderr().is_terminal() && places::env("CI").is_none() && places::env("TERM").is_none_or(|term| term != "dumb")
+    std::io::stderr().is_terminal()
+        && places::env("CI").is_none()
+        && places::env("TERM").is_none_or(|term| term != "dumb")
 }
 
 /// Colours, where they are wanted.

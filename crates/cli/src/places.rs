@@ -36,7 +36,8 @@ impl Places {
             // The specification says that a relative path counts as none.
             let given = set(variable).map(PathBuf::from).filter(|path| path.is_absolute());
             given.or_else(|| Some(home()?.join(usual))).map(|base| base.join("updraft")).ok_or_else(|| {
-                Fault::config("the home folder is not known").hint("set HOME, or UPDRAFT_HOME to a folder for everything")
+                Fault::config("the home folder is not known")
+                    .hint("set HOME, or UPDRAFT_HOME to a folder for everything")
             })
         };
         Ok(Self {

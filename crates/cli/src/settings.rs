@@ -14,7 +14,7 @@ pub(crate) use dotenv::read as read_dotenv;
 pub(crate) use layer::Layer;
 pub(crate) use meant::{Meant, Origin};
 pub(crate) use trust::{Standing, Trusted, what_counts};
-pub(crate) use written::{Ask, Written};
+pub(crate) use written::{Consent, Written, WrittenBudget};
 
 use crate::fault::Fault;
 use crate::places::Places;

@@ -18,7 +18,8 @@ pub(crate) struct Signals {
 impl Signals {
     /// Cancels `stop` at the first signal.
     pub(crate) fn listen(stop: CancellationToken) -> Result<Self, Fault> {
-        let listen = |kind| signal(kind).map_err(|error| Fault::failed(format!("could not listen for signals: {error}")));
+        let listen =
+            |kind| signal(kind).map_err(|error| Fault::failed(format!("could not listen for signals: {error}")));
         Ok(Self {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,

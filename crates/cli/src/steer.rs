@@ -30,7 +30,9 @@ pub(crate) async fn steer(engine: &Engine, mut handle: Handle, face: &Face, sign
         match said {
             Asked::Said(inputs) => {
                 handle = engine.open(&id).await?;
-                inputs.into_iter().for_each(|input| handle.send(input));
+                for input in inputs {
+                    handle.send(input);
+                }
             }
             Asked::Nothing => return Ok(conclude(&rested, face, signals)),
         }
@@ -93,7 +95,7 @@ fn over(id: &RunId, run: &Run, answer: &str, failed: Option<&updraft_run::Failur
     let paint = Paint::for_stderr();
     if !face.json && !answer.trim().is_empty() {
         face.space();
-        out::line(answer.trim_end());
+        out::answer(answer);
         face.space();
     }
     let Some(why) = failed else {
@@ -111,7 +113,7 @@ fn over(id: &RunId, run: &Run, answer: &str, failed: Option<&updraft_run::Failur
 fn exhausted(id: &RunId, run: &Run, which: Limit, face: &Face) -> Code {
     let so_far = run.answer();
     if !face.json && !so_far.trim().is_empty() {
-        out::line(so_far.trim_end());
+        out::answer(&so_far);
     }
     let (word, flag) = which.flag();
     let limit = limit_words(run.budget(), which);
@@ -145,7 +147,9 @@ fn needs_person(id: &RunId, run: &Run) -> Code {
             let which = if several { format!(" --id {at}") } else { String::new() };
             out::note(&format!("  hint: `updraft answer {id} \"…\"{which}`, then `updraft resume {id}`"));
         } else {
-            out::note(&format!("  hint: `updraft approve {id} {at}` or `updraft deny {id} {at}`, then `updraft resume {id}`"));
+            out::note(&format!(
+                "  hint: `updraft approve {id} {at}` or `updraft deny {id} {at}`, then `updraft resume {id}`"
+            ));
         }
     }
     out::note(&format!("run {id} waits for a person"));

@@ -12,7 +12,7 @@ use updraft_engine::{Nobody, Watch};
 
 pub(crate) use ask::{Asked, ask, confirm};
 pub(crate) use json::{SCHEMA, at_rest as json_at_rest, error as json_error};
-pub(crate) use words::{event_words, figures, graph_lines};
+pub(crate) use words::{count, event_words, figures, graph_lines};
 
 use crate::args::Output;
 use crate::out;

@@ -1,5 +1,6 @@
 //! Puts the parts together: journal, models, tools, agents, engine. Each only when a command needs it.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -41,9 +42,11 @@ fn options() -> updraft_journal::Options {
 pub(crate) fn find_run(journal: &Journal, name: &str) -> Result<RunId, Fault> {
     if name == "last" {
         let newest = journal.list(&Filter { limit: Some(1), ..Filter::default() })?;
-        return newest.into_iter().next().map(|run| run.id).ok_or_else(|| {
-            Fault::usage("there are no runs yet").hint("`updraft run \"GOAL\"` starts one")
-        });
+        return newest
+            .into_iter()
+            .next()
+            .map(|run| run.id)
+            .ok_or_else(|| Fault::usage("there are no runs yet").hint("`updraft run \"GOAL\"` starts one"));
     }
     Ok(journal.find(name)?)
 }
@@ -60,7 +63,8 @@ pub(crate) fn workspace(given: Option<&Path>) -> Result<PathBuf, Fault> {
     let given = given.unwrap_or(Path::new("."));
     let shown = given.display();
     let real = given.canonicalize().map_err(|error| {
-        Fault::usage(format!("the workspace `{shown}` cannot be used: {error}")).hint("name a folder that exists with --workspace")
+        Fault::usage(format!("the workspace `{shown}` cannot be used: {error}"))
+            .hint("name a folder that exists with --workspace")
     })?;
     if !real.is_dir() {
         return Err(Fault::usage(format!("the workspace `{shown}` is not a folder")));
@@ -74,14 +78,16 @@ pub(crate) fn workspace(given: Option<&Path>) -> Result<PathBuf, Fault> {
 
 /// What is needed to reach models. `.env` counts only in a trusted workspace, and never over the environment.
 pub(crate) fn access(settings: &Settings, workspace: &Path) -> Access {
-    let own = if settings.standing.is_trusted() { read_dotenv(&workspace.join(".env")) } else { Default::default() };
+    let own = if settings.standing.is_trusted() { read_dotenv(&workspace.join(".env")) } else { BTreeMap::default() };
     let find = |name: &str| places::set(name).or_else(|| own.get(name).filter(|value| !value.is_empty()).cloned());
     let proxy = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"].iter().find_map(|name| places::set(name));
     Access {
         openai_key: find("OPENAI_API_KEY").map(Token::new),
         openai_base: find("OPENAI_BASE_URL"),
         prices: settings.meant.prices.iter().map(|(name, price)| (name.clone(), price.value)).collect(),
-        http: proxy.filter(|_| !goes_straight(find("OPENAI_BASE_URL").as_deref())).map_or_else(Http::default, Http::through),
+        http: proxy
+            .filter(|_| !goes_straight(find("OPENAI_BASE_URL").as_deref()))
+            .map_or_else(Http::default, Http::through),
         probe: true,
         ..Access::default()
     }

@@ -1,7 +1,11 @@
 //! The real binary, killed with SIGKILL at random moments, and resumed until it is done.
 //!
 //! The moments come from a seed that is printed; `UPDRAFT_KILL_SEED` repeats them and `UPDRAFT_KILLS` asks for more.
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test starts processes, reads its environment, and stops when something is broken")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test starts processes, reads its environment, and stops when something is broken"
+)]
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -41,7 +45,11 @@ impl Place {
 
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_updraft"));
-        command.args(arguments).env_clear().env("UPDRAFT_HOME", self.folder.path().join("home")).current_dir(self.work());
+        command
+            .args(arguments)
+            .env_clear()
+            .env("UPDRAFT_HOME", self.folder.path().join("home"))
+            .current_dir(self.work());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
@@ -60,7 +68,8 @@ impl Place {
         let output = self.updraft(&["runs", "--json"]);
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let line = text.lines().find(|line| line.contains("\"run\""))?;
-        let value: serde_json::Value = serde_json::from_str(line.trim_start_matches('[').trim_end_matches([',', ']'])).ok()?;
+        let value: serde_json::Value =
+            serde_json::from_str(line.trim_start_matches('[').trim_end_matches([',', ']'])).ok()?;
         Some(value["run"].as_str()?.to_owned())
     }
 
@@ -128,7 +137,12 @@ fn finish(place: &Place, run: &str) -> Output {
 }
 
 fn shown(output: &Output) -> String {
-    format!("{:?}\n{}\n{}", output.status, String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+    format!(
+        "{:?}\n{}\n{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
 }
 
 fn environment(name: &str) -> Option<u64> {

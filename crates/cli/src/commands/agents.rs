@@ -1,5 +1,7 @@
 //! `updraft agents`: who there is, and where each comes from.
 
+use std::fmt::Write as _;
+
 use serde_json::json;
 use updraft_engine::Agent;
 
@@ -32,7 +34,7 @@ pub(crate) fn run(places: &Places, args: &Place) -> Outcome {
         more.extend(agent.read_only.then(|| "read-only".to_owned()));
         more.push(origin(agent));
         let name = paint.bold(&format!("{:width$}", agent.name));
-        text.push_str(&format!("{name}  {}\n{:width$}  {}\n", agent.purpose, "", paint.dim(&more.join(" · "))));
+        let _ = writeln!(text, "{name}  {}\n{:width$}  {}", agent.purpose, "", paint.dim(&more.join(" · ")));
     }
     out::print(&text);
     if let Some(remark) = settings.remark() {

@@ -3,13 +3,13 @@
 use clap::CommandFactory;
 
 use crate::args::{Arguments, Completions};
-use crate::fault::{Code, Outcome};
+use crate::fault::Code;
 use crate::out;
 
-pub(crate) fn run(args: &Completions) -> Outcome {
+pub(crate) fn run(args: &Completions) -> Code {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Arguments::command(), "updraft", &mut script);
     out::print(&String::from_utf8_lossy(&script));
     out::note(&format!("for run ids as well: `source <(COMPLETE={} updraft)` in the shell's start file", args.shell));
-    Ok(Code::Done)
+    Code::Done
 }

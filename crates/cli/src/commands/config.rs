@@ -1,5 +1,7 @@
 //! `updraft config show`: every setting, and where it came from.
 
+use std::fmt::Write as _;
+
 use serde_json::json;
 
 use crate::args::{Config, ConfigCommand};
@@ -18,7 +20,9 @@ pub(crate) fn run(places: &Places, args: &Config) -> Outcome {
     let settings = Settings::load(places, &workspace, Written::default())?;
     let rows = settings.meant.list();
     if args.place.json {
-        let lines = rows.iter().map(|(name, value, from)| json!({ "name": name, "value": value, "origin": from }).to_string() + "\n");
+        let lines = rows
+            .iter()
+            .map(|(name, value, from)| json!({ "name": name, "value": value, "origin": from }).to_string() + "\n");
         out::print(&lines.collect::<String>());
         return Ok(Code::Done);
     }
@@ -32,10 +36,12 @@ pub(crate) fn run(places: &Places, args: &Config) -> Outcome {
         } else {
             format!("{name:names$} = {value}")
         };
-        text.push_str(&format!("{}\n", line.trim_end()));
+        let _ = writeln!(text, "{}", line.trim_end());
     }
     if args.origin {
-        let mut about = |name: &str, value: String| text.push_str(&format!("{name:names$} : {value}\n"));
+        let mut about = |name: &str, value: String| {
+            let _ = writeln!(text, "{name:names$} : {value}");
+        };
         text_line(&mut about, "configuration", &places.config);
         text_line(&mut about, "journal", &places.journal());
         text_line(&mut about, "state", &places.state);

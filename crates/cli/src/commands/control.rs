@@ -36,7 +36,7 @@ pub(crate) fn cancel(places: &Places, args: &args::Cancel) -> Outcome {
     })
 }
 
-pub(crate) fn answer(places: &Places, args: args::Answer) -> Outcome {
+pub(crate) fn answer(places: &Places, args: &args::Answer) -> Outcome {
     let id = args.id.as_deref().map(address).transpose()?;
     if args.text.trim().is_empty() {
         return Err(Fault::usage("the answer is empty"));
@@ -46,7 +46,10 @@ pub(crate) fn answer(places: &Places, args: args::Answer) -> Outcome {
         match open.as_slice() {
             [one] => Ok(Input::Answer { id: Some(one.clone()), text: args.text.clone() }),
             [] => Err(nothing(run, "a question", id.as_ref())),
-            several => Err(Fault::usage("several questions are open; say with --id which one you answer").hint(listed(several))),
+            several => {
+                Err(Fault::usage("several questions are open; say with --id which one you answer")
+                    .hint(listed(several)))
+            }
         }
     })
 }
@@ -79,7 +82,10 @@ fn asked(run: &Run, wanted: impl Fn(&Effect) -> bool, id: Option<&Address>) -> V
 fn nothing(run: &Run, what: &str, id: Option<&Address>) -> Fault {
     let which = id.map(|id| format!(" `{id}`")).unwrap_or_default();
     let fault = Fault::failed(format!("the run does not wait for {what}{which}; it is {}", run.status()));
-    let waits: Vec<String> = waiting_for(run).iter().filter_map(|wait| Some(format!("{} {}", wait["kind"].as_str()?, wait["id"].as_str()?))).collect();
+    let waits: Vec<String> = waiting_for(run)
+        .iter()
+        .filter_map(|wait| Some(format!("{} {}", wait["kind"].as_str()?, wait["id"].as_str()?)))
+        .collect();
     if waits.is_empty() { fault } else { fault.hint(format!("it waits for: {}", waits.join(", "))) }
 }
 
@@ -88,7 +94,8 @@ fn listed(several: &[Address]) -> String {
 }
 
 fn address(text: &str) -> Result<Address, Fault> {
-    text.parse().map_err(|bad: updraft_run::BadId| Fault::usage(bad.to_string()).hint("`updraft show RUN` shows the ids"))
+    text.parse()
+        .map_err(|bad: updraft_run::BadId| Fault::usage(bad.to_string()).hint("`updraft show RUN` shows the ids"))
 }
 
 fn who() -> String {
@@ -131,9 +138,12 @@ async fn bring(places: &Places, journal: &Journal, id: &RunId, input: Input) -> 
         // Its process ended meanwhile: the inbox is read by whoever takes over, and that is us.
     }
     if matches!(input, Input::Answer { .. } | Input::Verdict { .. }) {
-        if journal.inbox(id)?.iter().all(|waiting| waiting.input != input) {
-            send(journal, id, &input).await?;
+        let kept = journal.inbox(id)?;
+        if kept.iter().any(|waiting| is_about_the_same(&waiting.input, &input)) {
+            let fault = Fault::failed(format!("run {id} has been told already, and nobody has gone on with it"));
+            return Err(fault.hint(format!("`updraft resume {id}` goes on with what was said first")));
         }
+        send(journal, id, &input).await?;
         let what = if matches!(input, Input::Answer { .. }) { "the answer is kept" } else { "the verdict is kept" };
         out::note(&format!("{what}; no process is at work on run {id}\n  hint: `updraft resume {id}` goes on with it"));
         return Ok(Code::Done);
@@ -152,6 +162,15 @@ async fn bring(places: &Places, journal: &Journal, id: &RunId, input: Input) -> 
     handle.send(input.clone());
     let rested = Box::pin(handle.drive()).await?;
     Ok(tell(&rested.run, &journal.head(id)?, &input))
+}
+
+/// Whether two people speak to the same question.
+fn is_about_the_same(one: &Input, other: &Input) -> bool {
+    match (one, other) {
+        (Input::Answer { id: one, .. }, Input::Answer { id: other, .. })
+        | (Input::Verdict { id: one, .. }, Input::Verdict { id: other, .. }) => one == other,
+        _ => false,
+    }
 }
 
 async fn send(journal: &Journal, id: &RunId, input: &Input) -> Result<(), Fault> {

@@ -40,7 +40,11 @@ pub(super) fn detach(places: &Places, args: &args::Run, text: &str, workspace: &
     }
     if wire::block_on(begun(&journal, &id, &mut child))? {
         out::line(id.as_str());
-        out::note(&format!("goes on in process {}\n  hint: `updraft events {id} --follow` follows it; log: {}", child.id(), file.display()));
+        out::note(&format!(
+            "goes on in process {}\n  hint: `updraft events {id} --follow` follows it; log: {}",
+            child.id(),
+            file.display()
+        ));
         return Ok(Code::Done);
     }
     let said = std::fs::read_to_string(&file).unwrap_or_default();
@@ -49,7 +53,8 @@ pub(super) fn detach(places: &Places, args: &args::Run, text: &str, workspace: &
 
 #[expect(clippy::disallowed_methods, reason = "the one process we start is ourselves, with what was typed")]
 fn command(id: &RunId, args: &args::Run, workspace: &Path) -> Result<Command, Fault> {
-    let program = std::env::current_exe().map_err(|error| Fault::failed(format!("we cannot find ourselves: {error}")))?;
+    let program =
+        std::env::current_exe().map_err(|error| Fault::failed(format!("we cannot find ourselves: {error}")))?;
     let mut command = Command::new(program);
     command.args(["run", "-", "--id", id.as_str()]).arg("--workspace").arg(workspace);
     for file in &args.file {
@@ -73,7 +78,8 @@ fn command(id: &RunId, args: &args::Run, workspace: &Path) -> Result<Command, Fa
     if let Some(plan) = &args.plan {
         command.arg("--plan").arg(plan);
     }
-    let switches = [("--swarm", args.swarm), ("--read-only", args.permission.read_only), ("--yes", args.permission.yes)];
+    let switches =
+        [("--swarm", args.swarm), ("--read-only", args.permission.read_only), ("--yes", args.permission.yes)];
     let switches = switches.into_iter().chain([("--json", args.output.json), ("--quiet", args.output.quiet)]);
     command.args(switches.filter(|(_, on)| *on).map(|(name, _)| name));
     Ok(command)

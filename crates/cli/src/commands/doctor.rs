@@ -8,7 +8,7 @@ use updraft_run::RunId;
 use updraft_tools::Workspace;
 
 use crate::args::Place;
-use crate::fault::{Code, Fault, Outcome};
+use crate::fault::{Code, Fault};
 use crate::out::{self, Paint};
 use crate::places::Places;
 use crate::settings::{Settings, Standing, Written};
@@ -44,7 +44,7 @@ fn failed(what: &'static str, fault: Fault) -> Check {
     check(Health::Fail, what, fault.message, fault.hints.join("; "))
 }
 
-pub(crate) fn run(places: &Places, args: &Place) -> Outcome {
+pub(crate) fn run(places: &Places, args: &Place) -> Code {
     let mut checks = vec![ok("version", format!("updraft {}", env!("CARGO_PKG_VERSION")))];
     checks.push(journal(places));
     checks.push(room(places));
@@ -54,7 +54,7 @@ pub(crate) fn run(places: &Places, args: &Place) -> Outcome {
         Err(fault) => checks.push(failed("workspace", fault)),
     }
     print(&checks, args.json);
-    Ok(if checks.iter().any(|check| check.health == Health::Fail) { Code::Failed } else { Code::Done })
+    if checks.iter().any(|check| check.health == Health::Fail) { Code::Failed } else { Code::Done }
 }
 
 fn print(checks: &[Check], as_json: bool) {
@@ -131,7 +131,12 @@ fn kernel() -> Vec<Check> {
         });
     }
     if read("/proc/sys/kernel/random/boot_id").is_none() {
-        checks.push(check(Health::Warn, "process", "/proc does not tell who is alive", "runs of dead processes are found 15 s later"));
+        checks.push(check(
+            Health::Warn,
+            "process",
+            "/proc does not tell who is alive",
+            "runs of dead processes are found 15 s later",
+        ));
     }
     checks
 }
@@ -152,11 +157,19 @@ fn in_workspace(places: &Places, workspace: &Path) -> Vec<Check> {
     checks.push(ok("settings", format!("{}", places.settings().display())));
     checks.push(match &settings.standing {
         Standing::Trusted => ok("trust", "the workspace is trusted"),
-        Standing::Changed => check(Health::Warn, "trust", "the workspace has changed since it was trusted", "`updraft trust` looks again"),
+        Standing::Changed => check(
+            Health::Warn,
+            "trust",
+            "the workspace has changed since it was trusted",
+            "`updraft trust` looks again",
+        ),
         Standing::Stranger(files) if files.is_empty() => ok("trust", "the workspace brings no settings of its own"),
-        Standing::Stranger(files) => {
-            check(Health::Warn, "trust", format!("{} files do not count in full", files.len()), "`updraft trust` shows them")
-        }
+        Standing::Stranger(files) => check(
+            Health::Warn,
+            "trust",
+            format!("{} files do not count in full", files.len()),
+            "`updraft trust` shows them",
+        ),
     });
     checks.push(match wire::cast(places, workspace, &settings) {
         Ok((agents, _)) => ok("agents", format!("{} agents", agents.iter().count())),
@@ -175,9 +188,12 @@ fn models(settings: &Settings, workspace: &Path) -> Vec<Check> {
     vec![
         ok("keys", format!("OPENAI_API_KEY {key}, OPENAI_BASE_URL {base}")),
         match chosen {
-            Ok(chosen) if chosen.model.name() == "builtin" => {
-                check(Health::Warn, "model", chosen.why, "set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own")
-            }
+            Ok(chosen) if chosen.model.name() == "builtin" => check(
+                Health::Warn,
+                "model",
+                chosen.why,
+                "set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own",
+            ),
             Ok(chosen) => ok("model", chosen.why),
             Err(fault) => failed("model", fault),
         },

@@ -4,9 +4,9 @@ use std::io::Write;
 use std::ops::ControlFlow;
 
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 use updraft_journal::Journal;
 use updraft_run::{Record, Run, RunId};
-use tokio_util::sync::CancellationToken;
 
 use crate::args::Events;
 use crate::fault::{Code, Fault, Outcome};
@@ -22,11 +22,9 @@ pub(crate) fn run(places: &Places, args: &Events) -> Outcome {
         return wire::block_on(follow(journal, id, args));
     }
     let mut out = out::many();
-    journal.read(&id, args.from, &mut |first, record| {
-        match print(&mut out, &id, first, &record, args) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(_) => ControlFlow::Break(()),
-        }
+    journal.read(&id, args.from, &mut |first, record| match print(&mut out, &id, first, &record, args) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(_) => ControlFlow::Break(()),
     })?;
     Ok(Code::Done)
 }

@@ -52,10 +52,15 @@ fn file_of(folder: &Path, id: &RunId, created: Timestamp, format: Format) -> Pat
 
 fn write(journal: &Journal, id: &RunId, format: Format, out: &mut dyn Write) -> Result<(), Fault> {
     let written = match format {
-        Format::Jsonl => return Ok(journal.export_jsonl(id, out)?),
+        Format::Jsonl => match journal.export_jsonl(id, out) {
+            Err(updraft_journal::Error::Unsent { source }) => Err(source.kind().into()),
+            other => return Ok(other?),
+        },
         Format::NodeLink => {
             let whole = node_link(&Report::of(journal, id)?);
-            serde_json::to_writer_pretty(&mut *out, &whole).map_err(std::io::Error::from).and_then(|()| out.write_all(b"\n"))
+            serde_json::to_writer_pretty(&mut *out, &whole)
+                .map_err(std::io::Error::from)
+                .and_then(|()| out.write_all(b"\n"))
         }
         Format::Markdown => out.write_all(markdown::of(&Report::of(journal, id)?).as_bytes()),
     };

@@ -34,7 +34,8 @@ pub(super) fn text(given: &str) -> Result<String, Fault> {
 
 fn sensible(text: String) -> Result<String, Fault> {
     if text.trim().is_empty() {
-        return Err(Fault::usage("the goal is empty; say what you want done").hint("updraft run \"What does this project do?\""));
+        return Err(Fault::usage("the goal is empty; say what you want done")
+            .hint("updraft run \"What does this project do?\""));
     }
     if text.contains('\0') {
         return Err(Fault::usage("the goal holds a NUL character; text was expected"));
@@ -61,12 +62,16 @@ fn inside(file: &PathBuf, workspace: &Path) -> Result<String, Fault> {
     let real = file.canonicalize().or_else(|_| workspace.join(file).canonicalize());
     let real = real.map_err(|error| Fault::usage(format!("the file `{shown}` cannot be handed over: {error}")))?;
     if !real.is_file() {
-        return Err(Fault::usage(format!("`{shown}` is not a file")).hint("hand over files; agents can list folders themselves"));
+        return Err(Fault::usage(format!("`{shown}` is not a file"))
+            .hint("hand over files; agents can list folders themselves"));
     }
     let relative = real.strip_prefix(workspace).ok().and_then(Path::to_str).map(str::to_owned);
     relative.ok_or_else(|| {
-        Fault::usage(format!("the file `{shown}` is outside the workspace `{}`, where agents cannot read", workspace.display()))
-            .hint("copy it into the workspace, or name a folder that holds it with --workspace")
+        Fault::usage(format!(
+            "the file `{shown}` is outside the workspace `{}`, where agents cannot read",
+            workspace.display()
+        ))
+        .hint("copy it into the workspace, or name a folder that holds it with --workspace")
     })
 }
 
@@ -77,8 +82,7 @@ pub(super) fn plan(file: &Path) -> Result<Graph, Fault> {
     let mut text = String::new();
     let opened = std::fs::File::open(file).map_err(|error| cannot(&error))?;
     opened.take(LONGEST_PLAN).read_to_string(&mut text).map_err(|error| cannot(&error))?;
-    let value: serde_json::Value = serde_json::from_str(&text).map_err(|error| {
-        cannot(&error).hint(format!("`updraft json repair < {shown}` may make JSON of it"))
-    })?;
+    let value: serde_json::Value = serde_json::from_str(&text)
+        .map_err(|error| cannot(&error).hint(format!("`updraft json repair < {shown}` may make JSON of it")))?;
     Graph::read(&value).map_err(|faults| updraft_engine::Error::Plan(faults).into())
 }

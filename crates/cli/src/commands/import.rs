@@ -19,7 +19,8 @@ pub(crate) fn run(places: &Places, args: &Import) -> Outcome {
         Box::new(BufReader::new(File::open(&args.file).map_err(cannot)?))
     };
     let begins = lines.fill_buf().map_err(cannot)?;
-    let is_node_link = begins.windows(7).take(4096).any(|bytes| bytes == b"\"nodes\"") || begins.windows(10).take(4096).any(|bytes| bytes == b"\"directed\"");
+    let is_node_link = begins.windows(7).take(4096).any(|bytes| bytes == b"\"nodes\"")
+        || begins.windows(10).take(4096).any(|bytes| bytes == b"\"directed\"");
     if is_node_link {
         return Err(Fault::usage(format!("`{}` is a graph, not a run's journal", args.file.display()))
             .hint(format!("`updraft run --plan {} \"GOAL\"` carries it out", args.file.display())));
@@ -34,9 +35,8 @@ pub(crate) fn run(places: &Places, args: &Import) -> Outcome {
         let imported = journal.import(export.head, export.records, export.blobs).await;
         journal.close().await;
         imported.map_err(|error| match error {
-            updraft_journal::Error::Exists(id) => {
-                Fault::failed(format!("a run named `{id}` is there already")).hint("`--id NAME` imports it under another name")
-            }
+            updraft_journal::Error::Exists(id) => Fault::failed(format!("a run named `{id}` is there already"))
+                .hint("`--id NAME` imports it under another name"),
             other => other.into(),
         })
     })?;

@@ -14,7 +14,8 @@ const LONGEST: u64 = 64 << 20;
 pub(crate) fn run(args: &Json) -> Outcome {
     let JsonCommand::Repair(args) = &args.command;
     let schema = args.schema.as_deref().map(|file| {
-        let text = std::fs::read_to_string(file).map_err(|error| Fault::usage(format!("`{}` cannot be read: {error}", file.display())))?;
+        let text = std::fs::read_to_string(file)
+            .map_err(|error| Fault::usage(format!("`{}` cannot be read: {error}", file.display())))?;
         serde_json::from_str(&text).map_err(|error| Fault::usage(format!("`{}` is not JSON: {error}", file.display())))
     });
     let schema: Option<serde_json::Value> = schema.transpose()?;

@@ -11,7 +11,15 @@ use crate::view::figures;
 pub(super) fn of(report: &Report) -> String {
     let head = &report.head;
     let mut text = format!("# {}\n\n", title(&report.run.goal().text));
-    let _ = writeln!(text, "Run `{}`, {}, begun {}. Model `{}`, {}.\n", head.id, report.run.status(), moment::date_time(head.created), head.model, figures(&report.run));
+    let _ = writeln!(
+        text,
+        "Run `{}`, {}, begun {}. Model `{}`, {}.\n",
+        head.id,
+        report.run.status(),
+        moment::date_time(head.created),
+        head.model,
+        figures(&report.run)
+    );
     let goal = report.run.goal().text.trim();
     if goal != title(goal) {
         let _ = writeln!(text, "## Goal\n\n{goal}\n");
@@ -25,9 +33,18 @@ pub(super) fn of(report: &Report) -> String {
     }
     text.push_str("## Steps\n\n| step | agent | status | turns | calls | time |\n|---|---|---|---|---|---|\n");
     for step in &report.steps {
-        let took = step.began.zip(step.ended).map(|(began, ended)| moment::length(ended.since(began))).unwrap_or_default();
+        let took =
+            step.began.zip(step.ended).map(|(began, ended)| moment::length(ended.since(began))).unwrap_or_default();
         let (spec, ledger) = (&step.step.spec, &step.step.ledger);
-        let _ = writeln!(text, "| `{}` | {} | {} | {} | {} | {took} |", spec.id, spec.agent, step.step.status(), ledger.turns, ledger.calls);
+        let _ = writeln!(
+            text,
+            "| `{}` | {} | {} | {} | {} | {took} |",
+            spec.id,
+            spec.agent,
+            step.step.status(),
+            ledger.turns,
+            ledger.calls
+        );
     }
     for step in &report.steps {
         let spec = &step.step.spec;

@@ -1,5 +1,7 @@
 //! `updraft models`: ways to name a model, and which can be used here.
 
+use std::fmt::Write as _;
+
 use serde_json::json;
 use updraft_models::{Access, known};
 
@@ -22,12 +24,16 @@ pub(crate) fn run(places: &Places, args: &Plain) -> Outcome {
         let usable = is_usable(known.spec, &access);
         if args.json {
             let line = json!({ "model": known.spec, "about": known.about, "needs": known.needs, "usable": usable });
-            text.push_str(&format!("{line}\n"));
+            let _ = writeln!(text, "{line}");
             continue;
         }
         let sign = if usable { paint.green("✓") } else { paint.dim("·") };
-        let needs = if known.needs.is_empty() || usable { String::new() } else { paint.dim(&format!(" (needs {})", known.needs)) };
-        text.push_str(&format!("{sign} {:width$}  {}{needs}\n", known.spec, known.about));
+        let needs = if known.needs.is_empty() || usable {
+            String::new()
+        } else {
+            paint.dim(&format!(" (needs {})", known.needs))
+        };
+        let _ = writeln!(text, "{sign} {:width$}  {}{needs}", known.spec, known.about);
     }
     out::print(&text);
     Ok(Code::Done)

@@ -22,8 +22,10 @@ pub(crate) fn run(places: &Places, args: &Replay) -> Outcome {
     let excused = head.version != env!("CARGO_PKG_VERSION") && !args.strict;
     if args.json {
         let differences: Vec<_> = replayed.differences.iter().map(as_json).collect();
-        out::json(&json!({ "schema": SCHEMA, "run": id, "same": same, "events": replayed.events, "copied": replayed.copied,
-                           "prompts": replayed.prompts, "version": head.version, "differences": differences }));
+        out::json(
+            &json!({ "schema": SCHEMA, "run": id, "same": same, "events": replayed.events, "copied": replayed.copied,
+                           "prompts": replayed.prompts, "version": head.version, "differences": differences }),
+        );
     } else {
         let copied = if replayed.copied > 0 { format!(", {} copied", replayed.copied) } else { String::new() };
         out::line(&format!(
@@ -38,7 +40,10 @@ pub(crate) fn run(places: &Places, args: &Replay) -> Outcome {
         return Ok(Code::Done);
     }
     let many = replayed.differences.len();
-    Err(Fault::failed(format!("{many} difference{} between the journal and the rules", if many == 1 { "" } else { "s" })))
+    Err(Fault::failed(format!(
+        "{many} difference{} between the journal and the rules",
+        if many == 1 { "" } else { "s" }
+    )))
 }
 
 fn in_words(difference: &Difference) -> String {
@@ -55,7 +60,11 @@ fn in_words(difference: &Difference) -> String {
 
 fn as_json(difference: &Difference) -> serde_json::Value {
     match &difference.what {
-        Differs::Event { recorded, decided } => json!({ "event": difference.event, "recorded": recorded, "decided": decided }),
-        Differs::Prompt { id, recorded, made } => json!({ "event": difference.event, "prompt": id, "recorded": recorded, "made": made }),
+        Differs::Event { recorded, decided } => {
+            json!({ "event": difference.event, "recorded": recorded, "decided": decided })
+        }
+        Differs::Prompt { id, recorded, made } => {
+            json!({ "event": difference.event, "prompt": id, "recorded": recorded, "made": made })
+        }
     }
 }

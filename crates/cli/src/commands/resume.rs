@@ -72,7 +72,9 @@ async fn one(places: &Places, journal: &Journal, id: &RunId, args: &Resume) -> O
                 return steer::steer(&engine, handle, &face, &mut signals).await;
             }
             Err(updraft_engine::Error::Journal(updraft_journal::Error::Owned { pid, .. })) => {
-                face.say(&format!("run {id} is being run by process {pid}; following it (Ctrl-C ends only the following)"));
+                face.say(&format!(
+                    "run {id} is being run by process {pid}; following it (Ctrl-C ends only the following)"
+                ));
                 if let Some(code) = follow(journal, id, &face, &mut signals).await? {
                     return Ok(code);
                 }
@@ -128,7 +130,9 @@ async fn follow(journal: &Journal, id: &RunId, face: &Face, signals: &mut Signal
                 let gone = || Fault::failed(format!("run {id} was deleted while it was followed"));
                 let (first, record) = next?.ok_or_else(gone)?;
                 run.record(&record);
-                if first > known || record.events.iter().any(|event| matches!(event, updraft_run::Event::Planned { .. })) {
+                if first > known
+                    || record.events.iter().any(|event| matches!(event, updraft_run::Event::Planned { .. }))
+                {
                     face.watch.record(id, first, &record, &run);
                 }
             }

@@ -23,8 +23,10 @@ pub(crate) fn rm(places: &Places, args: &Rm) -> Outcome {
 
 async fn remove(journal: &Journal, id: &RunId, forced: bool) -> Result<(), Fault> {
     journal.delete(id, forced).await.map_err(|error| match error {
-        updraft_journal::Error::Owned { run, pid, .. } => Fault::failed(format!("run {run} is being run by process {pid}"))
-            .hint(format!("`updraft cancel {run}` stops it first; `updraft rm --force {run}` removes it all the same")),
+        updraft_journal::Error::Owned { run, pid, .. } => Fault::failed(format!(
+            "run {run} is being run by process {pid}"
+        ))
+        .hint(format!("`updraft cancel {run}` stops it first; `updraft rm --force {run}` removes it all the same")),
         other => other.into(),
     })
 }
@@ -39,13 +41,17 @@ pub(crate) fn prune(places: &Places, args: &Prune) -> Outcome {
     if args.dry_run {
         let runs = journal.list(&Filter::default())?;
         let old = runs.iter().filter(|run| run.status.is_final() && run.updated < before && !run.is_owned());
-        old.for_each(|run| out::line(&format!("{}  {}  {}", run.id, run.status, out::short(&run.goal, 80))));
+        for run in old {
+            out::line(&format!("{}  {}  {}", run.id, run.status, out::short(&run.goal, 80)));
+        }
         return Ok(Code::Done);
     }
     wire::block_on(async {
         let gone = journal.prune(before).await?;
         journal.close().await;
-        gone.iter().for_each(|id| out::line(id.as_str()));
+        for id in &gone {
+            out::line(id.as_str());
+        }
         out::note(&format!("removed {} run{}", gone.len(), if gone.len() == 1 { "" } else { "s" }));
         Ok(Code::Done)
     })

@@ -13,7 +13,7 @@ use super::{detach, goal};
 use crate::args;
 use crate::fault::{Code, Fault, Outcome};
 use crate::places::{self, Places};
-use crate::settings::{Ask, Settings, Written};
+use crate::settings::{Consent, Settings, Written, WrittenBudget};
 use crate::signals::Signals;
 use crate::view::Face;
 use crate::{log, steer, wire};
@@ -66,23 +66,31 @@ fn flags(args: &args::Run) -> Written {
         value.map(|value| Spanned::new(0..0, value))
     }
     let budget = steer::budget_of(&args.spending);
-    let mut written = Written::default();
-    written.model = said(args.model.as_deref().map(wire::model_spec));
-    written.approvals = said(match (args.permission.read_only, args.permission.yes) {
-        (true, _) => Some(Ask::ReadOnly),
-        (false, true) => Some(Ask::Allow),
+    let consent = match (args.permission.read_only, args.permission.yes) {
+        (true, _) => Some(Consent::ReadOnly),
+        (false, true) => Some(Consent::Allow),
         (false, false) => None,
-    });
-    written.budget.cost = said(budget.cost);
-    written.budget.tokens = said(budget.tokens);
-    written.budget.time = said(budget.time);
-    written.budget.turns = said(budget.turns);
-    written.budget.calls = said(budget.calls);
-    written
+    };
+    Written {
+        model: said(args.model.as_deref().map(wire::model_spec)),
+        approvals: said(consent),
+        budget: WrittenBudget {
+            cost: said(budget.cost),
+            tokens: said(budget.tokens),
+            time: said(budget.time),
+            turns: said(budget.turns),
+            calls: said(budget.calls),
+        },
+        ..Written::default()
+    }
 }
 
 impl Plan {
-    fn new_run<'a>(&'a self, rules: Rules, tools: &'a dyn Fn(&[String]) -> Vec<updraft_run::ToolSpec>) -> Result<NewRun<'a>, Fault> {
+    fn new_run<'a>(
+        &'a self,
+        rules: Rules,
+        tools: &'a dyn Fn(&[String]) -> Vec<updraft_run::ToolSpec>,
+    ) -> Result<NewRun<'a>, Fault> {
         Ok(NewRun {
             goal: goal::goal(&self.args, self.text.clone(), &self.workspace)?,
             settings: rules,
@@ -121,12 +129,15 @@ async fn carry_out(places: &Places, plan: Plan, id: RunId) -> Outcome {
     remark(&plan, &face, &spec, &name, &why);
     let journal = wire::journal(places)?;
     let dispatcher = wire::dispatcher();
-    let tools = { let dispatcher = dispatcher.clone(); move |wanted: &[String]| dispatcher.registry().specs_for(wanted) };
+    let tools = {
+        let dispatcher = dispatcher.clone();
+        move |wanted: &[String]| dispatcher.registry().specs_for(wanted)
+    };
     let hands = Hands::new(access, dispatcher).with_model(&name, model);
     let new = plan.new_run(plan.rules(&name, &face), &tools)?;
     let watch = if plan.args.plan_only { planned::until_planned(&stop) } else { Arc::clone(&face.watch) };
     let engine = wire::engine(journal.clone(), hands, watch, stop);
-    let handle = engine.start(id, new).await.map_err(over_price)?;
+    let handle = engine.start(id, new).await?;
     let ended = if plan.args.plan_only {
         planned::conclude(handle.drive().await?)
     } else {
@@ -154,10 +165,4 @@ fn remark(plan: &Plan, face: &Face, spec: &str, name: &str, why: &str) {
     if places::home().and_then(|home| home.canonicalize().ok()).as_deref() == Some(plan.workspace.as_path()) {
         face.say("workspace: your whole home folder; name a smaller one with --workspace");
     }
-}
-
-fn over_price(error: updraft_engine::Error) -> Fault {
-    let unknown = matches!(error, updraft_engine::Error::UnknownPrice { .. });
-    let fault = Fault::from(error);
-    if unknown { fault.hint("without a price, leave --budget out and use --max-tokens or --max-turns") } else { fault }
 }

@@ -17,7 +17,8 @@ pub(crate) fn run(places: &Places, args: &Runs) -> Outcome {
     let running = args.status == Some(StatusWord::Running);
     // Whether a run was cut off is known only after looking at its owner.
     let limit = (!interrupted && !running).then_some(args.limit);
-    let filter = Filter { since: args.since, until: args.until, status: args.status.map(status), limit, ..Filter::default() };
+    let filter =
+        Filter { since: args.since, until: args.until, status: args.status.map(status), limit, ..Filter::default() };
     let mut runs = match wire::journal_if_there(places)? {
         Some(journal) => journal.list(&filter)?,
         None => Vec::new(),

@@ -12,7 +12,7 @@ use crate::args::Show;
 use crate::fault::{Code, Fault, Outcome};
 use crate::out::{self, Paint};
 use crate::places::Places;
-use crate::view::{figures, graph_lines};
+use crate::view::{count, figures, graph_lines};
 use crate::{moment, wire};
 
 pub(crate) fn run(places: &Places, args: &Show) -> Outcome {
@@ -83,7 +83,8 @@ fn per_agent(report: &Report) -> Vec<String> {
     }
     let width = agents.keys().map(|name| name.len()).max().unwrap_or_default();
     let line = |(name, (turns, calls, tokens, cost)): (&str, (u64, u64, u64, u64))| {
-        format!("  {name:width$}  {turns:>4} turns  {calls:>4} calls  {tokens:>8} tokens  {}", updraft_run::Cost(cost))
+        let (turns, calls, tokens) = (count(turns, "turn"), count(calls, "call"), count(tokens, "token"));
+        format!("  {name:width$}  {turns:>9}  {calls:>9}  {tokens:>12}  {}", updraft_run::Cost(cost))
     };
     std::iter::once(String::new()).chain(agents.into_iter().map(line)).collect()
 }
@@ -98,7 +99,11 @@ fn prompts(journal: &Journal, id: &RunId, folder: Option<&Path>) -> Outcome {
     prompts_of(journal, id, &mut |Told { id, agent, at, prompt }| {
         count += 1;
         let Some(folder) = folder else {
-            out::line(&format!("===== {count}. {id} · {agent} · {} =====\n{}\n", moment::date_time(at), out::harmless(&prompt)));
+            out::line(&format!(
+                "===== {count}. {id} · {agent} · {} =====\n{}\n",
+                moment::date_time(at),
+                out::harmless(&prompt)
+            ));
             return;
         };
         let name = format!("{count:04}-{}.md", id.to_string().replace('/', "-"));

@@ -1,5 +1,7 @@
 //! `updraft tools`: every tool with its schema; and one call of one tool, through the same dispatcher as agents' calls.
 
+use std::fmt::Write as _;
+
 use serde_json::{Value, json};
 use updraft_run::{Outcome as Ended, Reply, ToolCall, outcome_words};
 use updraft_tools::{CallContext, Place, Workspace};
@@ -12,11 +14,11 @@ use crate::wire;
 pub(crate) fn run(args: Tools) -> Outcome {
     match args.command {
         Some(ToolsCommand::Call(call)) => wire::block_on(make(call)),
-        None => list(args.json),
+        None => Ok(list(args.json)),
     }
 }
 
-fn list(as_json: bool) -> Outcome {
+fn list(as_json: bool) -> Code {
     let dispatcher = wire::dispatcher();
     let paint = Paint::for_stdout();
     let mut text = String::new();
@@ -25,14 +27,19 @@ fn list(as_json: bool) -> Outcome {
         if as_json {
             let line = json!({ "name": spec.name, "description": spec.description, "parameters": spec.parameters,
                                "group": traits.group, "class": traits.class, "source": "built in" });
-            text.push_str(&format!("{line}\n"));
+            let _ = writeln!(text, "{line}");
         } else {
-            text.push_str(&format!("{}  {}\n", paint.bold(&spec.name), paint.dim(&format!("group {}, built in", traits.group))));
-            text.push_str(&format!("  {}\n  {}\n\n", spec.description, parameters(&spec.parameters)));
+            let _ = writeln!(
+                text,
+                "{}  {}",
+                paint.bold(&spec.name),
+                paint.dim(&format!("group {}, built in", traits.group))
+            );
+            let _ = writeln!(text, "  {}\n  {}\n", spec.description, parameters(&spec.parameters));
         }
     }
     out::print(&text);
-    Ok(Code::Done)
+    Code::Done
 }
 
 /// The parameters in one line: what is required without, what is not with a question mark.
@@ -48,11 +55,13 @@ fn parameters(schema: &Value) -> String {
 
 async fn make(args: args::ToolCall) -> Outcome {
     let dispatcher = wire::dispatcher();
-    let given: Value = serde_json::from_str(&args.args)
-        .map_err(|error| Fault::usage(format!("the arguments are not JSON: {error}")).hint("for instance '{\"path\": \"README.md\"}'"))?;
+    let given: Value = serde_json::from_str(&args.args).map_err(|error| {
+        Fault::usage(format!("the arguments are not JSON: {error}")).hint("for instance '{\"path\": \"README.md\"}'")
+    })?;
     let Some(tool) = dispatcher.registry().get(&args.name) else {
         let close = dispatcher.registry().close_names(&args.name).join(", ");
-        let hint = if close.is_empty() { "`updraft tools` lists them".to_owned() } else { format!("did you mean {close}?") };
+        let hint =
+            if close.is_empty() { "`updraft tools` lists them".to_owned() } else { format!("did you mean {close}?") };
         return Err(Fault::usage(format!("there is no tool named `{}`", args.name)).hint(hint));
     };
     if tool.spec().name == updraft_run::ASK_USER {

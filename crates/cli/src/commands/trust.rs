@@ -29,7 +29,8 @@ pub(crate) fn run(places: &Places, args: &Trust) -> Outcome {
     }
     if !args.yes {
         if !out::can_ask() {
-            return Err(Fault::new(Code::NeedsPerson, "nobody is there to say yes").hint("look at the files, then `updraft trust --yes`"));
+            return Err(Fault::new(Code::NeedsPerson, "nobody is there to say yes")
+                .hint("look at the files, then `updraft trust --yes`"));
         }
         if !view::confirm("Trust this workspace as it is now?") {
             out::note("nothing changed");

@@ -27,7 +27,8 @@ mod tests {
     #[test]
     fn comments_quotes_and_exports_are_understood() {
         let read = parse("# keys\nexport A='x y' # z\nB = 1 # two\n\nC=\"a#b\"\nnonsense\n");
-        let expected = [("A", "x y"), ("B", "1"), ("C", "a#b")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let expected =
+            [("A", "x y"), ("B", "1"), ("C", "a#b")].map(|(name, value)| (name.to_owned(), value.to_owned()));
         assert_eq!(read, BTreeMap::from(expected));
     }
 }

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use toml::Spanned;
+use updraft_run::Millis;
 
 use super::meant::Origin;
-use super::written::{Ask, Written, dollars_to_cost};
+use super::written::{Consent, Written, WrittenBudget, WrittenLog, dollars_to_cost};
 use crate::fault::Fault;
 use crate::{moment, places};
 
@@ -31,31 +32,35 @@ impl Layer {
 
     /// `UPDRAFT_MODEL` and its like.
     pub(crate) fn environment() -> Result<Self, Fault> {
-        let mut written = Written::default();
-        written.model = places::set("UPDRAFT_MODEL").map(plain);
-        written.log.level = places::set("UPDRAFT_LOG").map(plain);
-        written.turns = number("UPDRAFT_TURNS")?;
-        written.query_turns = number("UPDRAFT_QUERY_TURNS")?;
-        written.parallel = number("UPDRAFT_PARALLEL")?;
-        written.revisits = number("UPDRAFT_REVISITS")?;
-        written.replans = number("UPDRAFT_REPLANS")?;
-        written.compact_at = number("UPDRAFT_COMPACT_AT")?;
-        written.max_output = number("UPDRAFT_MAX_OUTPUT")?;
-        written.budget.tokens = number("UPDRAFT_MAX_TOKENS")?;
-        written.budget.turns = number("UPDRAFT_MAX_TURNS")?;
-        written.budget.calls = number("UPDRAFT_MAX_CALLS")?;
-        written.budget.cost = parsed("UPDRAFT_BUDGET", |text| {
+        let dollars = |text: &str| {
             text.parse().map_err(|_| "expected dollars, for instance 0.50".into()).and_then(dollars_to_cost)
-        })?;
-        written.budget.time = parsed("UPDRAFT_MAX_TIME", |text| {
-            moment::duration(text).map(|length| updraft_run::Millis(length.as_millis() as u64))
-        })?;
-        written.approvals = parsed("UPDRAFT_APPROVALS", |text| {
-            [Ask::Allow, Ask::Ask, Ask::Refuse, Ask::ReadOnly]
-                .into_iter()
-                .find(|ask| ask.word() == text)
-                .ok_or_else(|| "expected `ask`, `refuse`, `allow` or `read-only`".into())
-        })?;
+        };
+        let time = |text: &str| moment::duration(text).map(|length| Millis(length.as_millis() as u64));
+        let consent = |text: &str| {
+            let known = [Consent::Allow, Consent::Ask, Consent::Refuse, Consent::ReadOnly];
+            let meant = known.into_iter().find(|consent| consent.word() == text);
+            meant.ok_or_else(|| "expected `ask`, `refuse`, `allow` or `read-only`".into())
+        };
+        let written = Written {
+            model: places::set("UPDRAFT_MODEL").map(plain),
+            turns: number("UPDRAFT_TURNS")?,
+            query_turns: number("UPDRAFT_QUERY_TURNS")?,
+            parallel: number("UPDRAFT_PARALLEL")?,
+            revisits: number("UPDRAFT_REVISITS")?,
+            replans: number("UPDRAFT_REPLANS")?,
+            compact_at: number("UPDRAFT_COMPACT_AT")?,
+            max_output: number("UPDRAFT_MAX_OUTPUT")?,
+            approvals: parsed("UPDRAFT_APPROVALS", consent)?,
+            budget: WrittenBudget {
+                cost: parsed("UPDRAFT_BUDGET", dollars)?,
+                tokens: number("UPDRAFT_MAX_TOKENS")?,
+                time: parsed("UPDRAFT_MAX_TIME", time)?,
+                turns: number("UPDRAFT_MAX_TURNS")?,
+                calls: number("UPDRAFT_MAX_CALLS")?,
+            },
+            log: WrittenLog { level: places::set("UPDRAFT_LOG").map(plain) },
+            ..Written::default()
+        };
         Ok(Self { written, origin: Origin::Environment, file: PathBuf::new(), text: String::new() })
     }
 
@@ -83,7 +88,9 @@ fn plain<T>(value: T) -> Spanned<T> {
 
 fn parsed<T>(name: &str, parse: impl Fn(&str) -> Result<T, String>) -> Result<Option<Spanned<T>>, Fault> {
     let Some(text) = places::set(name) else { return Ok(None) };
-    parse(text.trim()).map(|value| Some(plain(value))).map_err(|why| Fault::config(format!("{name} is `{text}`; {why}")))
+    parse(text.trim())
+        .map(|value| Some(plain(value)))
+        .map_err(|why| Fault::config(format!("{name} is `{text}`; {why}")))
 }
 
 fn number<T: std::str::FromStr>(name: &str) -> Result<Option<Spanned<T>>, Fault> {

@@ -7,7 +7,7 @@ use updraft_models::Price;
 use updraft_run::{Budget, Cost, Millis, Settings as Rules};
 
 use super::layer::Layer;
-use super::written::Ask;
+use super::written::Consent;
 use crate::fault::Fault;
 use crate::moment;
 
@@ -60,7 +60,7 @@ pub(crate) struct Meant {
     pub(crate) replans: Sourced<u32>,
     pub(crate) compact_at: Sourced<u64>,
     pub(crate) max_output: Sourced<u64>,
-    pub(crate) approvals: Sourced<Ask>,
+    pub(crate) approvals: Sourced<Consent>,
     pub(crate) deny: Sourced<Vec<String>>,
     pub(crate) cost: Sourced<Option<Cost>>,
     pub(crate) tokens: Sourced<Option<u64>>,
@@ -83,7 +83,7 @@ impl Default for Meant {
             replans: Sourced::default_of(rules.replans),
             compact_at: Sourced::default_of(rules.compact_at),
             max_output: Sourced::default_of(rules.max_output),
-            approvals: Sourced::default_of(Ask::Ask),
+            approvals: Sourced::default_of(Consent::Ask),
             deny: Sourced::default_of(Vec::new()),
             cost: Sourced::default_of(None),
             tokens: Sourced::default_of(None),
@@ -172,8 +172,8 @@ impl Meant {
         fn row<T>(name: &str, sourced: &Sourced<T>, value: impl Fn(&T) -> String) -> (String, String, String) {
             (name.to_owned(), value(&sourced.value), sourced.from.clone())
         }
-        fn number<T: ToString>(value: &Option<T>) -> String {
-            value.as_ref().map_or_else(|| "unlimited".into(), ToString::to_string)
+        fn number<T: ToString>(value: Option<T>) -> String {
+            value.map_or_else(|| "unlimited".into(), |value| value.to_string())
         }
         let mut rows = vec![
             row("model", &self.model, |value| format!("{value:?}")),
@@ -186,24 +186,20 @@ impl Meant {
             row("max_output", &self.max_output, ToString::to_string),
             row("approvals", &self.approvals, |value| format!("{:?}", value.word())),
             row("deny", &self.deny, |value| format!("{value:?}")),
-            row("budget.cost", &self.cost, |value| number(&value.map(|cost| cost.0 as f64 / 1e9))),
-            row("budget.tokens", &self.tokens, number),
+            row("budget.cost", &self.cost, |value| number(value.map(|cost| cost.0 as f64 / 1e9))),
+            row("budget.tokens", &self.tokens, |value| number(*value)),
             row("budget.time", &self.time, |value| {
                 value.map_or_else(|| "unlimited".into(), |time| format!("{:?}", moment::length(time)))
             }),
-            row("budget.turns", &self.budget_turns, number),
-            row("budget.calls", &self.calls, number),
+            row("budget.turns", &self.budget_turns, |value| number(*value)),
+            row("budget.calls", &self.calls, |value| number(*value)),
             row("log.level", &self.log, |value| format!("{value:?}")),
         ];
         for (name, price) in &self.prices {
             let dollars = |nano: u64| nano as f64 / 1000.0;
             let Price { input, output, cached } = price.value;
-            let value = format!(
-                "{{ input = {}, output = {}, cached = {} }}",
-                dollars(input),
-                dollars(output),
-                dollars(cached)
-            );
+            let value =
+                format!("{{ input = {}, output = {}, cached = {} }}", dollars(input), dollars(output), dollars(cached));
             rows.push((format!("prices.{name:?}"), value, price.from.clone()));
         }
         rows
@@ -295,7 +291,7 @@ mod tests {
     fn a_stranger_can_only_tighten() {
         let (meant, ignored) = meant(Origin::Stranger, MIXED);
         assert_eq!((meant.turns.value, meant.parallel.value, meant.cost.value), (3, 64, Some(Cost(500_000_000))));
-        assert_eq!((meant.model.value.as_str(), meant.approvals.value), ("auto", Ask::Ask));
+        assert_eq!((meant.model.value.as_str(), meant.approvals.value), ("auto", Consent::Ask));
         assert_eq!(meant.deny.value, ["nap"]);
         assert_eq!(ignored, ["`model`", "`parallel`", "`approvals`", "the price of a/b"]);
     }
@@ -303,7 +299,7 @@ mod tests {
     #[test]
     fn the_user_decides_everything_and_each_value_knows_its_line() {
         let (meant, ignored) = meant(Origin::User, MIXED);
-        assert_eq!((meant.parallel.value, meant.approvals.value), (500, Ask::Allow));
+        assert_eq!((meant.parallel.value, meant.approvals.value), (500, Consent::Allow));
         assert!(meant.parallel.from.ends_with("config.toml:3"), "{}", meant.parallel.from);
         assert!(ignored.is_empty() && meant.prices.contains_key("a/b"));
     }

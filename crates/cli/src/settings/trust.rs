@@ -50,7 +50,8 @@ pub(crate) struct Trusted {
 impl Trusted {
     pub(crate) fn load(places: &Places) -> Self {
         let file = places.state.join("trusted.json");
-        let folders = std::fs::read(&file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+        let folders =
+            std::fs::read(&file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
         Self { file, folders }
     }
 
@@ -83,7 +84,9 @@ impl Trusted {
         }
         let text = serde_json::to_vec_pretty(&self.folders).unwrap_or_default();
         let beside = self.file.with_extension("new");
-        std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, &self.file)).map_err(|error| denied(&error))
+        std::fs::write(&beside, text)
+            .and_then(|()| std::fs::rename(&beside, &self.file))
+            .map_err(|error| denied(&error))
     }
 }
 

@@ -20,7 +20,7 @@ pub(crate) struct Written {
     pub(crate) replans: Option<Spanned<u32>>,
     pub(crate) compact_at: Option<Spanned<u64>>,
     pub(crate) max_output: Option<Spanned<u64>>,
-    pub(crate) approvals: Option<Spanned<Ask>>,
+    pub(crate) approvals: Option<Spanned<Consent>>,
     pub(crate) deny: Option<Spanned<Vec<String>>>,
     pub(crate) budget: WrittenBudget,
     pub(crate) prices: BTreeMap<String, Spanned<WrittenPrice>>,
@@ -60,31 +60,31 @@ pub(crate) struct WrittenLog {
 /// `approvals`, from the laxest to the strictest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Ask {
+pub(crate) enum Consent {
     Allow,
     Ask,
     Refuse,
     ReadOnly,
 }
 
-impl Ask {
+impl Consent {
     pub(crate) fn word(self) -> &'static str {
         match self {
-            Ask::Allow => "allow",
-            Ask::Ask => "ask",
-            Ask::Refuse => "refuse",
-            Ask::ReadOnly => "read-only",
+            Consent::Allow => "allow",
+            Consent::Ask => "ask",
+            Consent::Refuse => "refuse",
+            Consent::ReadOnly => "read-only",
         }
     }
 }
 
-impl From<Ask> for Approvals {
-    fn from(ask: Ask) -> Self {
-        match ask {
-            Ask::Allow => Approvals::Allow,
-            Ask::Ask => Approvals::Ask,
-            Ask::Refuse => Approvals::Refuse,
-            Ask::ReadOnly => Approvals::ReadOnly,
+impl From<Consent> for Approvals {
+    fn from(consent: Consent) -> Self {
+        match consent {
+            Consent::Allow => Approvals::Allow,
+            Consent::Ask => Approvals::Ask,
+            Consent::Refuse => Approvals::Refuse,
+            Consent::ReadOnly => Approvals::ReadOnly,
         }
     }
 }

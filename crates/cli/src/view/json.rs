@@ -52,11 +52,11 @@ impl Watch for Lines {
 /// One line: what every line carries first, then its own fields.
 fn spell(id: &RunId, seq: u64, name: &str, fields: Map<String, Value>) -> String {
     let mut line = format!("{{\"schema\":{SCHEMA},\"run\":\"{id}\",\"seq\":{seq},\"type\":\"{name}\"");
-    if !fields.is_empty() {
+    if fields.is_empty() {
+        line.push('}');
+    } else {
         line.push(',');
         line.push_str(&Value::Object(fields).to_string()[1..]);
-    } else {
-        line.push('}');
     }
     line.push('\n');
     line
@@ -95,7 +95,9 @@ fn lines(event: &Event, run: &Run) -> Vec<Line> {
             json!({ "item": { "id": id, "kind": "tool_call", "step": id.step, "ok": false, "rejected": true,
                               "failure": why } }),
         ),
-        Event::Interrupted { id, attempt } => one("item.updated", json!({ "item": { "id": id, "step": id.step, "interrupted": attempt } })),
+        Event::Interrupted { id, attempt } => {
+            one("item.updated", json!({ "item": { "id": id, "step": id.step, "interrupted": attempt } }))
+        }
         Event::Wrote { step, name, value, untrusted } => {
             one("variable.written", json!({ "step": step, "name": name, "value": value, "untrusted": untrusted }))
         }
@@ -104,7 +106,10 @@ fn lines(event: &Event, run: &Run) -> Vec<Line> {
             let found = run.step(step);
             let output = found.and_then(|step| step.output.as_deref());
             let turns = found.map_or(0, |step| step.ledger.turns);
-            one("step.completed", json!({ "step": step, "agent": agent(step), "output": output, "turns": turns, "best_effort": best_effort }))
+            one(
+                "step.completed",
+                json!({ "step": step, "agent": agent(step), "output": output, "turns": turns, "best_effort": best_effort }),
+            )
         }
         Event::StepFailed { step, why } => {
             one("step.failed", json!({ "step": step, "agent": agent(step), "kind": why.kind, "message": why.message }))
@@ -131,15 +136,21 @@ fn wanted(id: &Address, effect: &Effect, run: &Run) -> Vec<Line> {
     let item = match effect {
         Effect::Ask if id.kind == Kind::Ask && id.turn == 0 => {
             let spec = run.step(step).map(|step| step.spec.clone());
-            let (agent, description) = spec.map(|spec| (spec.agent.clone(), spec.description.clone())).unwrap_or_default();
-            return vec![line("step.started", json!({ "step": step, "agent": agent, "description": description, "visit": id.visit }))];
+            let (agent, description) =
+                spec.map(|spec| (spec.agent.clone(), spec.description.clone())).unwrap_or_default();
+            return vec![line(
+                "step.started",
+                json!({ "step": step, "agent": agent, "description": description, "visit": id.visit }),
+            )];
         }
         Effect::Call => {
             let call = run.call_at(id);
             let (tool, args) = call.map(|call| (call.name, call.args)).unwrap_or_default();
             json!({ "id": id, "kind": "tool_call", "step": step, "tool": tool, "arguments": args })
         }
-        Effect::Question { text, options } => json!({ "id": id, "kind": "question", "step": step, "text": text, "options": options }),
+        Effect::Question { text, options } => {
+            json!({ "id": id, "kind": "question", "step": step, "text": text, "options": options })
+        }
         Effect::Approval { why } => {
             let call = run.call_at(&id.sibling(Kind::Call, id.n));
             json!({ "id": id, "kind": "approval", "step": step, "text": why, "call": call })
@@ -163,17 +174,24 @@ fn replied(id: &Address, reply: &Reply, run: &Run) -> Vec<Line> {
             }
             let agent = run.step(step).map(|step| step.spec.agent.clone());
             let cost = answer.usage.cost.map(|cost| cost.0 as f64 / 1e9);
-            all.push(line("turn.completed", json!({ "step": step, "agent": agent, "turn": id.turn, "usage": answer.usage, "cost": cost })));
+            all.push(line(
+                "turn.completed",
+                json!({ "step": step, "agent": agent, "turn": id.turn, "usage": answer.usage, "cost": cost }),
+            ));
             all
         }
         Reply::Said(text) => vec![completed(json!({ "id": id, "kind": "question", "step": step, "text": text }))],
-        Reply::Verdict(verdict) => vec![completed(json!({ "id": id, "kind": "approval", "step": step, "verdict": verdict }))],
+        Reply::Verdict(verdict) => {
+            vec![completed(json!({ "id": id, "kind": "approval", "step": step, "verdict": verdict }))]
+        }
         Reply::Output(output) => {
             let changes = output.changes.iter().map(|change| {
                 completed(json!({ "id": id, "kind": "file_change", "step": step, "path": change.path,
                                   "before": change.before, "after": change.after }))
             });
-            let call = completed(json!({ "id": id, "kind": "tool_call", "step": step, "ok": !output.is_error, "output": output.text }));
+            let call = completed(
+                json!({ "id": id, "kind": "tool_call", "step": step, "ok": !output.is_error, "output": output.text }),
+            );
             changes.chain([call]).collect()
         }
         Reply::Failed(failure) if id.kind != Kind::Call => {
@@ -182,7 +200,9 @@ fn replied(id: &Address, reply: &Reply, run: &Run) -> Vec<Line> {
         other => {
             let ended = Outcome::Replied(other.clone());
             let text = outcome_words(&ended);
-            vec![completed(json!({ "id": id, "kind": "tool_call", "step": step, "ok": false, "failure": failure(other, &text) }))]
+            vec![completed(
+                json!({ "id": id, "kind": "tool_call", "step": step, "ok": false, "failure": failure(other, &text) }),
+            )]
         }
     }
 }
@@ -205,7 +225,8 @@ pub(crate) fn at_rest(id: &RunId, run: &Run, was_stopped: bool) {
         Phase::Running if !run.open().is_empty() => "run.waiting",
         _ => return,
     };
-    let fields = [("waiting_for".to_owned(), waiting_for(run).into()), ("statistics".to_owned(), json!(Statistics::of(run)))];
+    let fields =
+        [("waiting_for".to_owned(), waiting_for(run).into()), ("statistics".to_owned(), json!(Statistics::of(run)))];
     out::print(&spell(id, run.events(), name, Map::from_iter(fields)));
 }
 

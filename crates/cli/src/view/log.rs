@@ -21,7 +21,7 @@ impl Watch for Log {
                 out::note(&format!("run {id}"));
             }
             if let Some(line) = self.line(record, event, run) {
-                out::note(&line);
+                out::note(&out::harmless(&line));
             }
         }
     }
@@ -58,7 +58,9 @@ impl Log {
             Event::Wanted { id, effect: Effect::Approval { why } } => {
                 format!("? {} wants approval: {}", id.step, out::short(why, 200))
             }
-            Event::Replied { id, reply: Reply::Failed(why), .. } => format!("  {}: {}", id.step, out::short(&why.message, 200)),
+            Event::Replied { id, reply: Reply::Failed(why), .. } => {
+                format!("  {}: {}", id.step, out::short(&why.message, 200))
+            }
             Event::Replied { id, reply: Reply::InDoubt { evidence }, .. } => {
                 format!("  {}: outcome unknown: {}", id.step, out::short(evidence, 200))
             }

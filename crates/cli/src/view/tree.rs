@@ -79,7 +79,7 @@ impl Watch for Tree {
                 }
             }
             Delta::Call(name) => row.now = format!("{name}(…)"),
-            Delta::Again(why) | Delta::Waiting(why) => row.now = why.to_owned(),
+            Delta::Again(why) | Delta::Waiting(why) => why.clone_into(&mut row.now),
             _ => {}
         }
         drawing.changed = true;
@@ -264,10 +264,16 @@ impl Drawing {
         let name = format!("{:names$}", out::short(step.as_str(), names.max(4)));
         let agent = format!("{:agents$}", out::short(&row.agent, agents.max(4)));
         let turns = if row.turns > 0 { words::count(row.turns, "turn") } else { String::new() };
-        let time = row.began.map(|began| moment::length(row.ended.unwrap_or_else(moment::now).since(began))).unwrap_or_default();
+        let time = row
+            .began
+            .map(|began| moment::length(row.ended.unwrap_or_else(moment::now).since(began)))
+            .unwrap_or_default();
         let mut rest = format!("{turns:<9} {time:<7}");
-        let tools: Vec<String> =
-            row.tools.iter().map(|(name, count)| if *count > 1 { format!("{name} ×{count}") } else { name.clone() }).collect();
+        let tools: Vec<String> = row
+            .tools
+            .iter()
+            .map(|(name, count)| if *count > 1 { format!("{name} ×{count}") } else { name.clone() })
+            .collect();
         if row.now.is_empty() {
             let _ = write!(rest, " {}", tools.join(", "));
         } else {

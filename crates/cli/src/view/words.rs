@@ -3,14 +3,14 @@
 use std::fmt::Write as _;
 
 use serde_json::Value;
-use updraft_engine::{StepReport, Statistics};
+use updraft_engine::{Statistics, StepReport};
 use updraft_run::{Because, Effect, Event, Judgement, Note, Outcome, Reply, Run, outcome_words};
 
 use crate::moment;
 use crate::out::{Paint, short};
 
 /// `1 turn`, `2 turns`.
-pub(super) fn count(n: u64, what: &str) -> String {
+pub(crate) fn count(n: u64, what: &str) -> String {
     if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }
 
@@ -69,7 +69,8 @@ pub(crate) fn graph_lines(steps: &[StepReport], run: &Run, paint: Paint) -> Vec<
         if let Some(began) = step.began {
             let until = step.ended.map_or_else(|| "…".into(), |ended| moment::length(ended.since(began)));
             let ledger = &step.step.ledger;
-            let _ = write!(text, "  {until:>11}  {:>8}  {:>8}", count(ledger.turns, "turn"), count(ledger.calls, "call"));
+            let _ =
+                write!(text, "  {until:>11}  {:>8}  {:>8}", count(ledger.turns, "turn"), count(ledger.calls, "call"));
             if ledger.usage.tokens() > 0 {
                 let _ = write!(text, "  {} tokens", ledger.usage.tokens());
             }
@@ -87,7 +88,8 @@ pub(crate) fn graph_lines(steps: &[StepReport], run: &Run, paint: Paint) -> Vec<
 
 /// How deep each step stands: one more than the deepest it waits for.
 fn depths(steps: &[StepReport], run: &Run) -> Vec<usize> {
-    let place: std::collections::BTreeMap<_, _> = steps.iter().enumerate().map(|(at, step)| (&step.step.spec.id, at)).collect();
+    let place: std::collections::BTreeMap<_, _> =
+        steps.iter().enumerate().map(|(at, step)| (&step.step.spec.id, at)).collect();
     let next: Vec<Vec<usize>> = steps
         .iter()
         .map(|step| run.dependants(&step.step).filter_map(|later| place.get(&later.spec.id).copied()).collect())
@@ -133,7 +135,9 @@ pub(crate) fn event_words(event: &Event) -> String {
             Effect::Timer { until } => format!("{id}  the moment {}", moment::date_time(*until)),
             _ => id.to_string(),
         },
-        Event::Reserved { id, ceiling } | Event::Held { id, ceiling } => format!("{id}  up to {} tokens", ceiling.tokens),
+        Event::Reserved { id, ceiling } | Event::Held { id, ceiling } => {
+            format!("{id}  up to {} tokens", ceiling.tokens)
+        }
         Event::Begun { id, attempt, epoch, .. } => format!("{id}  attempt {attempt}, process {epoch}"),
         Event::Noted { id, handle } => format!("{id}  {handle}"),
         Event::Replied { id, reply, .. } => format!("{id}  {}", reply_words(reply)),
@@ -142,7 +146,9 @@ pub(crate) fn event_words(event: &Event) -> String {
         Event::Advised { step, note } => format!("{step}  {}", note_words(note)),
         Event::Wrote { step, name, value, .. } => format!("{step}  {name} = {}", short(&value.to_string(), 120)),
         Event::Judged { step, verdict } => format!("{step}  {}", verdict_words(verdict)),
-        Event::StepDone { step, best_effort } => format!("{step}{}", if *best_effort { "  as far as it came" } else { "" }),
+        Event::StepDone { step, best_effort } => {
+            format!("{step}{}", if *best_effort { "  as far as it came" } else { "" })
+        }
         Event::StepFailed { step, why } => format!("{step}  {}", short(&why.message, 160)),
         Event::StepSkipped { step, because } => format!("{step}  because of {because}"),
         Event::StepCancelled { step } => step.to_string(),
@@ -166,8 +172,11 @@ pub(crate) fn event_words(event: &Event) -> String {
 fn reply_words(reply: &Reply) -> String {
     match reply {
         Reply::Answer(answer) => {
-            let calls: Vec<String> =
-                answer.calls.iter().map(|call| format!("{}({})", call.name, short(&arguments(&call.args), 80))).collect();
+            let calls: Vec<String> = answer
+                .calls
+                .iter()
+                .map(|call| format!("{}({})", call.name, short(&arguments(&call.args), 80)))
+                .collect();
             match (calls.is_empty(), answer.text.trim().is_empty()) {
                 (false, _) => format!("calls {}", calls.join(", ")),
                 (true, false) => format!("says {}", short(&answer.text, 140)),

@@ -39,7 +39,9 @@ pub(super) fn conclude(rested: Rested) -> Outcome {
     let steps: Vec<_> = run.steps().filter(|step| step.role == Role::Work).map(|step| (*step.spec).clone()).collect();
     if steps.is_empty() {
         let why = updraft_engine::failure_of(&run).map(|why| format!(": {why}")).unwrap_or_default();
-        return Err(Fault::failed(format!("run {id} made no plan{why}")).hint(format!("`updraft events {id}` shows how")));
+        return Err(
+            Fault::failed(format!("run {id} made no plan{why}")).hint(format!("`updraft events {id}` shows how"))
+        );
     }
     print(&Graph { steps });
     out::note(&format!("planned, and nothing begun\n  hint: `updraft resume {id}` carries it out"));

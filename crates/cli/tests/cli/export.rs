@@ -1,0 +1,76 @@
+//! Runs as files, out and in again.
+
+use serde_json::json;
+
+use crate::world::World;
+
+fn with_a_run() -> (World, String) {
+    let world = World::new();
+    let model = world.script(
+        "s.json",
+        &json!([{"calls": [{"name": "read_file", "args": {"path": "a.txt"}}]}, {"text": "It says hello."}]),
+    );
+    world.updraft(&["run", "--model", &model, "--agent", "coder", "what is in a.txt?"]).code(0);
+    let id = world.last();
+    (world, id)
+}
+
+#[test]
+fn what_is_exported_is_imported_again_and_replays() {
+    let (world, id) = with_a_run();
+    let exported = world.updraft(&["export", &id]).code(0).out;
+    let file = world.file("run.jsonl", &exported);
+
+    world.updraft(&["import", file.to_str().unwrap()]).code(1).says("is there already").says("--id");
+    world.updraft(&["rm", &id]).code(0);
+    assert_eq!(world.updraft(&["import", file.to_str().unwrap()]).code(0).out.trim(), id);
+
+    assert_eq!(world.updraft(&["export", &id]).code(0).out, exported);
+    world.updraft(&["replay", &id, "--strict"]).code(0);
+    world.fed(&["import", "-", "--id", "copy"], exported.as_bytes()).code(0);
+    world.updraft(&["show", "copy"]).code(0);
+}
+
+#[test]
+fn all_runs_are_written_into_folders_by_day() {
+    let (world, id) = with_a_run();
+    let folder = world.ws().join("sessions");
+    let ran = world.updraft(&["export", "--all", "--format", "node-link", "--out", folder.to_str().unwrap()]).code(0);
+    let file = ran.out.trim();
+    assert!(
+        file.ends_with(&format!("session_{id}.json")) && file.split('/').rev().nth(1).is_some_and(|day| day.len() == 2),
+        "{file}"
+    );
+    let graph: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    assert_eq!((graph["directed"].as_bool(), graph["nodes"].as_array().unwrap().len()), (Some(true), 2));
+    world.updraft(&["import", file]).code(2).says("--plan");
+}
+
+#[test]
+fn a_run_reads_as_a_document() {
+    let (world, _) = with_a_run();
+    let text = world.updraft(&["export", "last", "--format", "markdown"]).code(0).out;
+    assert!(
+        text.starts_with("# what is in a.txt?\n")
+            && text.contains("## Answer\n\nIt says hello.")
+            && text.contains("| `coder` |"),
+        "{text}"
+    );
+}
+
+#[test]
+fn every_prompt_can_be_read() {
+    let (world, _) = with_a_run();
+    assert!(world.updraft(&["show", "last", "--prompts"]).code(0).out.contains("===== 2. coder/0/1/ask.0"));
+    let folder = world.ws().join("prompts");
+    world.updraft(&["show", "last", "--prompts", "--out", folder.to_str().unwrap()]).code(0);
+    assert_eq!(std::fs::read_dir(folder).unwrap().count(), 2);
+}
+
+#[test]
+fn a_damaged_file_is_refused_with_its_line() {
+    let (world, id) = with_a_run();
+    let exported = world.updraft(&["export", &id]).code(0).out.replacen("\"seq\":4,", "\"seq\":5,", 1);
+    world.fed(&["import", "-", "--id", "copy"], exported.as_bytes()).code(2).says("line ").says("event 4");
+    world.fed(&["import", "-"], b"hello").code(2).says("line 1");
+}

@@ -1,0 +1,17 @@
+//! The real binary, as people and scripts meet it: standard output, standard error and exit code.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "a test that cannot go on ends, and the binary is a process"
+)]
+
+mod control;
+mod export;
+mod input;
+mod manage;
+mod run;
+mod settings;
+mod terminal;
+mod world;

@@ -1,0 +1,108 @@
+//! Listing, removing, looking around.
+
+use serde_json::json;
+
+use crate::world::World;
+
+#[test]
+fn runs_are_listed_newest_first_and_filtered() {
+    let world = World::new();
+    let good = world.script("s.json", &json!({"default": {"text": "x"}}));
+    let bad = world.script("f.json", &json!({"default": {"fail": "no"}}));
+    world.updraft(&["run", "--model", &good, "--agent", "thinker", "first"]).code(0);
+    world.updraft(&["run", "--model", &bad, "--agent", "thinker", "second"]).code(1);
+
+    let goals = |args: &[&str]| -> Vec<String> {
+        let args: Vec<&str> = ["runs", "--json"].iter().chain(args).copied().collect();
+        world.updraft(&args).code(0).json().iter().map(|run| run["goal"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(goals(&[]), ["second", "first"]);
+    assert_eq!(goals(&["--status", "done"]), ["first"]);
+    assert_eq!(goals(&["--limit", "1"]), ["second"]);
+    assert_eq!(goals(&["--since", "1h"]).len(), 2);
+    assert_eq!(goals(&["--until", "yesterday"]).len(), 0);
+    world.updraft(&["runs", "--since", "whenever"]).code(2).says("yesterday");
+    assert!(world.updraft(&["runs"]).code(0).out.lines().next().unwrap().ends_with("second"));
+}
+
+#[test]
+fn listing_makes_no_journal() {
+    let world = World::new();
+    world.updraft(&["runs"]).code(0).says("no runs");
+    assert!(!world.home().exists());
+}
+
+#[test]
+fn old_runs_are_pruned() {
+    let world = World::new();
+    let model = world.script("s.json", &json!({"default": {"text": "x"}}));
+    world.updraft(&["run", "--model", &model, "--agent", "thinker", "first"]).code(0);
+    world.updraft(&["prune", "--older-than", "1h"]).code(0).says("removed 0 runs");
+    assert!(world.updraft(&["prune", "--older-than", "0s", "--dry-run"]).code(0).out.contains("first"));
+    world.updraft(&["prune", "--older-than", "0s"]).code(0).says("removed 1 run");
+    assert!(world.runs().is_empty());
+}
+
+#[test]
+fn tools_are_listed_and_called_through_the_dispatcher() {
+    let world = World::new();
+    assert!(world.updraft(&["tools"]).code(0).out.contains("read_file"));
+    assert!(
+        world.updraft(&["tools", "--json"]).code(0).json().iter().all(|tool| tool["parameters"]["type"] == "object")
+    );
+    assert_eq!(world.updraft(&["tools", "call", "read_file", "{\"path\": \"a.txt\"}"]).code(0).out, "hello\n");
+    world.updraft(&["tools", "call", "read_file", "{\"path\": \"../../etc/passwd\"}"]).code(1).says("error");
+    world.updraft(&["tools", "call", "read_file", "{\"pth\": 1}"]).code(1).says("schema");
+    world.updraft(&["tools", "call", "read_file", "{path"]).code(2).says("not JSON");
+}
+
+#[test]
+fn agents_and_models_are_listed_with_their_origin() {
+    let world = World::new();
+    world.config("agents/cook.md", "---\nname: cook\npurpose: Cooks.\n---\nYou cook.\n");
+    let agents = world.updraft(&["agents", "--json"]).code(0).json();
+    let origin =
+        |name: &str| agents.iter().find(|agent| agent["name"] == name).unwrap()["origin"].as_str().unwrap().to_owned();
+    assert_eq!(origin("coder"), "built in");
+    assert!(origin("cook").ends_with("home/agents/cook.md"));
+    assert!(world.updraft(&["models"]).code(0).out.contains("needs OPENAI_API_KEY"));
+}
+
+#[test]
+fn the_doctor_looks_at_everything() {
+    let world = World::new();
+    let ran = world.updraft(&["doctor", "--json"]).code(0);
+    let checks = ran.json();
+    for what in ["journal", "disk", "kernel", "workspace", "settings", "agents", "keys", "model"] {
+        assert!(checks.iter().any(|check| check["check"] == what && check["status"] != "fail"), "{what} in {checks:?}");
+    }
+    world.config("config.toml", "turns = 0\n");
+    let ran = world.updraft(&["doctor"]).code(1);
+    assert!(ran.out.contains("fail  settings") && ran.out.contains("config.toml:1: `turns` is 0"), "{}", ran.out);
+}
+
+#[test]
+fn shells_are_helped() {
+    let world = World::new();
+    assert!(world.updraft(&["completions", "bash"]).code(0).out.contains("_updraft"));
+    let model = world.script("s.json", &json!({"default": {"text": "x"}}));
+    world.updraft(&["run", "--id", "myrun1", "--model", &model, "--agent", "thinker", "x"]).code(0);
+    let asked = world
+        .command(&["--", "updraft", "show", "my"])
+        .env("COMPLETE", "bash")
+        .env("_CLAP_COMPLETE_INDEX", "2")
+        .env("_CLAP_IFS", "\n")
+        .output()
+        .unwrap();
+    assert!(String::from_utf8_lossy(&asked.stdout).contains("myrun1"), "{asked:?}");
+}
+
+#[test]
+fn help_has_examples_and_exit_codes() {
+    let world = World::new();
+    assert!(world.updraft(&["--help"]).code(0).out.contains("Exit codes"));
+    assert!(world.updraft(&["run", "--help"]).code(0).out.contains("Examples:"));
+    assert!(!world.updraft(&["--help"]).code(0).out.contains("bench"));
+    assert_eq!(world.updraft(&["--version"]).code(0).out, format!("updraft {}\n", env!("CARGO_PKG_VERSION")));
+    world.updraft(&[]).code(2);
+}
