@@ -1,5 +1,6 @@
 //! The file's layout: making it, recognising it, connecting to it.
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -91,6 +92,9 @@ impl Store {
             return Ok(connection);
         }
         let fresh = !self.path.exists();
+        if fresh && self.options.vfs.is_none() && self.place_whole()? {
+            return self.recognise()?.ok_or_else(|| self.other("it stays empty"));
+        }
         let mut connection = self.open(OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
         let outcome = self.lay_out(&mut connection);
         drop(connection);
@@ -99,6 +103,22 @@ impl Store {
             place::sync_folder(folder).map_err(|source| Error::io(&self.path, source))?;
         }
         self.recognise()?.ok_or_else(|| self.other("it stays empty"))
+    }
+
+    /// Makes a new file in one piece: laid out in memory, written aside, synced, and put in its place unless another
+    /// process was quicker. One flush instead of the dozen that laying it out in place takes. The folder is flushed by
+    /// SQLite when it makes the log, before anything is acknowledged.
+    fn place_whole(&self) -> Result<bool, Error> {
+        let image = self.told(image_of(&self.options.version))?;
+        let aside = place::beside(&self.path, &format!("-new-{}", std::process::id()));
+        let written = std::fs::File::create(&aside).and_then(|mut file| {
+            file.write_all(&image)?;
+            file.sync_data()
+        });
+        let placed = written.and_then(|()| std::fs::hard_link(&aside, &self.path));
+        let _ = std::fs::remove_file(&aside);
+        // A folder that cannot link, or a full disk: the ordinary way says what is wrong, or works.
+        Ok(placed.is_ok())
     }
 
     fn lay_out(&self, connection: &mut Connection) -> rusqlite::Result<()> {
@@ -214,6 +234,22 @@ impl Store {
     pub(crate) fn told<T>(&self, result: rusqlite::Result<T>) -> Result<T, Error> {
         result.map_err(|source| Error::sqlite(&self.path, source))
     }
+}
+
+/// A new journal, byte for byte.
+fn image_of(version: &str) -> rusqlite::Result<Vec<u8>> {
+    let mut connection = Connection::open_in_memory()?;
+    connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL;")?;
+    connection.execute_batch(TABLES)?;
+    connection.execute("INSERT INTO meta VALUES('version', ?1)", [version])?;
+    connection.pragma_update(None, "application_id", APPLICATION)?;
+    connection.pragma_update(None, "user_version", LAYOUT)?;
+    let mut image = connection.serialize("main")?.to_vec();
+    // Bytes 18 and 19 of the header: 2 says that changes go to a write-ahead log.
+    for place in image.iter_mut().skip(18).take(2) {
+        *place = 2;
+    }
+    Ok(image)
 }
 
 fn number(connection: &Connection, pragma: &str) -> rusqlite::Result<i64> {
