@@ -1,11 +1,12 @@
 //! A hidden command for outside benchmarks: the same engine and journal as every run, with two tools that do nothing.
 
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::Arc;
 
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, LocalSet};
 use tokio_util::sync::CancellationToken;
-use updraft_engine::{Agent, Agents, Engine, Hands, NewRun, Nobody, Prompts, Rested};
+use updraft_engine::{Agent, Agents, Engine, Hands, NewRun, Nobody, Prompts};
 use updraft_models::Access;
 use updraft_run::{Budget, Goal, Mode, Phase, Settings};
 use updraft_tools::{Dispatcher, Limits, Nap, Registry};
@@ -65,47 +66,21 @@ struct Bench {
 impl Bench {
     async fn measure(self) -> Outcome {
         let journal = wire::journal(&Places::under(&self.work))?;
-        let limits = Limits::default();
         let registry = Registry::default().with_bench(self.nap);
         let access = Access { openai_base: Some(self.base.clone()), ..Access::default() };
-        let hands = Hands::new(access, Dispatcher::new(registry.clone(), limits));
+        let hands = Hands::new(access, Dispatcher::new(registry.clone(), Limits::default()));
         let engine = wire::engine(journal.clone(), hands, Arc::new(Nobody), CancellationToken::new());
-        let (agents, prompts) = (self.agents()?, Prompts::compiled_in());
+        let stage =
+            Rc::new(Stage { agents: self.agents()?, prompts: Prompts::compiled_in(), bench: self, registry, engine });
         let mut worst = Code::Done;
-        for _ in 0..self.repeat.max(1) {
-            if self.round(&engine, &agents, &prompts, &registry).await? != Code::Done {
+        for _ in 0..stage.bench.repeat.max(1) {
+            if round(&stage).await? != Code::Done {
                 worst = Code::Failed;
             }
         }
-        drop(engine);
+        drop(stage);
         journal.close().await;
         Ok(worst)
-    }
-
-    async fn round(&self, engine: &Engine, agents: &Agents, prompts: &Prompts, registry: &Registry) -> Outcome {
-        let mut running: JoinSet<Result<Rested, updraft_engine::Error>> = JoinSet::new();
-        for _ in 0..self.sessions {
-            let tools = |wanted: &[String]| registry.specs_for(wanted);
-            let new = NewRun {
-                goal: self.goal(),
-                settings: self.settings(),
-                budget: Budget::default(),
-                plan: None,
-                agents,
-                prompts,
-                tools: &tools,
-            };
-            let handle = engine.start(wire::new_id()?, new).await?;
-            running.spawn(handle.drive());
-        }
-        let mut code = Code::Done;
-        while let Some(ended) = running.join_next().await {
-            let rested = ended.map_err(|error| Fault::failed(error.to_string()))??;
-            if !matches!(rested.run.phase(), Phase::Over { failed: None, .. }) {
-                code = Code::Failed;
-            }
-        }
-        Ok(code)
     }
 
     fn goal(&self) -> Goal {
@@ -142,4 +117,54 @@ impl Bench {
         });
         Ok(agents)
     }
+}
+
+/// What every run of a measurement begins with.
+struct Stage {
+    bench: Bench,
+    agents: Agents,
+    prompts: Prompts,
+    registry: Registry,
+    engine: Engine,
+}
+
+impl Stage {
+    /// One run from goal to answer.
+    async fn session(&self) -> Outcome {
+        let new = NewRun {
+            goal: self.bench.goal(),
+            settings: self.bench.settings(),
+            budget: Budget::default(),
+            plan: None,
+            agents: &self.agents,
+            prompts: &self.prompts,
+            tools: &|wanted| self.registry.specs_for(wanted),
+        };
+        let rested = self.engine.start(wire::new_id()?, new).await?.drive().await?;
+        let is_good = matches!(rested.run.phase(), Phase::Over { failed: None, .. });
+        Ok(if is_good { Code::Done } else { Code::Failed })
+    }
+}
+
+/// All sessions at once; their beginnings share commits like everything else.
+async fn round(stage: &Rc<Stage>) -> Outcome {
+    if stage.bench.sessions <= 1 {
+        return Box::pin(stage.session()).await;
+    }
+    let local = LocalSet::new();
+    let mut running = JoinSet::new();
+    for _ in 0..stage.bench.sessions {
+        let stage = Rc::clone(stage);
+        running.spawn_local_on(async move { stage.session().await }, &local);
+    }
+    let all = async {
+        let mut code = Code::Done;
+        while let Some(ended) = running.join_next().await {
+            if ended.map_err(|error| Fault::failed(error.to_string()))?? != Code::Done {
+                code = Code::Failed;
+            }
+        }
+        Ok(code)
+    };
+    local.run_until(all).await
 }

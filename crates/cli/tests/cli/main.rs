@@ -7,6 +7,7 @@
     reason = "a test that cannot go on ends, and the binary is a process"
 )]
 
+mod bench;
 mod control;
 mod export;
 mod input;

@@ -1,0 +1,112 @@
+//! Arguments that several commands share, and how their values are read.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueHint};
+use updraft_run::Cost;
+
+use crate::moment;
+
+/// Who decides about calls that reach beyond workspace and sandbox.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Permission {
+    /// Change nothing
+    #[arg(long, conflicts_with = "yes")]
+    pub(crate) read_only: bool,
+    /// Approve everything but what a rule denies
+    #[arg(long, short = 'y')]
+    pub(crate) yes: bool,
+}
+
+/// What a run may spend.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Spending {
+    /// Dollars it may spend
+    #[arg(long, value_name = "USD", value_parser = dollars)]
+    pub(crate) budget: Option<Cost>,
+    /// Tokens it may use, in both directions
+    #[arg(long, value_name = "N")]
+    pub(crate) max_tokens: Option<u64>,
+    /// Time it may work, e.g. 90s, 10m, 1h30m
+    #[arg(long, value_name = "DURATION", value_parser = moment::duration)]
+    pub(crate) max_time: Option<Duration>,
+    /// Questions to models
+    #[arg(long, value_name = "N")]
+    pub(crate) max_turns: Option<u64>,
+    /// Tool calls
+    #[arg(long, value_name = "N")]
+    pub(crate) max_calls: Option<u64>,
+}
+
+/// What is printed while a run goes on.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Output {
+    /// One JSON event a line on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// No progress, only the answer
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// A run by its name.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Named {
+    /// The run's id, any unique beginning of it, or `last`
+    #[arg(value_name = "RUN", add = crate::complete::runs())]
+    pub(crate) run: String,
+}
+
+/// A workspace, and how to print.
+#[derive(Debug, Args)]
+pub(crate) struct Place {
+    /// The workspace (default: the current folder)
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) workspace: Option<PathBuf>,
+    /// JSON, one object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Plain {
+    /// JSON, one object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `NAME=JSON`. Text that does not look like JSON is taken as text.
+pub(super) fn variable(text: &str) -> Result<(String, serde_json::Value), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=JSON, for instance count=3")?;
+    if name.trim().is_empty() {
+        return Err("the name is missing; expected NAME=JSON, for instance count=3".into());
+    }
+    let value = match serde_json::from_str(value) {
+        Ok(value) => value,
+        Err(why) if value.trim_start().starts_with(['{', '[', '"']) => {
+            return Err(format!("the value of `{name}` is not JSON: {why}"));
+        }
+        Err(_) => serde_json::Value::String(value.to_owned()),
+    };
+    Ok((name.trim().to_owned(), value))
+}
+
+fn dollars(text: &str) -> Result<Cost, String> {
+    let number = text.trim().trim_start_matches('$').parse::<f64>();
+    let amount = number.ok().filter(|amount| amount.is_finite() && (0.0..=1e9).contains(amount));
+    let amount = amount.ok_or_else(|| format!("`{text}` is not an amount of dollars; expected for instance 0.50"))?;
+    Ok(Cost((amount * 1e9).round() as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_is_json_or_else_text() {
+        assert_eq!(variable("n=3").unwrap(), ("n".into(), 3.into()));
+        assert_eq!(variable("who=Bob B.").unwrap(), ("who".into(), "Bob B.".into()));
+        assert!(variable("list=[1,").is_err() && variable("=1").is_err() && variable("alone").is_err());
+    }
+}
