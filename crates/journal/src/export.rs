@@ -96,7 +96,7 @@ impl Journal {
             let row = crate::read::row_of(connection, run)?;
             let mut statement = connection.prepare_cached(
                 "SELECT hash FROM refs WHERE run = ?1
-                 AND hash NOT IN (SELECT blob FROM records WHERE run = ?1 AND blob IS NOT NULL) ORDER BY hash",
+                 AND hash NOT IN (SELECT blob FROM records WHERE id >= ?1 << 40 AND id < (?1 + 1) << 40 AND blob IS NOT NULL) ORDER BY hash",
             )?;
             statement.query_map([row], |row| Ok(Hash(row.get(0)?)))?.collect()
         })

@@ -15,8 +15,8 @@ const SUMMARY: &str = "
 SELECT r.name, r.goal, r.workspace, r.model, r.status, r.created, r.parent, r.due, r.version, e.seq, e.part, e.events, e.at,
        p.id, p.pid, p.started, p.boot, p.namespace, p.since, p.beat
 FROM runs r
-LEFT JOIN records e ON e.run = r.id AND (e.seq, e.part) =
-    (SELECT seq, part FROM records WHERE run = r.id ORDER BY seq DESC, part DESC LIMIT 1)
+LEFT JOIN records e ON e.id =
+    (SELECT id FROM records WHERE id >= r.id << 40 AND id < (r.id + 1) << 40 ORDER BY id DESC LIMIT 1)
 LEFT JOIN processes p ON p.id = r.owner";
 
 /// One run.
@@ -91,7 +91,8 @@ pub(crate) fn run_id(row: &Row<'_>, column: usize) -> rusqlite::Result<RunId> {
 pub(crate) fn finished(connection: &Connection, before: Timestamp) -> rusqlite::Result<Vec<RunId>> {
     let mut statement = connection.prepare_cached(
         "SELECT name FROM runs r WHERE status IN ('done', 'failed', 'cancelled') AND ?1 >
-         coalesce((SELECT at FROM records WHERE run = r.id ORDER BY seq DESC, part DESC LIMIT 1), created)
+         coalesce((SELECT at FROM records WHERE id >= r.id << 40 AND id < (r.id + 1) << 40 ORDER BY id DESC LIMIT 1),
+         created)
          ORDER BY created, id",
     )?;
     statement.query_map([before.0], |row| run_id(row, 0))?.collect()

@@ -31,6 +31,12 @@ impl Position {
         if events == 0 { Self { part: self.part + 1, ..self } } else { Self { seq: self.seq + events, part: 0 } }
     }
 
+    /// The key of a record of this run at this place: 2^23 runs, 2^28 events each, 2^12 records without events in a row.
+    pub(crate) fn key(self, row: i64) -> rusqlite::Result<i64> {
+        let fits = row < 1 << 23 && self.seq < 1 << 28 && self.part < 1 << 12;
+        if fits { Ok((row << 40) | (self.seq << 12) | self.part) } else { Err(rusqlite::Error::IntegralValueOutOfRange(0, row)) }
+    }
+
     /// The number of the last event before this place.
     pub(crate) fn events(self) -> u64 {
         (self.seq - 1).max(0) as u64
@@ -142,7 +148,9 @@ pub(crate) fn row_of(connection: &Connection, run: &RunId) -> rusqlite::Result<O
 /// Where the run's next record goes.
 pub(crate) fn end(connection: &Connection, row: i64) -> rusqlite::Result<Position> {
     let last = connection
-        .prepare_cached("SELECT seq, part, events FROM records WHERE run = ?1 ORDER BY seq DESC, part DESC LIMIT 1")?
+        .prepare_cached(
+            "SELECT seq, part, events FROM records WHERE id >= ?1 << 40 AND id < (?1 + 1) << 40 ORDER BY id DESC LIMIT 1",
+        )?
         .query_row([row], |row| Ok(Position { seq: row.get(0)?, part: row.get(1)? }.after(row.get(2)?)))
         .optional()?;
     Ok(last.unwrap_or(Position::START))
@@ -153,9 +161,10 @@ fn start(connection: &Connection, row: i64, from: u64) -> rusqlite::Result<Posit
     let from = i64::try_from(from).unwrap_or(i64::MAX).max(1);
     let before = connection
         .prepare_cached(
-            "SELECT seq, part, events FROM records WHERE run = ?1 AND seq < ?2 ORDER BY seq DESC, part DESC LIMIT 1",
+            "SELECT seq, part, events FROM records WHERE id >= ?1 << 40 AND id < (?1 << 40) + (?2 << 12)
+             ORDER BY id DESC LIMIT 1",
         )?
-        .query_row(params![row, from], |row| Ok((Position { seq: row.get(0)?, part: row.get(1)? }, row.get(2)?)))
+        .query_row(params![row, from.min(1 << 28)], |row| Ok((Position { seq: row.get(0)?, part: row.get(1)? }, row.get(2)?)))
         .optional()?;
     Ok(match before {
         Some((place, events)) if place.after(events).seq > from => place,
@@ -166,9 +175,9 @@ fn start(connection: &Connection, row: i64, from: u64) -> rusqlite::Result<Posit
 fn page(connection: &Connection, row: i64, from: Position) -> rusqlite::Result<Vec<Raw>> {
     let mut statement = connection.prepare_cached(
         "SELECT seq, part, events, at, body, blob FROM records
-         WHERE run = ?1 AND (seq, part) >= (?2, ?3) ORDER BY seq, part LIMIT ?4",
+         WHERE id >= (?1 << 40) + (?2 << 12) + ?3 AND id < (?1 + 1) << 40 ORDER BY id LIMIT ?4",
     )?;
-    let mut rows = statement.query(params![row, from.seq, from.part, PAGE_ROWS])?;
+    let mut rows = statement.query(params![row, from.seq.min(1 << 28), from.part, PAGE_ROWS])?;
     let (mut page, mut bytes) = (Vec::new(), 0);
     while bytes < PAGE_BYTES
         && let Some(row) = rows.next()?

@@ -21,8 +21,9 @@ const SHORTEST: u64 = 512;
 /// How long to wait for another process's lock.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// `records` is keyed by the number of the record's first event; records without events come before the one that
-/// has that number, told apart by `part`. An append touches `runs` only if the run's standing changes.
+/// `records` is keyed by one number made of three: the run, the number of the record's first event, and `part`, which
+/// tells records without events from the one that has that number. So a run's next record goes right behind its last,
+/// and an append fills one page after the other. It touches `runs` only if the run's standing changes.
 const TABLES: &str = "
 CREATE TABLE meta(key TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID, STRICT;
 CREATE TABLE processes(
@@ -34,18 +35,15 @@ CREATE TABLE runs(
     workspace TEXT NOT NULL, model TEXT NOT NULL, status TEXT NOT NULL, created INTEGER NOT NULL,
     parent TEXT, owner INTEGER, due INTEGER, version TEXT NOT NULL
 ) STRICT;
-CREATE INDEX runs_by_created ON runs(created);
 CREATE TABLE records(
-    run INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
-    seq INTEGER NOT NULL, part INTEGER NOT NULL, events INTEGER NOT NULL, at INTEGER NOT NULL,
-    body BLOB NOT NULL, blob BLOB, PRIMARY KEY(run, seq, part)
-) WITHOUT ROWID, STRICT;
+    id INTEGER PRIMARY KEY, events INTEGER NOT NULL, at INTEGER NOT NULL, body BLOB NOT NULL, blob BLOB,
+    run INTEGER AS (id >> 40), seq INTEGER AS ((id >> 12) & 268435455), part INTEGER AS (id & 4095)
+) STRICT;
 CREATE TABLE blobs(hash BLOB NOT NULL PRIMARY KEY, len INTEGER NOT NULL, body BLOB) WITHOUT ROWID, STRICT;
 CREATE TABLE refs(
     run INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
     hash BLOB NOT NULL REFERENCES blobs(hash), PRIMARY KEY(run, hash)
 ) WITHOUT ROWID, STRICT;
-CREATE INDEX refs_by_hash ON refs(hash);
 CREATE TABLE inbox(
     id INTEGER PRIMARY KEY AUTOINCREMENT, run INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
     key TEXT NOT NULL, at INTEGER NOT NULL, input TEXT NOT NULL, UNIQUE(run, key)
@@ -109,6 +107,10 @@ impl Store {
     /// process was quicker. One flush instead of the dozen that laying it out in place takes. The folder is flushed by
     /// SQLite when it makes the log, before anything is acknowledged.
     fn place_whole(&self) -> Result<bool, Error> {
+        // What a process that was cut off left beside it belongs to another beginning; SQLite sorts that out.
+        if ["-journal", "-wal"].iter().any(|rest| place::beside(&self.path, rest).exists()) {
+            return Ok(false);
+        }
         let image = self.told(image_of(&self.options.version))?;
         let aside = place::beside(&self.path, &format!("-new-{}", std::process::id()));
         let written = std::fs::File::create(&aside).and_then(|mut file| {

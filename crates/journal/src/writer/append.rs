@@ -189,14 +189,16 @@ impl Desk<'_> {
     }
 
     pub(super) fn add_rows(&mut self, row: i64, at: Position, rows: &[Row]) -> Result<Position, Refusal> {
-        let mut insert = self.connection.prepare_cached("INSERT INTO records VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;
+        let mut insert = self
+            .connection
+            .prepare_cached("INSERT INTO records(id, events, at, body, blob) VALUES(?1, ?2, ?3, ?4, ?5)")?;
         let mut place = at;
         for record in rows {
             let (body, blob) = match &record.body {
                 Body::Here(text) => (text.as_slice(), None),
                 Body::Blob(Hash(hash)) => (&[][..], Some(hash.as_slice())),
             };
-            insert.execute(params![row, place.seq, place.part, record.events, record.at, body, blob])?;
+            insert.execute(params![place.key(row)?, record.events, record.at, body, blob])?;
             place = place.after(record.events);
         }
         Ok(place)

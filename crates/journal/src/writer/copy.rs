@@ -32,10 +32,11 @@ impl Work for Fork {
         let grant = desk.new_run(&self.to)?;
         desk.connection
             .prepare_cached(
-                "INSERT INTO records SELECT ?2, seq, part, events, at, body, blob FROM records
-                 WHERE run = ?1 AND (seq, part) < (?3, ?4) ORDER BY seq, part",
+                "INSERT INTO records(id, events, at, body, blob)
+                 SELECT id + ((?2 - ?1) << 40), events, at, body, blob FROM records
+                 WHERE id >= ?1 << 40 AND id < ?3 ORDER BY id",
             )?
-            .execute(params![from, grant.row, self.until.seq, self.until.part])?;
+            .execute(params![from, grant.row, self.until.key(from)?])?;
         desk.connection
             .prepare_cached("INSERT INTO refs SELECT ?2, hash FROM refs WHERE run = ?1")?
             .execute(params![from, grant.row])?;

@@ -31,6 +31,9 @@ impl Work for Delete {
             .query_map([row], |row| row.get(0))?
             .collect::<rusqlite::Result<_>>()?;
         desk.connection.prepare_cached("DELETE FROM runs WHERE id = ?1")?.execute([row])?;
+        desk.connection
+            .prepare_cached("DELETE FROM records WHERE id >= ?1 << 40 AND id < (?1 + 1) << 40")?
+            .execute([row])?;
         let mut files = Vec::new();
         for hash in named {
             let mut statement = desk.connection.prepare_cached(
