@@ -105,6 +105,8 @@ fn script() -> serde_json::Value {
             json!({ "when": { "step": name, "contains": "is unknown" }, "answer": { "calls": [{ "name": "read_file", "args": { "path": "log.txt" } }] } }),
             json!({ "when": { "step": name, "has_result": "read_file", "contains": format!("line-{name}.") }, "answer": { "text": "done" } }),
             json!({ "when": { "step": name, "has_result": "read_file" }, "answer": { "calls": write } }),
+            // Where there is no file at all, the last thing it hears is that its only tool failed.
+            json!({ "when": { "step": name, "turn": 2 }, "answer": { "calls": write } }),
             json!({ "when": { "step": name, "turn": 0 }, "answer": { "delay_ms": delay, "calls": write } }),
         ]);
     }
