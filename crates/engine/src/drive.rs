@@ -85,7 +85,8 @@ impl Drive {
             if arrived.is_empty() {
                 return self.rest().await;
             }
-            let (records, handled) = self.decide(arrived);
+            let (mut records, handled) = self.decide(arrived);
+            self.read_ahead(&mut records);
             let begin = Begin::after(&records);
             self.append(records, handled).await?;
             self.begin(begin).await?;

@@ -177,7 +177,7 @@ struct Read {
 impl Record {
     /// The record's input and events as JSON. An input that the first event tells word for word is left out.
     pub fn to_json(&self) -> Result<Vec<u8>, serde_json::Error> {
-        let told = self.events.first().and_then(told_by).is_some_and(|input| input == self.input);
+        let told = self.events.first().is_some_and(|event| tells(event, &self.input));
         serde_json::to_vec(&Written { i: (!told).then_some(&self.input), e: &self.events })
     }
 
@@ -193,6 +193,21 @@ impl Record {
                 .ok_or_else(|| serde::de::Error::custom("a record has neither an input nor an event that tells it"))?,
         };
         Ok(Self { at, input, events: read.e })
+    }
+}
+
+/// Whether an event tells an input word for word: what `told_by` gives back, without making it.
+fn tells(event: &Event, input: &Input) -> bool {
+    match (event, input) {
+        (
+            Event::Replied { id, attempt, reply, prepared },
+            Input::Replied { id: own_id, attempt: own_attempt, reply: own_reply, prepared: own_prepared },
+        ) => id == own_id && attempt == own_attempt && reply == own_reply && prepared == own_prepared,
+        (
+            Event::Begun { id, attempt, epoch, facts },
+            Input::Begun { id: own_id, attempt: own_attempt, epoch: own_epoch, facts: own_facts },
+        ) => id == own_id && attempt == own_attempt && epoch == own_epoch && facts == own_facts,
+        _ => told_by(event).as_ref() == Some(input),
     }
 }
 

@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use futures_util::FutureExt;
 use updraft_journal::Blob;
-use updraft_run::{Address, Effect, Facts, Funds, Input, Kind, Phase, Step, ToolCall};
+use updraft_run::{Address, Effect, Event, Facts, Funds, Input, Kind, Phase, Record, Step, ToolCall};
 
 use super::{Begin, Drive};
 use crate::Error;
@@ -37,6 +38,34 @@ impl Drive {
             }
         }
         self.begin_careful(careful).await
+    }
+
+    /// Reads that stay inside this process begin while the wish for them is on its way to disk, and those that end at
+    /// once go there together with it. Nothing leaves: cut off here, the run has neither wished nor read.
+    pub(super) fn read_ahead(&mut self, records: &mut Vec<Record>) {
+        let mut seen = 0;
+        while let Some(record) = records.get(seen) {
+            if *self.run.phase() != Phase::Running || self.engine.stop.is_cancelled() {
+                return;
+            }
+            let wanted = record.events.iter().filter_map(|event| match event {
+                Event::Wanted { id, effect: Effect::Call } if self.run.is_inner_read(id) => Some(id.clone()),
+                _ => None,
+            });
+            for id in wanted.collect::<Vec<_>>() {
+                if let Some(call) = self.run.call_at(&id).filter(|_| !self.effects.has(&id)) {
+                    self.call(id, call);
+                }
+            }
+            seen += 1;
+            if seen == records.len()
+                && let Some(Some(ended)) = self.effects.next().now_or_never()
+            {
+                let mail = self.take_in(ended);
+                let (more, _) = self.decide(vec![mail]);
+                records.extend(more);
+            }
+        }
     }
 
     /// Calls that may not simply be made again: their beginning is on disk before they begin.

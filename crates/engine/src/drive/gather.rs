@@ -78,7 +78,7 @@ impl Drive {
     }
 
     /// An effect that ended, as the run hears it.
-    fn take_in(&mut self, ended: Ended) -> Mail {
+    pub(super) fn take_in(&mut self, ended: Ended) -> Mail {
         let Ended { id, attempt, what } = ended;
         let (reply, prepared) = match what {
             What::Asked(Ok(answer), conversation) => {

@@ -1,6 +1,6 @@
 //! What people and processes do to a run from outside: answer, approve, pause, resume, cancel, take over, fork.
 
-use crate::effect::{Class, Effect};
+use crate::effect::{Class, Effect, Prepared};
 use crate::event::Event;
 use crate::goal::{Approvals, Budget};
 use crate::id::{Address, Kind, RunId, StepId};
@@ -106,6 +106,12 @@ impl Run {
                 });
             }
         }
+    }
+
+    /// Whether the call at an address only reads, and nothing outside this process hears of it.
+    pub fn is_inner_read(&self, id: &Address) -> bool {
+        let prepared = self.step(&id.step).and_then(|step| step.prepared.get(id.n as usize));
+        prepared.is_some_and(Prepared::is_plain)
     }
 
     /// Whether the call at an address may be done twice.
