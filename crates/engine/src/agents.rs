@@ -14,8 +14,19 @@ macro_rules! compiled_in {
 }
 
 const COMPILED_IN: &[(&str, &str)] = compiled_in![
-    "browser", "clarification", "coder", "distiller", "formatter", "planner", "qa", "researcher", "retriever",
-    "reviewer", "router", "summarizer", "thinker",
+    "browser",
+    "clarification",
+    "coder",
+    "distiller",
+    "formatter",
+    "planner",
+    "qa",
+    "researcher",
+    "retriever",
+    "reviewer",
+    "router",
+    "summarizer",
+    "thinker",
 ];
 
 /// One agent.
@@ -130,9 +141,13 @@ impl Agent {
         let Some(closed) = closed else {
             return Err(fault(text.lines().count(), "the front matter has no closing `---`".into()));
         };
-        agent.prompt = text.lines().skip(closed + 1).collect::<Vec<_>>().join("\n").trim().to_owned();
+        let body: Vec<&str> = text.lines().skip(closed + 1).collect();
+        agent.prompt = body.join("\n").trim().into();
         if agent.purpose.is_empty() {
-            return Err(fault(1, "`purpose` is missing: one sentence that tells the planner what the agent is for".into()));
+            return Err(fault(
+                1,
+                "`purpose` is missing: one sentence that tells the planner what the agent is for".into(),
+            ));
         }
         if updraft_run::StepId::parse(&agent.name).is_err() {
             return Err(fault(1, format!("`name` is `{}`; expected letters, digits, `_`, `-`, `.`", agent.name)));
@@ -142,8 +157,8 @@ impl Agent {
 
     fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
         match key {
-            "name" => self.name = unquoted(value).to_owned(),
-            "purpose" => self.purpose = unquoted(value).to_owned(),
+            "name" => self.name = unquoted(value).into(),
+            "purpose" => self.purpose = unquoted(value).into(),
             "tools" => self.tools = list(key, value)?,
             // A bare word names a profile; without profiles the run's own model serves.
             "model" => self.model = Some(unquoted(value).to_owned()).filter(|m| m.contains('/') || m == "builtin"),

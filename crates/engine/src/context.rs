@@ -63,9 +63,9 @@ impl Context {
     fn read_documents(&mut self, root: &Path) {
         let mut left = MOST_TEXT;
         let folder = root.join(".context");
-        let notes = folder.is_dir().then(|| {
-            WalkBuilder::new(&folder).hidden(false).sort_by_file_name(std::cmp::Ord::cmp).build().flatten()
-        });
+        let notes = folder
+            .is_dir()
+            .then(|| WalkBuilder::new(&folder).hidden(false).sort_by_file_name(std::cmp::Ord::cmp).build().flatten());
         let notes = notes.into_iter().flatten().map(ignore::DirEntry::into_path);
         let notes = notes.filter(|path| path.extension().is_some_and(|extension| extension == "md"));
         for path in std::iter::once(root.join("AGENTS.md")).chain(notes) {
@@ -86,7 +86,8 @@ impl Context {
             files.push_str("\n…");
         }
         let workspace = format!("{}\n{files}", self.root);
-        let documents: Vec<String> = self.documents.iter().map(|(name, text)| format!("### {name}\n\n{text}")).collect();
+        let documents: Vec<String> =
+            self.documents.iter().map(|(name, text)| format!("### {name}\n\n{text}")).collect();
         let history: Vec<String> = history.iter().map(Past::in_words).collect();
         let memory = if self.memory.is_null() { String::new() } else { self.memory.to_string() };
         kit.say(

@@ -139,22 +139,20 @@ impl Conversation {
 
     /// The prompt as text, for people.
     pub(crate) fn in_words(&self) -> String {
-        let mut text = format!("[system]\n{}\n", self.system);
-        for tool in self.tools.iter() {
-            text.push_str(&format!("\n[tool {}]\n{}\n{}\n", tool.name, tool.description, tool.parameters));
-        }
+        let mut parts = vec![format!("[system]\n{}\n", self.system)];
+        let tools = self.tools.iter();
+        parts.extend(tools.map(|tool| format!("[tool {}]\n{}\n{}\n", tool.name, tool.description, tool.parameters)));
         for message in &self.messages {
             match message {
-                Message::User(said) => text.push_str(&format!("\n[user]\n{said}\n")),
-                Message::Assistant(answer) => text.push_str(&format!("\n[assistant]\n{}\n", answer_in_words(answer))),
+                Message::User(said) => parts.push(format!("[user]\n{said}\n")),
+                Message::Assistant(answer) => parts.push(format!("[assistant]\n{}\n", answer_in_words(answer))),
                 Message::Results(results) => {
-                    for result in results {
-                        text.push_str(&format!("\n[result of {}]\n{}\n", result.name, result.text));
-                    }
+                    let results = results.iter();
+                    parts.extend(results.map(|result| format!("[result of {}]\n{}\n", result.name, result.text)));
                 }
             }
         }
-        text
+        parts.join("\n")
     }
 
     fn push(&mut self, message: Message) {
@@ -254,16 +252,15 @@ fn opening(run: &Run, step: &Step, kit: &Kit, context: &Context) -> String {
 }
 
 fn plan_opening(run: &Run, kit: &Kit, context: &str, variables: &str) -> String {
-    let mut words = context.to_owned();
-    if let Some(profile) = run.profile() {
-        words.push_str(&format!("\n\n{profile}"));
-    }
+    let words = run.profile().map_or_else(|| context.to_owned(), |profile| format!("{context}\n\n{profile}"));
     kit.say("plan", &[("goal", &run.goal().text), ("context", &words), ("variables", variables)])
 }
 
 fn carried_in_words(run: &Run, carried: &Carried, frozen: &Opening, kit: &Kit) -> String {
     match &carried.judgement {
-        Judgement::Retry { feedback } => kit.say("feedback", &[("feedback", feedback), ("previous", &carried.previous)]),
+        Judgement::Retry { feedback } => {
+            kit.say("feedback", &[("feedback", feedback), ("previous", &carried.previous)])
+        }
         Judgement::Pivot { feedback } => kit.say("pivot", &[("feedback", feedback), ("previous", &carried.previous)]),
         Judgement::Again { instruction } => {
             kit.say("again", &[("instruction", instruction), ("previous", &carried.previous)])

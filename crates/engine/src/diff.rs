@@ -69,7 +69,8 @@ fn parting(left: &[Record], right: &[Record]) -> (Option<u64>, Option<StepId>) {
     let events = |records: &[Record]| -> Vec<Event> {
         let all = records.iter().flat_map(|record| record.events.iter().cloned());
         // What differs between any two runs, and between any two processes, says nothing.
-        all.filter(|event| !matches!(event, Event::Forked { .. } | Event::Begun { .. } | Event::Interrupted { .. })).collect()
+        all.filter(|event| !matches!(event, Event::Forked { .. } | Event::Begun { .. } | Event::Interrupted { .. }))
+            .collect()
     };
     let (left, right) = (events(left), events(right));
     let apart = (0..left.len().max(right.len())).find(|n| left.get(*n) != right.get(*n));

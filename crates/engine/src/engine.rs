@@ -268,8 +268,10 @@ impl Inner {
             return Ok(Arc::new(Kit::new(run.roster(), Words::default())));
         };
         self.kit(hash, || {
-            let bytes = self.journal.blob(&hash)?.ok_or_else(|| incomplete("its agents and prompts are not in the journal"))?;
-            let words = serde_json::from_slice(&bytes).map_err(|_| incomplete("its agents and prompts cannot be read"))?;
+            let bytes =
+                self.journal.blob(&hash)?.ok_or_else(|| incomplete("its agents and prompts are not in the journal"))?;
+            let words =
+                serde_json::from_slice(&bytes).map_err(|_| incomplete("its agents and prompts cannot be read"))?;
             Ok(Kit::new(run.roster(), words))
         })
     }

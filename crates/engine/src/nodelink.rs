@@ -1,7 +1,7 @@
 //! A run's graph as NetworkX node-link data, with the names other graph agents use.
 
 use serde_json::{Map, Value, json};
-use updraft_run::{Timestamp};
+use updraft_run::Timestamp;
 
 use crate::report::{Report, StepReport, dollars};
 

@@ -27,7 +27,13 @@ pub trait Perform: Send + Sync {
     fn facts<'a>(&'a self, workspace: &'a str, call: &'a ToolCall) -> Doing<'a, Facts>;
 
     /// Makes a call. `key` is the same for every attempt at it, and for no other.
-    fn call<'a>(&'a self, workspace: &'a str, call: &'a ToolCall, key: String, cancel: CancellationToken) -> Doing<'a, Called>;
+    fn call<'a>(
+        &'a self,
+        workspace: &'a str,
+        call: &'a ToolCall,
+        key: String,
+        cancel: CancellationToken,
+    ) -> Doing<'a, Called>;
 
     /// After a crash: did it happen?
     fn reconcile<'a>(&'a self, workspace: &'a str, call: &'a ToolCall, facts: &'a Facts) -> Doing<'a, Found>;
@@ -100,7 +106,13 @@ impl Perform for Hands {
         })
     }
 
-    fn call<'a>(&'a self, workspace: &'a str, call: &'a ToolCall, key: String, cancel: CancellationToken) -> Doing<'a, Called> {
+    fn call<'a>(
+        &'a self,
+        workspace: &'a str,
+        call: &'a ToolCall,
+        key: String,
+        cancel: CancellationToken,
+    ) -> Doing<'a, Called> {
         Box::pin(async move {
             match self.place(workspace) {
                 Ok(place) => {

@@ -12,9 +12,29 @@ macro_rules! compiled_in {
 }
 
 const COMPILED_IN: &[(&str, &str)] = compiled_in![
-    "again", "all-tools-failed", "budget", "compact", "compacted", "context", "distill", "feedback", "in-doubt", "judge",
-    "last-turn", "missing-output", "pivot", "plan", "plan-faults", "qa", "query", "repeated-call", "replan", "step",
-    "text-tools", "told", "unfit",
+    "again",
+    "all-tools-failed",
+    "budget",
+    "compact",
+    "compacted",
+    "context",
+    "distill",
+    "feedback",
+    "in-doubt",
+    "judge",
+    "last-turn",
+    "missing-output",
+    "pivot",
+    "plan",
+    "plan-faults",
+    "qa",
+    "query",
+    "repeated-call",
+    "replan",
+    "step",
+    "text-tools",
+    "told",
+    "unfit",
 ];
 
 /// Templates by name.
@@ -52,15 +72,16 @@ pub(crate) fn fill(template: &str, values: &[(&str, &str)]) -> String {
         let (before, after) = rest.split_at(open);
         filled.push_str(before);
         let place = after.find("}}").map(|close| (&after[2..close], &after[close + 2..]));
-        match place.and_then(|(name, tail)| values.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value, tail))) {
-            Some((value, tail)) => {
-                filled.push_str(value);
-                rest = tail;
-            }
-            None => {
-                filled.push_str("{{");
-                rest = &after[2..];
-            }
+        let known = place.and_then(|(name, tail)| {
+            let value = values.iter().find(|(known, _)| *known == name)?.1;
+            Some((value, tail))
+        });
+        if let Some((value, tail)) = known {
+            filled.push_str(value);
+            rest = tail;
+        } else {
+            filled.push_str("{{");
+            rest = &after[2..];
         }
     }
     filled.push_str(rest);

@@ -171,7 +171,7 @@ impl<'a> Rebuilder<'a> {
         run.pass(record);
         for (n, event) in record.events.iter().enumerate() {
             if let Event::Begun { id, facts: facts @ Facts { prompt: Some(recorded), .. }, .. } = event {
-                let made = self.make(run, id, facts)?.map(|conversation| conversation.hash());
+                let made = self.make(run, id, facts)?.map(Conversation::hash);
                 if let Some(made) = made.filter(|made| made != recorded) {
                     let what = Differs::Prompt { id: id.clone(), recorded: *recorded, made };
                     replayed.differences.push(Difference { event: first + n as u64, what });

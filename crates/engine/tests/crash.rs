@@ -1,6 +1,6 @@
 //! The process ends at every moment it can: before a commit, after one, after acting. Each time the run is opened again
 //! and must come to the same answer, with the world in the same state and no finished effect performed twice.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a broken test should stop")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "a broken test should stop, and say why")]
 
 mod support;
 
@@ -165,10 +165,14 @@ fn answer(prompt: &Prompt<'_>) -> Answer {
     };
     let doubtful = results.iter().any(|text| text.contains("EVIDENCE"));
     let stamp = |name: &str| calls(&[("stamp", json!({ "name": name })), ("look", json!({ "name": name }))]);
-    let is_replan = prompt.messages.iter().any(|message| matches!(message, Message::User(text) if text.contains("met a failure")));
+    let is_replan =
+        prompt.messages.iter().any(|message| matches!(message, Message::User(text) if text.contains("met a failure")));
     match brief.agent.as_str() {
         "planner" if is_replan => {
-            let steps = vec![step("around", "stamper", &[], &["around"]), step("sum", "thinker", &["one", "two", "around", "said"], &["sum"])];
+            let steps = vec![
+                step("around", "stamper", &[], &["around"]),
+                step("sum", "thinker", &["one", "two", "around", "said"], &["sum"]),
+            ];
             says(serde_json::to_string(&Graph { steps }).unwrap())
         }
         "planner" => {
@@ -200,7 +204,13 @@ fn answer(prompt: &Prompt<'_>) -> Answer {
 fn agents() -> Agents {
     let mut agents = Agents::compiled_in().unwrap();
     let tools = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-    let agent = |name: &str, own: &[&str]| Agent { name: name.into(), purpose: "test".into(), tools: tools(own), prompt: "Work.".into(), ..Agent::default() };
+    let agent = |name: &str, own: &[&str]| Agent {
+        name: name.into(),
+        purpose: "test".into(),
+        tools: tools(own),
+        prompt: "Work.".into(),
+        ..Agent::default()
+    };
     agents.insert(agent("stamper", &["stamp", "look", "check"]));
     agents.insert(agent("asker", &["ask_user"]));
     agents
@@ -209,7 +219,13 @@ fn agents() -> Agents {
 fn specs(names: &[String]) -> Vec<ToolSpec> {
     let known = ["ask_user", "check", "look", "stamp"];
     let named = known.iter().filter(|known| names.iter().any(|name| name == **known));
-    named.map(|name| ToolSpec { name: (*name).into(), description: String::new(), parameters: json!({ "type": "object" }) }).collect()
+    named
+        .map(|name| ToolSpec {
+            name: (*name).into(),
+            description: String::new(),
+            parameters: json!({ "type": "object" }),
+        })
+        .collect()
 }
 
 /// What a run came to, and what it did to the world.
@@ -230,10 +246,25 @@ async fn runs(crash: Crash, wrong: Wrong) -> Option<Came> {
     let mut started = false;
     for life in 0..12 {
         let first = life == 0;
-        DECISIONS.with(|left| left.set(match crash { Crash::BeforeCommit(n) if first => Some(n), _ => None }));
-        outside.lock().unwrap_or_else(std::sync::PoisonError::into_inner).acts = match crash { Crash::AfterActing(n) if first => Some(n), _ => None };
-        let watch = Watcher(Mutex::new(match crash { Crash::AfterCommit(n) if first => Some(n), _ => None }));
-        let hands = ScriptedHands { outside: outside.clone(), model: Arc::new(Scripted::from_fn("scripted/test", answer)), wrong };
+        DECISIONS.with(|left| {
+            left.set(match crash {
+                Crash::BeforeCommit(n) if first => Some(n),
+                _ => None,
+            });
+        });
+        outside.lock().unwrap_or_else(std::sync::PoisonError::into_inner).acts = match crash {
+            Crash::AfterActing(n) if first => Some(n),
+            _ => None,
+        };
+        let watch = Watcher(Mutex::new(match crash {
+            Crash::AfterCommit(n) if first => Some(n),
+            _ => None,
+        }));
+        let hands = ScriptedHands {
+            outside: outside.clone(),
+            model: Arc::new(Scripted::from_fn("scripted/test", answer)),
+            wrong,
+        };
         let options = Options { watch: Arc::new(watch), clock, ..Options::default() };
         let engine = Engine::new(world.journal(), Arc::new(hands), options);
         let lived = AssertUnwindSafe(live(&engine, &id, &world, &mut started)).catch_unwind().await;
@@ -247,10 +278,11 @@ async fn runs(crash: Crash, wrong: Wrong) -> Option<Came> {
             let run = engine.load(&id).unwrap();
             assert_eq!(replay(engine.journal(), &id).unwrap().differences, [], "{crash:?}");
             assert_eq!(run.status(), "done", "{crash:?} {:?}", run.phase());
-            let outside = outside.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            let mut stamps = outside.stamps.clone();
+            let (mut stamps, most_touched) = {
+                let outside = outside.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                (outside.stamps.clone(), outside.touched.values().copied().max().unwrap_or(0))
+            };
             stamps.sort();
-            let most_touched = outside.touched.values().copied().max().unwrap_or(0);
             engine.journal().clone().close().await;
             return crashed.then_some(Came { answer: run.answer(), stamps, most_touched });
         }

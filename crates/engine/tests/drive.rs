@@ -4,7 +4,7 @@ mod support;
 
 use serde_json::json;
 use support::{World, by, calls, goal, says, settings, start, step, turn};
-use updraft_engine::{node_link, replay, Report};
+use updraft_engine::{Report, node_link, replay};
 use updraft_run::Graph;
 
 #[tokio::test]

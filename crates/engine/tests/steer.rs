@@ -1,4 +1,5 @@
 //! Steering runs while they are driven: cancel, pause, stop, from this process and from others.
+#![allow(clippy::unwrap_used, reason = "a broken test should stop")]
 
 mod support;
 
@@ -27,7 +28,8 @@ async fn a_cancelled_run_stops_its_model_call_and_says_so_when_it_is_opened_agai
     let engine = world.engine_with(slow(600_000), Options::default());
     let handle = start(&engine, "slow", by("thinker", "think"), settings(&world.workspace()), None).await;
     let sender = handle.sender();
-    let (rested, sent) = tokio::join!(handle.drive(), async { sender.send(Input::Cancel { by: "me".into(), step: None }) });
+    let (rested, sent) =
+        tokio::join!(handle.drive(), async { sender.send(Input::Cancel { by: "me".into(), step: None }) });
     assert!(sent);
     assert_eq!(rested.unwrap().run.status(), "cancelled");
     assert_eq!(engine.load(&id("slow")).unwrap().status(), "cancelled");
@@ -54,7 +56,13 @@ async fn a_stopped_process_leaves_the_run_to_the_next_one() {
 #[tokio::test]
 async fn another_process_pauses_a_running_run_and_it_goes_on_later() {
     let world = World::new();
-    let engine = world.engine(|prompt| if turn(prompt) < 8 { calls(&[("list_files", json!({ "path": ".", "limit": turn(prompt) + 1 }))]) } else { says("listed") });
+    let engine = world.engine(|prompt| {
+        if turn(prompt) < 8 {
+            calls(&[("list_files", json!({ "path": ".", "limit": turn(prompt) + 1 }))])
+        } else {
+            says("listed")
+        }
+    });
     let mut own = settings(&world.workspace());
     own.query_turns = 50;
     let other = world.journal();
@@ -96,7 +104,11 @@ async fn a_budget_stops_the_run_with_what_it_has_and_a_larger_one_goes_on() {
         usage: updraft_run::Usage { input: 10, output: 10, ..updraft_run::Usage::default() },
         ..says(format!("{} done", prompt.brief.step))
     });
-    let mut steps = vec![step("a", "thinker", &[], &["a"]), step("b", "thinker", &["a"], &["b"]), step("c", "thinker", &["b"], &["c"])];
+    let mut steps = vec![
+        step("a", "thinker", &[], &["a"]),
+        step("b", "thinker", &["a"], &["b"]),
+        step("c", "thinker", &["b"], &["c"]),
+    ];
     steps[2].after = vec![];
     let (agents, prompts) = (updraft_engine::Agents::compiled_in().unwrap(), updraft_engine::Prompts::compiled_in());
     let new = updraft_engine::NewRun {
@@ -127,9 +139,10 @@ async fn a_thousand_runs_at_once_all_come_to_their_end() {
     });
     let mut driven = tokio::task::JoinSet::new();
     for n in 0..1000 {
-        let handle = start(&engine, &format!("run-{n}"), by("retriever", "look"), settings(&world.workspace()), None).await;
+        let handle =
+            start(&engine, &format!("run-{n}"), by("retriever", "look"), settings(&world.workspace()), None).await;
         driven.spawn(handle.drive());
     }
-    let all = tokio::time::timeout(Duration::from_secs(120), driven.join_all()).await.unwrap();
+    let all = tokio::time::timeout(Duration::from_mins(2), driven.join_all()).await.unwrap();
     assert!(all.into_iter().all(|rested| rested.unwrap().run.status() == "done"));
 }

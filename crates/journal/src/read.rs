@@ -34,7 +34,11 @@ impl Position {
     /// The key of a record of this run at this place: 2^23 runs, 2^28 events each, 2^12 records without events in a row.
     pub(crate) fn key(self, row: i64) -> rusqlite::Result<i64> {
         let fits = row < 1 << 23 && self.seq < 1 << 28 && self.part < 1 << 12;
-        if fits { Ok((row << 40) | (self.seq << 12) | self.part) } else { Err(rusqlite::Error::IntegralValueOutOfRange(0, row)) }
+        if fits {
+            Ok((row << 40) | (self.seq << 12) | self.part)
+        } else {
+            Err(rusqlite::Error::IntegralValueOutOfRange(0, row))
+        }
     }
 
     /// The number of the last event before this place.
@@ -164,7 +168,9 @@ fn start(connection: &Connection, row: i64, from: u64) -> rusqlite::Result<Posit
             "SELECT seq, part, events FROM records WHERE id >= ?1 << 40 AND id < (?1 << 40) + (?2 << 12)
              ORDER BY id DESC LIMIT 1",
         )?
-        .query_row(params![row, from.min(1 << 28)], |row| Ok((Position { seq: row.get(0)?, part: row.get(1)? }, row.get(2)?)))
+        .query_row(params![row, from.min(1 << 28)], |row| {
+            Ok((Position { seq: row.get(0)?, part: row.get(1)? }, row.get(2)?))
+        })
         .optional()?;
     Ok(match before {
         Some((place, events)) if place.after(events).seq > from => place,

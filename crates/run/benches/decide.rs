@@ -36,7 +36,8 @@ fn main() {
 }
 
 fn start(plan: Graph) -> Start {
-    let agent = AgentCard { name: "thinker".into(), tools: vec!["read".into()], turns: Some(1_000), ..AgentCard::default() };
+    let agent =
+        AgentCard { name: "thinker".into(), tools: vec!["read".into()], turns: Some(1_000), ..AgentCard::default() };
     Start {
         goal: Goal { text: "the goal".into(), mode: Mode::Given, ..Goal::default() },
         roster: Arc::new(Roster { agents: vec![agent], ..Roster::default() }),
@@ -82,7 +83,8 @@ fn drive(run: &mut Run, records: &mut Vec<Record>, reply: &Reply) {
 
 fn a_graph(name: &str, n: usize, shape: Shape) -> f64 {
     let graph = Graph { steps: (0..n).map(|at| step(at, &shape(at))).collect() };
-    let around = updraft_run::Surroundings { agents: vec!["thinker"], max_steps: n, ..updraft_run::Surroundings::default() };
+    let around =
+        updraft_run::Surroundings { agents: vec!["thinker"], max_steps: n, ..updraft_run::Surroundings::default() };
     let checked = Instant::now();
     assert!(graph.faults(&around).is_empty());
     let check = nanos(checked) / n as f64;
@@ -125,7 +127,8 @@ fn failures(n: usize) -> f64 {
 
 fn a_long_step() {
     let mut run = Run::default();
-    let mut records = vec![run.advance(Input::Start(Box::new(start(Graph { steps: vec![step(0, &[])] }))), Timestamp(0))];
+    let mut records =
+        vec![run.advance(Input::Start(Box::new(start(Graph { steps: vec![step(0, &[])] }))), Timestamp(0))];
     let begun = Instant::now();
     for turn in 0..100 {
         let args = json!({ "path": format!("file{turn}.txt") });

@@ -10,7 +10,8 @@ use crate::event::{Event, Judgement};
 use crate::goal::Start;
 use crate::id::Timestamp;
 use crate::input::{Input, Record};
-use crate::state::{Phase, Run, State, Variable};
+use crate::state::{Phase, Run, Variable};
+use crate::step::State;
 
 impl Run {
     /// Folds a whole journal.

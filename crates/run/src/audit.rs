@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::state::{Funds, Phase, Run, State};
+use crate::state::{Funds, Phase, Run};
+use crate::step::State;
 
 impl Run {
     /// Names what does not agree with itself. Empty, unless there is a bug here or a hole in the journal.
@@ -83,7 +84,11 @@ impl Run {
                     faults.push(format!("step `{id}` waits for {} kept, {waits} counted", step.waits));
                 }
                 State::Waiting if waits == 0 => faults.push(format!("step `{id}` waits for nothing")),
-                State::Ready | State::Thinking { .. } | State::Acting { .. } | State::Judging { .. } | State::Done
+                State::Ready
+                | State::Thinking { .. }
+                | State::Acting { .. }
+                | State::Judging { .. }
+                | State::Done
                 | State::Compacting { .. }
                     if waits > 0 =>
                 {

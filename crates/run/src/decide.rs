@@ -53,7 +53,9 @@ impl Run {
             Input::Begun { id, attempt, epoch, facts } if self.is_current(id, *attempt) && !self.has_begun(id) => {
                 vec![Event::Begun { id: id.clone(), attempt: *attempt, epoch: *epoch, facts: facts.clone() }]
             }
-            Input::Noted { id, handle } if self.open.get(id).is_some_and(|open| open.handle.as_ref() != Some(handle)) => {
+            Input::Noted { id, handle }
+                if self.open.get(id).is_some_and(|open| open.handle.as_ref() != Some(handle)) =>
+            {
                 vec![Event::Noted { id: id.clone(), handle: handle.clone() }]
             }
             Input::Replied { id, attempt, reply, prepared } if self.is_current(id, *attempt) => {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::message::Answer;
 use crate::repair;
 use crate::reply::Reply;
-use crate::state::{Entry, Outcome, Step};
+use crate::step::{Entry, Outcome, Step};
 
 /// What a step's answer holds.
 pub(crate) struct Extracted {
@@ -97,7 +97,9 @@ pub(crate) fn failure_mark(writes: &[String], answer: &Answer) -> Option<String>
     let error = said("error").filter(|_| !object.get("error").is_some_and(says_nothing));
     match (is_failed, error) {
         (_, Some(error)) => Some(error),
-        (true, None) => Some(said("message").or_else(|| said("reason")).unwrap_or_else(|| "the agent says it failed".into())),
+        (true, None) => {
+            Some(said("message").or_else(|| said("reason")).unwrap_or_else(|| "the agent says it failed".into()))
+        }
         (false, None) => None,
     }
 }

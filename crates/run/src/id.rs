@@ -31,8 +31,8 @@ pub struct RunId(Arc<str>);
 impl RunId {
     /// Checks a run id: 1 to 64 letters, digits, `_`, `-`.
     pub fn parse(text: &str) -> Result<Self, BadId> {
-        let fits = (1..=64).contains(&text.len())
-            && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+        let fits =
+            (1..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
         if fits {
             Ok(Self(text.into()))
         } else {

@@ -184,14 +184,13 @@ impl Record {
     /// Reads what `to_json` wrote.
     pub fn from_json(at: Timestamp, json: &[u8]) -> Result<Self, serde_json::Error> {
         let read: Read = serde_json::from_slice(json)?;
-        let input = match read.i {
-            Some(input) => input,
-            None => read
-                .e
-                .first()
-                .and_then(told_by)
-                .ok_or_else(|| serde::de::Error::custom("a record has neither an input nor an event that tells it"))?,
-        };
+        let input =
+            match read.i {
+                Some(input) => input,
+                None => read.e.first().and_then(told_by).ok_or_else(|| {
+                    serde::de::Error::custom("a record has neither an input nor an event that tells it")
+                })?,
+            };
         Ok(Self { at, input, events: read.e })
     }
 }

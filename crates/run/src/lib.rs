@@ -26,7 +26,7 @@
 //! |---|---|
 //! | what can happen | `event.rs`, `input.rs` |
 //! | what follows | `decide.rs`, then `decide/turn.rs`, `decide/calls.rs`, `decide/conclude.rs` |
-//! | what is so | `state.rs`, `apply.rs` |
+//! | what is so | `state.rs`, `step.rs`, `apply.rs` |
 //! | graphs | `graph.rs`, `graph/check.rs`, `graph/read.rs` |
 //! | models' text | `protocol.rs`, `repair.rs`, `extract.rs` |
 
@@ -50,6 +50,7 @@ mod repair;
 mod reply;
 mod schema;
 mod state;
+mod step;
 mod talk;
 
 pub use budget::Ledger;
@@ -64,5 +65,6 @@ pub use permit::{Permission, permit};
 pub use protocol::{Parsed, TextCall, read as read_calls, split_reasoning};
 pub use repair::{Fault, Repair, Repaired, repair, repair_with};
 pub use reply::{BlobRef, Change, Failure, FailureKind, Output, Reply, Verdict};
-pub use state::{Carried, Entry, Funds, Open, Opening, Outcome, Phase, Role, Run, Slot, State, Step, Variable};
+pub use state::{Funds, Open, Phase, Run, Variable};
+pub use step::{Carried, Entry, Opening, Outcome, Role, Slot, State, Step};
 pub use talk::{ASK_USER, outcome_words};

@@ -8,7 +8,8 @@ use crate::goal::AgentCard;
 use crate::message::{Answer, ToolCall};
 use crate::protocol;
 use crate::reply::Reply;
-use crate::state::{Outcome, Run, Step};
+use crate::state::Run;
+use crate::step::{Outcome, Step};
 
 /// The tool that puts a question to the user. The run handles it itself.
 pub const ASK_USER: &str = "ask_user";
@@ -38,7 +39,12 @@ impl Run {
         if calls.is_empty()
             && let Some(code) = again(&answer.text).and_then(|again| again.code)
         {
-            calls.push(ToolCall { id: "text.0".into(), name: "run_python".into(), args: json!({ "code": code }), fault: None });
+            calls.push(ToolCall {
+                id: "text.0".into(),
+                name: "run_python".into(),
+                args: json!({ "code": code }),
+                fault: None,
+            });
         }
         Cow::Owned(calls)
     }

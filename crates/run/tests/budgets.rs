@@ -200,11 +200,9 @@ fn a_question_that_was_cut_off_may_have_been_paid_for() {
 
 #[test]
 fn a_question_stopped_half_way_may_have_been_paid_for() {
-    for (reply, doubtful) in [
-        (Reply::TimedOut { limit: Millis(1) }, 20),
-        (Reply::Cancelled, 20),
-        (support::model_fails("refused"), 0),
-    ] {
+    for (reply, doubtful) in
+        [(Reply::TimedOut { limit: Millis(1) }, 20), (Reply::Cancelled, 20), (support::model_fails("refused"), 0)]
+    {
         let mut world = World::of(tokens(100, given(&["a"])));
         estimate(&mut world, "a/0/0/ask.0", 20);
         world.begin(&at("a/0/0/ask.0"));

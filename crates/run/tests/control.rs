@@ -59,7 +59,9 @@ fn a_call_that_reaches_outside_is_approved_or_refused_by_a_person() {
 
 #[test]
 fn an_approval_that_fails_or_times_out_is_a_refusal_and_left_the_step_stuck() {
-    for reply in [Reply::TimedOut { limit: updraft_run::Millis(1_000) }, support::fails("no terminal"), Reply::Cancelled] {
+    for reply in
+        [Reply::TimedOut { limit: updraft_run::Millis(1_000) }, support::fails("no terminal"), Reply::Cancelled]
+    {
         let mut world = World::of(given(&["a"])).says("a", [calls(&["send mail"])]).prepares("send", outside()).go();
         world.reply(&at("a/0/0/approve.0"), reply);
         assert_eq!(world.open(), ["a/0/1/ask.0"]);
@@ -145,7 +147,8 @@ fn a_cancelled_run_waited_for_a_call_that_nobody_would_begin() {
 
 #[test]
 fn a_process_that_dies_while_cancelling_leaves_nothing_to_wait_for() {
-    let mut world = World::of(given(&["a", "b"])).says("a", [calls(&["send mail", "read x"])]).prepares("send", opaque());
+    let mut world =
+        World::of(given(&["a", "b"])).says("a", [calls(&["send mail", "read x"])]).prepares("send", opaque());
     world.step_on();
     world.begin(&at("a/0/0/call.0"));
     world.begin(&at("b/0/0/ask.0"));
@@ -164,9 +167,8 @@ fn a_process_that_dies_while_cancelling_leaves_nothing_to_wait_for() {
 
 #[test]
 fn one_step_is_cancelled_with_all_it_has_open_and_the_rest_goes_on() {
-    let mut world = World::of(given(&["a", "b < a", "x"]))
-        .says("a", [calls(&["read x", "read y"])])
-        .says("x", [says("X")]);
+    let mut world =
+        World::of(given(&["a", "b < a", "x"])).says("a", [calls(&["read x", "read y"])]).says("x", [says("X")]);
     world.step_on();
     world.begin(&at("a/0/0/call.0"));
     world.feed(cancel_step("a"));
@@ -199,7 +201,8 @@ fn nothing_happens_to_a_run_that_is_over_or_has_not_begun() {
 
 #[test]
 fn a_fork_goes_on_with_other_rules_and_asks_about_what_may_have_happened() {
-    let mut world = World::of(given(&["a", "b"])).says("a", [calls(&["send mail", "read x"])]).prepares("send", opaque());
+    let mut world =
+        World::of(given(&["a", "b"])).says("a", [calls(&["send mail", "read x"])]).prepares("send", opaque());
     world.step_on();
     world.begin(&at("a/0/0/call.0"));
     let settings = Arc::new(Settings { model: "other/model".into(), ..Settings::default() });

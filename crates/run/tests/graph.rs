@@ -25,7 +25,8 @@ fn faults(steps: Vec<StepSpec>) -> Vec<String> {
 
 #[test]
 fn a_sound_plan_has_no_faults() {
-    let steps = vec![step("a", &["given"], &["x"], &[]), step("b", &["x"], &["y"], &[]), step("c", &["x", "y"], &[], &["a"])];
+    let steps =
+        vec![step("a", &["given"], &["x"], &[]), step("b", &["x"], &["y"], &[]), step("c", &["x", "y"], &[], &["a"])];
     assert_eq!(faults(steps), Vec::<String>::new());
 }
 
@@ -71,11 +72,7 @@ fn a_reader_beside_a_second_writer_is_a_matter_of_luck_and_so_a_fault() {
     insta::assert_snapshot!(faults(beside).join("\n"), @"step `r` reads `x`, which several steps write; say with `after` which of them come first");
     let behind = [writers.to_vec(), vec![step("r", &["x"], &[], &["b"])]].concat();
     assert_eq!(faults(behind), Vec::<String>::new());
-    let between = vec![
-        step("a", &[], &["x"], &[]),
-        step("r", &["x"], &[], &["a"]),
-        step("b", &[], &["x"], &["r"]),
-    ];
+    let between = vec![step("a", &[], &["x"], &[]), step("r", &["x"], &[], &["a"]), step("b", &[], &["x"], &["r"])];
     assert_eq!(faults(between), Vec::<String>::new());
 }
 
@@ -106,7 +103,8 @@ fn sizes_have_limits() {
 
 #[test]
 fn all_faults_are_named_at_once() {
-    let mut steps = vec![step("a", &["lost"], &["x"], &["nowhere"]), step("b", &[], &["x"], &[]), step("a", &[], &[], &[])];
+    let mut steps =
+        vec![step("a", &["lost"], &["x"], &["nowhere"]), step("b", &[], &["x"], &[]), step("a", &[], &[], &[])];
     steps[1].agent = "wizard".into();
     let found = faults(steps);
     for part in ["two steps are called `a`", "`wizard`", "reads `lost`", "no such step", "both write `x`"] {
@@ -122,8 +120,13 @@ fn a_hundred_thousand_steps_are_checked_without_squares() {
     let chain = (0..100_000usize).map(|n| {
         let name = format!("v{}", n / 3);
         let after = n.checked_sub(1).map(|n| id(&format!("s{n}")));
-        let mut step = StepSpec { after: after.into_iter().collect(), ..StepSpec::new(id(&format!("s{n}")), "thinker") };
-        if n % 3 == 2 { step.reads.push(name) } else { step.writes.push(name) }
+        let mut step =
+            StepSpec { after: after.into_iter().collect(), ..StepSpec::new(id(&format!("s{n}")), "thinker") };
+        if n % 3 == 2 {
+            step.reads.push(name)
+        } else {
+            step.writes.push(name)
+        }
         step
     });
     assert_eq!(faults(chain.collect()), Vec::<String>::new());
@@ -147,7 +150,10 @@ fn shape(plan: &Value) -> String {
         Ok(graph) => {
             let lines = graph.steps.iter().map(|step| {
                 let after: Vec<&str> = step.after.iter().map(updraft_run::StepId::as_str).collect();
-                format!("{} by {} after {after:?} reads {:?} writes {:?}: {}", step.id, step.agent, step.reads, step.writes, step.prompt)
+                format!(
+                    "{} by {} after {after:?} reads {:?} writes {:?}: {}",
+                    step.id, step.agent, step.reads, step.writes, step.prompt
+                )
             });
             lines.collect::<Vec<_>>().join("\n")
         }
@@ -181,7 +187,9 @@ fn every_spelling_of_a_plan_reads_the_same() {
 
 #[test]
 fn an_agent_whose_own_name_ends_in_agent_keeps_it() {
-    for (written, read) in [("travel-agent", "travel-agent"), ("my_agent", "my_agent"), ("ThinkerAgent", "thinker"), ("Agent", "agent")] {
+    for (written, read) in
+        [("travel-agent", "travel-agent"), ("my_agent", "my_agent"), ("ThinkerAgent", "thinker"), ("Agent", "agent")]
+    {
         let plan = Graph::read(&json!([{ "id": "a", "agent": written }])).unwrap();
         assert_eq!(plan.steps[0].agent, read);
     }

@@ -9,7 +9,9 @@ use updraft_run::{Mode, Settings, Start};
 
 #[test]
 fn a_faulty_plan_is_sent_back_with_its_faults_three_times_at_most() {
-    let world = World::of(start(Mode::Plan)).says("plan", [plan(&["a:wizard"]), says("no plan"), plan(&["a < a"]), plan(&["a"])]).go();
+    let world = World::of(start(Mode::Plan))
+        .says("plan", [plan(&["a:wizard"]), says("no plan"), plan(&["a < a"]), plan(&["a"])])
+        .go();
     insta::assert_snapshot!(world.transcript(), @r#"
     started: the goal
     planned because "goal": plan
@@ -34,7 +36,8 @@ fn a_planner_with_thousands_of_faults_is_told_the_first_of_them() {
     let mut world = World::of(start(Mode::Plan));
     world.reply(&at("plan/0/0/ask.0"), plan(&many));
     assert!(world.talk("plan").contains("and 4950 more"));
-    let updraft_run::Entry::Note(updraft_run::Note::PlanFaults { faults }) = world.step("plan").talk.last().unwrap() else {
+    let updraft_run::Entry::Note(updraft_run::Note::PlanFaults { faults }) = world.step("plan").talk.last().unwrap()
+    else {
         panic!("no faults were told");
     };
     assert_eq!(faults.len(), 51);
@@ -105,7 +108,8 @@ fn new_plans_are_bounded() {
 
 #[test]
 fn the_ids_of_begun_steps_are_not_given_away() {
-    let mut world = World::of(start(Mode::Plan)).says("plan", [plan(&["a", "b"]), plan(&["a"])]).says("b", [model_fails("gone")]);
+    let mut world =
+        World::of(start(Mode::Plan)).says("plan", [plan(&["a", "b"]), plan(&["a"])]).says("b", [model_fails("gone")]);
     for _ in 0..3 {
         world.step_on();
     }
@@ -167,10 +171,8 @@ fn a_planner_that_fails_while_planning_anew_leaves_the_failure_as_it_was() {
 
 #[test]
 fn cancelling_the_planner_while_it_plans_anew_does_not_hang_the_run() {
-    let mut world = World::of(start(Mode::Plan))
-        .says("plan", [plan(&["a", "b < a"])])
-        .says("a", [model_fails("gone")])
-        .go();
+    let mut world =
+        World::of(start(Mode::Plan)).says("plan", [plan(&["a", "b < a"])]).says("a", [model_fails("gone")]).go();
     assert_eq!(world.open(), ["plan/1/0/ask.0"]);
     world.feed(cancel_step("plan"));
     assert_eq!(world.run.status(), "failed");
@@ -218,7 +220,11 @@ fn a_router_nobody_understands_is_replaced_by_the_words_of_the_goal() {
         .says("coder", [says("code")])
         .says("reviewer", [says("good")])
         .go();
-    assert!(world.transcript().contains("planned because \"first\": coder, reviewer < coder"), "{}", world.transcript());
+    assert!(
+        world.transcript().contains("planned because \"first\": coder, reviewer < coder"),
+        "{}",
+        world.transcript()
+    );
     assert_eq!(world.run.status(), "done");
 }
 

@@ -80,9 +80,15 @@ fn a_limit(most: u64) -> impl Strategy<Value = Option<u64>> {
 }
 
 fn a_budget() -> impl Strategy<Value = Budget> {
-    (a_limit(600), a_limit(600), a_limit(300), a_limit(20), a_limit(12)).prop_map(|(tokens, cost, time, turns, calls)| {
-        Budget { tokens, cost: cost.map(Cost), time: time.map(Millis), turns, calls }
-    })
+    (a_limit(600), a_limit(600), a_limit(300), a_limit(20), a_limit(12)).prop_map(
+        |(tokens, cost, time, turns, calls)| Budget {
+            tokens,
+            cost: cost.map(Cost),
+            time: time.map(Millis),
+            turns,
+            calls,
+        },
+    )
 }
 
 fn a_start() -> impl Strategy<Value = Start> {
@@ -217,7 +223,8 @@ fn act(world: &mut World, tally: &mut Tally, deed: &Deed) {
         },
         Deed::Calls { pick: n, tools, tokens } => {
             if let Some(id) = pick(live(world, is_ask), *n) {
-                let names = ["read x", "write y", "fetch z", "send w", "ask_user which?", "run_python 1", "no_such_tool"];
+                let names =
+                    ["read x", "write y", "fetch z", "send w", "ask_user which?", "run_python 1", "no_such_tool"];
                 let tools: Vec<&str> = tools.iter().map(|n| names[usize::from(*n) % names.len()]).collect();
                 tally.answer(world, &id, calls(&tools), *tokens);
             }

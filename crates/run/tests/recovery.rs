@@ -65,7 +65,8 @@ fn what_nobody_can_tell_is_told_to_the_agent() {
 #[test]
 fn a_late_reply_of_the_old_process_decides_nothing() {
     let mut world = cut_off(Class::Pure, true, None);
-    let late = updraft_run::Input::Replied { id: at("a/0/0/call.0"), attempt: 1, reply: gives("old"), prepared: vec![] };
+    let late =
+        updraft_run::Input::Replied { id: at("a/0/0/call.0"), attempt: 1, reply: gives("old"), prepared: vec![] };
     assert_eq!(world.feed(late).events, []);
     world.reply(&at("a/0/0/call.0"), gives("new"));
     assert!(world.talk("a").contains("tools: new"));

@@ -78,12 +78,21 @@ fn at_the_turn_limit_what_is_missing_is_filled_as_well_as_can_be() {
 
 #[test]
 fn a_failure_mark_gets_one_more_visit_with_the_reason() {
-    for mark in ["{\"error\": \"no disk\"}", "{\"status\": \"failed\", \"message\": \"no disk\"}", "{\"success\": false, \"reason\": \"no disk\"}"] {
+    for mark in [
+        "{\"error\": \"no disk\"}",
+        "{\"status\": \"failed\", \"message\": \"no disk\"}",
+        "{\"success\": false, \"reason\": \"no disk\"}",
+    ] {
         let world = World::of(given(&["a"])).says("a", [says(mark), says("worked")]).go();
-        assert!(world.transcript().contains("a judged: {\"retry\":{\"feedback\":\"no disk\"}}"), "{}", world.transcript());
+        assert!(
+            world.transcript().contains("a judged: {\"retry\":{\"feedback\":\"no disk\"}}"),
+            "{}",
+            world.transcript()
+        );
         assert_eq!(world.answer(), "worked");
     }
-    let world = World::of(given(&["a"])).says("a", [says("{\"error\": \"no disk\"}"), says("{\"error\": \"still\"}")]).go();
+    let world =
+        World::of(given(&["a"])).says("a", [says("{\"error\": \"no disk\"}"), says("{\"error\": \"still\"}")]).go();
     assert_eq!(world.status("a"), "failed");
 }
 

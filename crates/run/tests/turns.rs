@@ -149,7 +149,17 @@ fn the_same_call_again_and_again_is_noticed_then_stopped_with_its_name() {
 #[test]
 fn other_arguments_are_no_repetition() {
     let world = World::of(given(&["a"]))
-        .says("a", [calls(&["read 1"]), calls(&["read 2"]), calls(&["read 1"]), calls(&["read 2"]), calls(&["read 1"]), says("ok")])
+        .says(
+            "a",
+            [
+                calls(&["read 1"]),
+                calls(&["read 2"]),
+                calls(&["read 1"]),
+                calls(&["read 2"]),
+                calls(&["read 1"]),
+                says("ok"),
+            ],
+        )
         .gives("read", gives("same"))
         .go();
     assert_eq!(world.answer(), "ok");
@@ -251,13 +261,19 @@ fn fewer_or_more_preparations_than_calls_confuse_nobody() {
         let mut world = World::of(given(&["a"]));
         let prepared = vec![updraft_run::Prepared::default(); prepared_for];
         let id = at("a/0/0/ask.0");
-        world.feed(updraft_run::Input::Replied { id, attempt: 1, reply: calls(&["read x", "nope", "fetch y"]), prepared });
+        world.feed(updraft_run::Input::Replied {
+            id,
+            attempt: 1,
+            reply: calls(&["read x", "nope", "fetch y"]),
+            prepared,
+        });
         let open = world.open();
         assert!(open.iter().any(|id| id.ends_with(".0")) && open.iter().any(|id| id.ends_with(".2")), "{open:?}");
         // What nobody looked at is not made without asking.
         assert_eq!(open.contains(&"a/0/0/approve.2".to_owned()), prepared_for < 3, "{open:?}");
         for id in world.run.open().keys().cloned().collect::<Vec<_>>() {
-            let reply = if id.kind == updraft_run::Kind::Approve { Reply::Verdict(support::deny("")) } else { gives("ok") };
+            let reply =
+                if id.kind == updraft_run::Kind::Approve { Reply::Verdict(support::deny("")) } else { gives("ok") };
             world.reply(&id, reply);
         }
         assert_eq!(world.open(), ["a/0/1/ask.0"]);

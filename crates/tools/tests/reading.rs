@@ -18,9 +18,7 @@ async fn a_file_is_read_as_it_is_with_its_facts_as_data() {
     assert_eq!(output.text, "one\ntwo\nthree");
     assert_eq!(
         output.value,
-        Some(
-            json!({ "path": "a.txt", "start_line": 1, "end_line": 3, "lines_total": 3, "truncated": false })
-        )
+        Some(json!({ "path": "a.txt", "start_line": 1, "end_line": 3, "lines_total": 3, "truncated": false }))
     );
     world.put("empty", "");
     let output = world.output("read_file", json!({ "path": "empty" })).await;

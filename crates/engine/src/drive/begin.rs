@@ -13,6 +13,9 @@ use crate::context::Context;
 use crate::conversation::Conversation;
 use crate::effects::{Asking, Calling, Listener, failed};
 
+/// A conversation to go on with, and the context it began with, where that is not the run's.
+type Continued = (Box<Conversation>, Option<updraft_run::Hash>);
+
 impl Drive {
     /// Begins what became possible, and stops what is no longer wanted.
     pub(super) async fn begin(&mut self, begin: Begin) -> Result<(), Error> {
@@ -114,7 +117,8 @@ impl Drive {
         };
         let facts = Facts { prompt: Some(conversation.hash()), context, files: Vec::new() };
         self.riding.push(Input::Begun { id: id.clone(), attempt, epoch: self.lease.epoch(), facts }.into());
-        let asking = Asking { model, conversation, max_output: self.run.settings().max_output, hear: self.listener(id) };
+        let asking =
+            Asking { model, conversation, max_output: self.run.settings().max_output, hear: self.listener(id) };
         self.effects.ask(id.clone(), attempt, asking);
         Ok(())
     }
@@ -128,9 +132,12 @@ impl Drive {
                 let ceiling = model.ceiling(&conversation.parts(max_output).0);
                 Input::Estimated { id: id.clone(), ceiling }
             }
-            Err(error) => {
-                Input::Replied { id: id.clone(), attempt: self.attempt(id), reply: failed(&error), prepared: Vec::new() }
-            }
+            Err(error) => Input::Replied {
+                id: id.clone(),
+                attempt: self.attempt(id),
+                reply: failed(&error),
+                prepared: Vec::new(),
+            },
         };
         if id.kind == Kind::Ask {
             self.conversations.insert(id.step.clone(), conversation);
@@ -140,7 +147,7 @@ impl Drive {
     }
 
     /// The conversation an ask continues, caught up; and the context it began with, where that is not the run's.
-    fn conversation(&mut self, id: &Address) -> Result<Option<(Box<Conversation>, Option<updraft_run::Hash>)>, Error> {
+    fn conversation(&mut self, id: &Address) -> Result<Option<Continued>, Error> {
         let kept = self.conversations.remove(&id.step);
         if kept.is_none() && id.turn == 0 && self.is_stale {
             self.look_again();
@@ -204,4 +211,3 @@ impl Drive {
 pub(crate) fn context_blob(context: &Context) -> Blob {
     Blob::new(serde_json::to_vec(context).unwrap_or_default())
 }
-

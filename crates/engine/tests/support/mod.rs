@@ -1,5 +1,10 @@
 //! A small world for tests of the engine: a workspace, a journal, scripted models and real tools.
-#![allow(dead_code, clippy::unwrap_used, clippy::disallowed_methods, reason = "each test uses a part of it, and a broken world should stop the test")]
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "each test uses a part of it, and a broken world should stop the test"
+)]
 
 use std::path::Path;
 use std::sync::Arc;
@@ -56,9 +61,16 @@ pub(crate) fn settings(workspace: &Path) -> Settings {
 }
 
 /// Starts a run of this goal with the agents that come with the program.
-pub(crate) async fn start(engine: &Engine, id: &str, goal: Goal, settings: Settings, plan: Option<Graph>) -> updraft_engine::Handle {
+pub(crate) async fn start(
+    engine: &Engine,
+    id: &str,
+    goal: Goal,
+    settings: Settings,
+    plan: Option<Graph>,
+) -> updraft_engine::Handle {
     let (agents, prompts) = (Agents::compiled_in().unwrap(), Prompts::compiled_in());
-    let new = NewRun { goal, settings, budget: Budget::default(), plan, agents: &agents, prompts: &prompts, tools: &specs };
+    let new =
+        NewRun { goal, settings, budget: Budget::default(), plan, agents: &agents, prompts: &prompts, tools: &specs };
     engine.start(RunId::parse(id).unwrap(), new).await.unwrap()
 }
 

@@ -8,7 +8,8 @@ use crate::goal::{Ceiling, Mode};
 use crate::id::{Address, Kind, StepId};
 use crate::message::Answer;
 use crate::reply::{Failure, FailureKind, Reply, Verdict};
-use crate::state::{Entry, Funds, Open, Opening, Outcome, Phase, Role, Run, Slot, State, Step};
+use crate::state::{Funds, Open, Phase, Run};
+use crate::step::{Entry, Opening, Outcome, Role, Slot, State, Step};
 
 impl Run {
     pub(super) fn wanted(&mut self, id: &Address, effect: &Effect) {
@@ -104,7 +105,8 @@ impl Run {
                 Slot::Undecided | Slot::Asked | Slot::Decided(_) | Slot::Open => None,
             });
             let outcomes: Vec<Outcome> = outcomes.collect();
-            step.untrusted |= outcomes.iter().any(|o| matches!(o, Outcome::Replied(Reply::Output(out)) if out.untrusted));
+            step.untrusted |=
+                outcomes.iter().any(|o| matches!(o, Outcome::Replied(Reply::Output(out)) if out.untrusted));
             step.talk.push(Entry::Results(outcomes));
             step.prepared.clear();
             self.attention.insert(at);

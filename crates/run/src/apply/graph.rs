@@ -6,7 +6,8 @@ use std::sync::Arc;
 use crate::budget::Ledger;
 use crate::event::Because;
 use crate::graph::{Graph, StepSpec};
-use crate::state::{Role, Run, State, Step};
+use crate::state::Run;
+use crate::step::{Role, State, Step};
 
 impl Run {
     pub(super) fn planned(&mut self, graph: &Arc<Graph>, because: &Because) {

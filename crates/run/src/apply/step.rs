@@ -6,7 +6,8 @@ use std::sync::Arc;
 use crate::event::{Judgement, Note};
 use crate::id::{Address, StepId};
 use crate::reply::Failure;
-use crate::state::{Carried, Entry, Run, State, Step};
+use crate::state::Run;
+use crate::step::{Carried, Entry, State, Step};
 
 impl Run {
     pub(super) fn with_step(&mut self, id: &StepId, change: impl FnOnce(&mut Step)) {

@@ -6,7 +6,8 @@ use crate::id::{Address, Kind};
 use crate::message::{Answer, ToolCall};
 use crate::permit::{Permission, permit};
 use crate::reply::{Failure, FailureKind, Reply, Verdict};
-use crate::state::{Entry, Run, Slot, Step};
+use crate::state::Run;
+use crate::step::{Entry, Slot, Step};
 use crate::talk::ASK_USER;
 
 use super::fall::fail;
@@ -43,9 +44,8 @@ impl Run {
 
     /// What follows where these calls are more than the run or the step may still make.
     fn calls_break(&self, step: &Step, decided: &[Event]) -> Option<Vec<Event>> {
-        let is_call = |event: &&Event| {
-            matches!(event, Event::Wanted { effect: Effect::Call | Effect::Approval { .. }, .. })
-        };
+        let is_call =
+            |event: &&Event| matches!(event, Event::Wanted { effect: Effect::Call | Effect::Approval { .. }, .. });
         let wanted = decided.iter().filter(is_call).count() as u64;
         if let Some(which) = self.ledger.counts_break(&self.budget, 0, wanted).filter(|_| wanted > 0) {
             return Some(vec![Event::Exhausted { which }]);
@@ -111,8 +111,7 @@ impl Run {
     fn repeats(&self, step: &Step, calls: &[ToolCall]) -> u32 {
         let same = |answer: &Answer| {
             let earlier = self.calls_in(step, answer);
-            earlier.len() == calls.len()
-                && earlier.iter().zip(calls).all(|(a, b)| a.name == b.name && a.args == b.args)
+            earlier.len() == calls.len() && earlier.iter().zip(calls).all(|(a, b)| a.name == b.name && a.args == b.args)
         };
         let answers = step.talk.iter().rev().filter_map(|entry| match entry {
             Entry::Answer(answer) => Some(answer),
@@ -131,10 +130,17 @@ fn question(call: &ToolCall) -> Effect {
     let text = |key: &str| call.args.get(key).and_then(serde_json::Value::as_str);
     let options = call.args.get("options").and_then(serde_json::Value::as_array);
     let options = options.into_iter().flatten().filter_map(|option| option.as_str().map(str::to_owned));
-    Effect::Question { text: text("question").or_else(|| text("text")).unwrap_or_default().to_owned(), options: options.collect() }
+    Effect::Question {
+        text: text("question").or_else(|| text("text")).unwrap_or_default().to_owned(),
+        options: options.collect(),
+    }
 }
 
 fn refusal(verdict: &Verdict) -> String {
     let by = if verdict.by.is_empty() { "the user" } else { &verdict.by };
-    if verdict.because.is_empty() { format!("refused by {by}") } else { format!("refused by {by}: {}", verdict.because) }
+    if verdict.because.is_empty() {
+        format!("refused by {by}")
+    } else {
+        format!("refused by {by}: {}", verdict.because)
+    }
 }

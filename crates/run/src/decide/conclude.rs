@@ -10,7 +10,8 @@ use crate::id::Kind;
 use crate::message::Answer;
 use crate::reply::{Failure, FailureKind};
 use crate::schema;
-use crate::state::{Role, Run, Step};
+use crate::state::Run;
+use crate::step::{Role, Step};
 
 use super::fall::fail;
 use super::plan::conclude_profile;

@@ -13,9 +13,10 @@ const CUT_OFF_ASKS: u32 = 3;
 
 impl Run {
     pub(super) fn hear_answer(&self, id: Option<&Address>, text: &str) -> Vec<Event> {
-        let mut meant = self.open.iter().filter(|(at, open)| {
-            matches!(open.effect, Effect::Question { .. }) && id.is_none_or(|id| id == *at)
-        });
+        let mut meant = self
+            .open
+            .iter()
+            .filter(|(at, open)| matches!(open.effect, Effect::Question { .. }) && id.is_none_or(|id| id == *at));
         // An answer that fits several questions answers none.
         match (meant.next(), meant.next()) {
             (Some((at, open)), None) => vec![said(at, open, Reply::Said(text.to_owned()))],

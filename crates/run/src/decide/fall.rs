@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::event::{Event, Judgement};
 use crate::reply::Failure;
-use crate::state::{Role, Run, State, Step};
+use crate::state::Run;
+use crate::step::{Role, State, Step};
 
 impl Run {
     /// Decides what follows from a step that fell: a new plan, or its dependants are skipped.

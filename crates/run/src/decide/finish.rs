@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::event::Event;
 use crate::extract::plain;
 use crate::reply::{Failure, FailureKind};
-use crate::state::{Entry, Role, Run, State, Step};
+use crate::state::Run;
+use crate::step::{Entry, Role, State, Step};
 
 /// An answer that joins several results stops here: beyond, the results are better looked at one by one.
 const LONGEST_ANSWER: usize = 256 * 1024;
@@ -70,7 +71,8 @@ impl Run {
             }
             Entry::Results(outcomes) => {
                 let good = outcomes.iter().rev().find(|outcome| outcome.is_good());
-                good.map(|outcome| crate::talk::outcome_words(outcome).into_owned()).filter(|text| !text.trim().is_empty())
+                good.map(|outcome| crate::talk::outcome_words(outcome).into_owned())
+                    .filter(|text| !text.trim().is_empty())
             }
             Entry::Note(_) | Entry::Summary(_) => None,
         })

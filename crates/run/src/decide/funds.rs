@@ -10,7 +10,8 @@ use crate::state::{Funds, Open, Run};
 impl Run {
     /// Decides whether a model call may be made for at most this much.
     pub(super) fn fund(&self, id: &Address, ceiling: Ceiling) -> Vec<Event> {
-        let Some(open) = self.open.get(id).filter(|open| open.effect == Effect::Ask && !matches!(open.funds, Funds::Reserved(_)))
+        let Some(open) =
+            self.open.get(id).filter(|open| open.effect == Effect::Ask && !matches!(open.funds, Funds::Reserved(_)))
         else {
             return Vec::new();
         };

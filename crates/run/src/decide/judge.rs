@@ -5,7 +5,8 @@ use serde_json::Value;
 use crate::event::{Event, Judgement};
 use crate::extract::{extract, object_in, plain};
 use crate::reply::{Failure, FailureKind};
-use crate::state::{Run, Step};
+use crate::state::Run;
+use crate::step::Step;
 
 use super::fall::fail;
 
@@ -33,7 +34,9 @@ impl Run {
                 events
             }
             Judgement::Replan { .. } | Judgement::GiveUp => vec![Event::Judged { step: id, verdict }],
-            Judgement::Retry { feedback } | Judgement::Pivot { feedback } | Judgement::Again { instruction: feedback } => {
+            Judgement::Retry { feedback }
+            | Judgement::Pivot { feedback }
+            | Judgement::Again { instruction: feedback } => {
                 if self.may_re_enter(step) {
                     return vec![Event::Judged { step: id, verdict }];
                 }

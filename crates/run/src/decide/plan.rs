@@ -10,7 +10,8 @@ use crate::graph::{Graph, StepSpec, Surroundings};
 use crate::id::StepId;
 use crate::message::Answer;
 use crate::reply::{Failure, FailureKind};
-use crate::state::{Phase, Role, Run, State, Step};
+use crate::state::{Phase, Run};
+use crate::step::{Role, State, Step};
 
 use super::fall::fail;
 

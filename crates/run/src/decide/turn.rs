@@ -4,7 +4,8 @@ use crate::effect::Effect;
 use crate::event::{Event, Note};
 use crate::id::Kind;
 use crate::reply::{Failure, FailureKind, Reply};
-use crate::state::{Entry, Outcome, Run, State, Step};
+use crate::state::Run;
+use crate::step::{Entry, Outcome, State, Step};
 
 use super::conclude::run_again;
 use super::fall::fail;
@@ -129,7 +130,9 @@ fn has_failed(outcome: &Outcome) -> bool {
     match outcome {
         Outcome::Replied(Reply::Failed(_) | Reply::TimedOut { .. }) => true,
         Outcome::Replied(Reply::Output(output)) => output.is_error,
-        Outcome::Replied(Reply::Said(_) | Reply::Verdict(_) | Reply::Answer(_) | Reply::Cancelled | Reply::InDoubt { .. })
+        Outcome::Replied(
+            Reply::Said(_) | Reply::Verdict(_) | Reply::Answer(_) | Reply::Cancelled | Reply::InDoubt { .. },
+        )
         | Outcome::Rejected(_) => false,
     }
 }

@@ -57,7 +57,8 @@ fn step_of(node: &Value, place: usize) -> Result<Option<StepSpec>, String> {
         return Ok(None);
     }
     let id = StepId::parse(&id).map_err(|bad| bad.to_string())?;
-    let agent = text(node, &["agent", "agent_name", "agent_type"]).ok_or_else(|| format!("step `{id}` names no `agent`"))?;
+    let agent =
+        text(node, &["agent", "agent_name", "agent_type"]).ok_or_else(|| format!("step `{id}` names no `agent`"))?;
     let after = names(node, &["after", "depends_on", "dependencies"], &id)?;
     let after = after.iter().filter(|name| *name != "ROOT").map(|name| StepId::parse(name));
     Ok(Some(StepSpec {
@@ -138,7 +139,9 @@ fn add_edges(holder: Option<&Map<String, Value>>, steps: &mut [StepSpec], faults
                     steps[*place].after.push(source);
                 }
             }
-            (Ok(_) | Err(_), Some(_) | None) => faults.push(format!("an edge goes from `{source}` to `{target}`, and there is no such step")),
+            (Ok(_) | Err(_), Some(_) | None) => {
+                faults.push(format!("an edge goes from `{source}` to `{target}`, and there is no such step"));
+            }
         }
     }
 }

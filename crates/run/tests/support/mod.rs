@@ -19,9 +19,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use updraft_run::{
-    Address, AgentCard, Answer, Budget, Ceiling, Class, Effect, Entry, Event, Facts, Failure, FailureKind, Finding, Funds,
-    Goal, Graph, Input, Kind, Mode, Open, Output, Prepared, Record, Reply, Roster, Run, Settings, Start, Step, StepId,
-    StepSpec, Timestamp, ToolCall, Usage, Verdict, outcome_words,
+    Address, AgentCard, Answer, Budget, Ceiling, Class, Effect, Entry, Event, Facts, Failure, FailureKind, Finding,
+    Funds, Goal, Graph, Input, Kind, Mode, Open, Output, Prepared, Record, Reply, Roster, Run, Settings, Start, Step,
+    StepId, StepSpec, Timestamp, ToolCall, Usage, Verdict, outcome_words,
 };
 
 pub const AGENTS: [&str; 10] =
