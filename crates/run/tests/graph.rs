@@ -123,9 +123,9 @@ fn a_hundred_thousand_steps_are_checked_without_squares() {
         let mut step =
             StepSpec { after: after.into_iter().collect(), ..StepSpec::new(id(&format!("s{n}")), "thinker") };
         if n % 3 == 2 {
-            step.reads.push(name)
+            step.reads.push(name);
         } else {
-            step.writes.push(name)
+            step.writes.push(name);
         }
         step
     });
