@@ -2,9 +2,12 @@
 #![allow(
     dead_code,
     clippy::unwrap_used,
+    clippy::panic,
     clippy::disallowed_methods,
     reason = "each test uses a part of it, and a broken world should stop the test"
 )]
+
+pub(crate) mod stamps;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,7 +25,15 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        Self::within(tempfile::tempdir().unwrap())
+    }
+
+    /// In memory, where a sync costs nothing: for tests that open hundreds of journals.
+    pub(crate) fn quick() -> Self {
+        Self::within(tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap())
+    }
+
+    fn within(folder: tempfile::TempDir) -> Self {
         std::fs::create_dir(folder.path().join("work")).unwrap();
         Self { folder }
     }

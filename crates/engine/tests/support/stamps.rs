@@ -1,0 +1,261 @@
+//! The script that crash tests share: stampers, a question, a step that fails and is planned around; and hands that
+//! note what they did to the world.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+use updraft_engine::{Agent, Agents, Doing, Engine, Handle, NewRun, Perform, Prompts};
+use updraft_models::{Model, Prompt, Scripted};
+use updraft_run::{
+    Answer, Budget, Class, Facts, Found, Graph, Input, Message, Output, Prepared, Reply, RunId, ToolCall, ToolSpec,
+};
+use updraft_tools::Called;
+
+use super::{calls, goal, says, settings, step, turn};
+
+/// How the hands are wrong, to show that the test notices.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Wrong {
+    Nothing,
+    /// They act before the beginning is on disk.
+    ActFirst,
+    /// They call a stamp repeatable, so its beginning is not written down.
+    NoBegun,
+}
+
+/// The outside world: everything that was done to it, in order.
+#[derive(Default)]
+pub(crate) struct Outside {
+    pub(crate) performed: Vec<Performed>,
+    /// Effects until the process ends after acting.
+    pub(crate) acts: Option<u32>,
+    /// What moment it is, for those who play moments back.
+    pub(crate) moment: Option<Box<dyn Fn() -> usize + Send>>,
+}
+
+/// One call as the world saw it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Performed {
+    pub(crate) moment: usize,
+    pub(crate) key: String,
+    pub(crate) tool: String,
+    pub(crate) name: String,
+}
+
+impl Outside {
+    /// The stamps there are, in name order.
+    pub(crate) fn stamps(&self) -> Vec<String> {
+        let stamps = self.performed.iter().filter(|done| done.tool == "stamp");
+        let mut names: Vec<String> = stamps.map(|done| done.name.clone()).collect();
+        names.sort();
+        names
+    }
+
+    /// The most often any one stamp touched the world. A look may be made again under the same address; a stamp never is.
+    pub(crate) fn most_touched(&self) -> u32 {
+        let mut touched: BTreeMap<&str, u32> = BTreeMap::new();
+        for done in self.performed.iter().filter(|done| done.tool == "stamp") {
+            *touched.entry(&done.key).or_default() += 1;
+        }
+        touched.into_values().max().unwrap_or(0)
+    }
+}
+
+/// Hands that stamp, look and check.
+pub(crate) struct ScriptedHands {
+    outside: Arc<Mutex<Outside>>,
+    model: Arc<dyn Model>,
+    wrong: Wrong,
+}
+
+impl ScriptedHands {
+    pub(crate) fn new(outside: &Arc<Mutex<Outside>>, wrong: Wrong) -> Self {
+        let model = Arc::new(Scripted::from_fn("scripted/test", answer));
+        Self { outside: Arc::clone(outside), model, wrong }
+    }
+
+    fn act(&self, call: &ToolCall, key: &str) -> Reply {
+        let mut outside = look_at(&self.outside);
+        let name = call.args["name"].as_str().unwrap().to_owned();
+        let moment = outside.moment.as_ref().map_or(0, |moment| moment());
+        let text = match call.name.as_str() {
+            "stamp" => "stamped".to_owned(),
+            "check" => if outside.stamps().contains(&name) { "present" } else { "absent" }.to_owned(),
+            _ => format!("looked at {name}"),
+        };
+        outside.performed.push(Performed { moment, key: key.to_owned(), tool: call.name.clone(), name });
+        if let Some(left) = outside.acts.as_mut() {
+            if *left == 0 {
+                outside.acts = None;
+                drop(outside);
+                panic!("crash after acting");
+            }
+            *left -= 1;
+        }
+        Reply::Output(Arc::new(Output { text, ..Output::default() }))
+    }
+}
+
+/// The outside world, also after someone panicked while looking.
+pub(crate) fn look_at(outside: &Mutex<Outside>) -> MutexGuard<'_, Outside> {
+    outside.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Perform for ScriptedHands {
+    fn model(&self, _: &str) -> Result<Arc<dyn Model>, updraft_models::Error> {
+        Ok(self.model.clone())
+    }
+
+    fn prepare(&self, _: &str, call: &ToolCall) -> Prepared {
+        let opaque = call.name == "stamp" && self.wrong != Wrong::NoBegun;
+        Prepared { class: if opaque { Class::Opaque } else { Class::Pure }, ..Prepared::default() }
+    }
+
+    fn facts<'a>(&'a self, _: &'a str, call: &'a ToolCall) -> Doing<'a, Facts> {
+        Box::pin(async move {
+            if self.wrong == Wrong::ActFirst && call.name == "stamp" {
+                self.act(call, &format!("{} before its time", call.args["name"]));
+            }
+            Facts::default()
+        })
+    }
+
+    fn call<'a>(&'a self, _: &'a str, call: &'a ToolCall, key: String, _: CancellationToken) -> Doing<'a, Called> {
+        Box::pin(async move {
+            if self.wrong == Wrong::ActFirst && call.name == "stamp" {
+                let reply = Reply::Output(Arc::new(Output { text: "stamped".into(), ..Output::default() }));
+                return Called { reply, overflow: None };
+            }
+            Called { reply: self.act(call, &key), overflow: None }
+        })
+    }
+
+    fn reconcile<'a>(&'a self, _: &'a str, _: &'a ToolCall, _: &'a Facts) -> Doing<'a, Found> {
+        Box::pin(async { Found::CannotTell("EVIDENCE: the stamp had begun".into()) })
+    }
+}
+
+/// Two stampers at work at once, one of them with two calls in a turn; a step that fails and is planned around; a
+/// question; and a last step that puts it together.
+pub(crate) fn answer(prompt: &Prompt<'_>) -> Answer {
+    let brief = prompt.brief;
+    let last = prompt.messages.last();
+    let results: Vec<String> = match last {
+        Some(Message::Results(results)) => results.iter().map(|result| result.text.clone()).collect(),
+        _ => Vec::new(),
+    };
+    let doubtful = results.iter().any(|text| text.contains("EVIDENCE"));
+    let stamp = |name: &str| calls(&[("stamp", json!({ "name": name })), ("look", json!({ "name": name }))]);
+    let is_replan =
+        prompt.messages.iter().any(|message| matches!(message, Message::User(text) if text.contains("met a failure")));
+    match brief.agent.as_str() {
+        "planner" if is_replan => {
+            let steps = vec![
+                step("around", "stamper", &[], &["around"]),
+                step("sum", "thinker", &["one", "two", "around", "said"], &["sum"]),
+            ];
+            says(serde_json::to_string(&Graph { steps }).unwrap())
+        }
+        "planner" => {
+            let mut bad = step("bad", "thinker", &["one"], &["bad"]);
+            bad.after = vec![];
+            let steps = vec![
+                step("one", "stamper", &[], &["one"]),
+                step("two", "stamper", &[], &["two"]),
+                step("ask", "asker", &[], &["said"]),
+                bad,
+                step("rest", "thinker", &["bad"], &["rest"]),
+            ];
+            says(serde_json::to_string(&Graph { steps }).unwrap())
+        }
+        "stamper" if doubtful => calls(&[("check", json!({ "name": brief.step }))]),
+        "stamper" if results.iter().any(|text| text == "absent") => stamp(&brief.step),
+        "stamper" if turn(prompt) == 0 => stamp(&brief.step),
+        "asker" if turn(prompt) == 0 => calls(&[("ask_user", json!({ "question": "which?" }))]),
+        "asker" => says(results.join(" ")),
+        _ if brief.step == "bad" => says(r#"{"status": "failed", "error": "it cannot be done"}"#),
+        "thinker" => {
+            let inputs: Vec<String> = brief.inputs.values().map(|value| value.as_str().unwrap().to_owned()).collect();
+            says(inputs.join("+"))
+        }
+        _ => says(format!("{} is done", brief.step)),
+    }
+}
+
+pub(crate) fn agents() -> Agents {
+    let mut agents = Agents::compiled_in().unwrap();
+    let tools = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let agent = |name: &str, own: &[&str]| Agent {
+        name: name.into(),
+        purpose: "test".into(),
+        tools: tools(own),
+        prompt: "Work.".into(),
+        ..Agent::default()
+    };
+    agents.insert(agent("stamper", &["stamp", "look", "check"]));
+    agents.insert(agent("asker", &["ask_user"]));
+    agents
+}
+
+pub(crate) fn specs(names: &[String]) -> Vec<ToolSpec> {
+    let known = ["ask_user", "check", "look", "stamp"];
+    let named = known.iter().filter(|known| names.iter().any(|name| name == **known));
+    named
+        .map(|name| ToolSpec {
+            name: (*name).into(),
+            description: String::new(),
+            parameters: json!({ "type": "object" }),
+        })
+        .collect()
+}
+
+/// What a run came to, and what it did to the world.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Came {
+    pub(crate) answer: String,
+    pub(crate) stamps: Vec<String>,
+    /// The most often any one stamp touched the world.
+    pub(crate) most_touched: u32,
+}
+
+impl Came {
+    /// What comes of it if nothing is cut off.
+    pub(crate) fn undisturbed() -> Self {
+        Self {
+            answer: "around is done+one is done+the blue one+two is done".into(),
+            stamps: ["around", "one", "two"].map(str::to_owned).into(),
+            most_touched: 1,
+        }
+    }
+}
+
+/// Starts the script's run.
+pub(crate) async fn begin(engine: &Engine, id: &RunId, workspace: &Path) -> Handle {
+    let (agents, prompts) = (agents(), Prompts::compiled_in());
+    let new = NewRun {
+        goal: goal("stamp everything"),
+        settings: settings(workspace),
+        budget: Budget::default(),
+        plan: None,
+        agents: &agents,
+        prompts: &prompts,
+        tools: &specs,
+    };
+    engine.start(id.clone(), new).await.unwrap()
+}
+
+/// Drives the run to its end, and answers the question whenever it is asked.
+pub(crate) async fn to_the_end(engine: &Engine, mut handle: Handle) {
+    let id = handle.id().clone();
+    loop {
+        let rested = handle.drive().await.unwrap();
+        if rested.run.is_over() {
+            return;
+        }
+        handle = engine.open(&id).await.unwrap();
+        handle.send(Input::Answer { id: None, text: "the blue one".into() });
+    }
+}
