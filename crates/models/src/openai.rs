@@ -25,7 +25,7 @@ use crate::{Asking, Draft, Error, Hear, Http, Model, Patience, Price, Prompt, To
 const FAREWELL: Duration = Duration::from_millis(50);
 
 /// A whole answer that is larger is not one that a model wrote.
-const LARGEST_ANSWER: usize = 32 << 20;
+const LARGEST_ANSWER: usize = 64 << 20;
 
 /// Where a model is and how it is reached.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 use memchr::memchr;
 
 /// A single event larger than this is not one that a model writes.
-const LARGEST_EVENT: usize = 16 << 20;
+const LARGEST_EVENT: usize = 64 << 20;
 
 /// An event grew beyond all measure.
 #[derive(Debug)]

@@ -30,13 +30,19 @@ impl Run {
         events
     }
 
-    /// What the run has come to so far: the results that no other step went on with.
+    /// What the run has come to so far: the results that no other step went on with. Where nothing is done yet, the last
+    /// words of the steps at work.
     pub fn answer(&self) -> String {
         let is_last = |step: &&Step| {
             let used = self.dependants(step).any(|next| next.state == State::Done);
             step.role == Role::Work && step.state == State::Done && !used
         };
         let last: Vec<&Step> = self.steps().filter(is_last).collect();
+        if last.is_empty() && !self.is_over() {
+            let at_work = self.steps().filter(|step| step.role == Role::Work && step.is_at_work());
+            let words: Vec<String> = at_work.filter_map(|step| self.best_words(step)).collect();
+            return words.join("\n\n");
+        }
         if let [only] = last.as_slice() {
             return only.output.as_deref().unwrap_or_default().to_owned();
         }
