@@ -76,7 +76,8 @@ pub(crate) enum Command {
         after_help = "Examples:\n  updraft export last --format markdown\n  updraft export --all --format node-link --out sessions/"
     )]
     Export(Export),
-    /// Read a run from a file that `export` wrote
+    /// Read a run from a file that `export` wrote, or from NetworkX node-link data
+    #[command(after_help = "Examples:\n  updraft import run.jsonl\n  updraft import session_7k2m.json --id copy")]
     Import(Import),
     /// Remove a run from the journal
     Rm(Rm),
@@ -101,6 +102,9 @@ pub(crate) enum Command {
     /// Print a completion script
     #[command(after_help = "Example:\n  updraft completions bash > ~/.local/share/bash-completion/completions/updraft")]
     Completions(Completions),
+    /// Print the manual page
+    #[command(after_help = "Example:\n  updraft man | man -l -")]
+    Man,
     /// Work with JSON
     Json(Json),
     /// Measure
@@ -372,6 +376,12 @@ pub(crate) struct Import {
     /// Import it under this id
     #[arg(long, value_name = "ID")]
     pub(crate) id: Option<String>,
+    /// Node-link data: the model that goes on with what was not done
+    #[arg(long, value_name = "PROVIDER/NAME")]
+    pub(crate) model: Option<String>,
+    /// Node-link data: the folder it may work in (default: the current one)
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) workspace: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -72,6 +72,13 @@ fn civil(at: Timestamp) -> Option<jiff::Zoned> {
     Some(jiff::Timestamp::from_millisecond(at.0).ok()?.to_zoned(jiff::tz::TimeZone::system()))
 }
 
+/// Reads a moment as programs write it: ISO 8601; without a zone it is taken as UTC.
+pub(crate) fn read(text: &str) -> Option<Timestamp> {
+    let at = text.parse::<jiff::Timestamp>().ok();
+    let civil = || text.parse::<jiff::civil::DateTime>().ok()?.to_zoned(jiff::tz::TimeZone::UTC).ok();
+    at.or_else(|| Some(civil()?.timestamp())).map(|at| Timestamp(at.as_millisecond()))
+}
+
 /// `2026-07-01 12:00:05`, local time.
 pub(crate) fn date_time(at: Timestamp) -> String {
     civil(at).map_or_else(|| "?".into(), |at| at.strftime("%Y-%m-%d %H:%M:%S").to_string())

@@ -43,7 +43,6 @@ fn all_runs_are_written_into_folders_by_day() {
     );
     let graph: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
     assert_eq!((graph["directed"].as_bool(), graph["nodes"].as_array().unwrap().len()), (Some(true), 2));
-    world.updraft(&["import", file]).code(2).says("--plan");
 }
 
 #[test]

@@ -1,0 +1,147 @@
+//! Node-link data as a run that can be listed, shown, exported and gone on with.
+//!
+//! Its records are made by the rules every run goes by: a start with the file's goal and graph, then what each step came
+//! to, as its model's answer. What was not done stays open, and the run is paused.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use toml::Spanned;
+use updraft_engine::Words;
+use updraft_journal::{Blob, Export, Head, Journal, Status};
+use updraft_models::choose;
+use updraft_run::{AgentCard, Budget, Input, Kind, Record, Reflect, Reply, Roster, Run, RunId, Start, Timestamp};
+
+use super::session::{Session, Stands};
+use crate::args::Import;
+use crate::fault::{Fault, Outcome};
+use crate::places::Places;
+use crate::settings::{Settings, Written};
+use crate::{moment, out, wire};
+
+/// The model of a run that is over: nobody knows any more, and nobody will be asked.
+const UNKNOWN: &str = "imported";
+
+pub(super) async fn import(places: &Places, args: &Import, text: &str) -> Outcome {
+    let session = Session::read(text, &args.file.display().to_string())?;
+    let workspace = wire::workspace(args.workspace.as_deref())?;
+    let model = args.model.as_deref().map(|model| Spanned::new(0..0, wire::model_spec(model)));
+    let settings = Settings::load(places, &workspace, Written { model, ..Written::default() })?;
+    let (agents, prompts) = wire::cast(places, &workspace, &settings)?;
+    let mut rules = settings.meant.rules();
+    session.check(&agents, rules.max_steps)?;
+    let spec = wire::model_spec(&settings.meant.model.value);
+    rules.model = match spec.as_str() {
+        _ if !session.is_open() => UNKNOWN.to_owned(),
+        "auto" => choose(&spec, &wire::access(&settings, &workspace)).await?.model.name().to_owned(),
+        named => named.to_owned(),
+    };
+    rules.workspace = workspace.display().to_string();
+    // The file's results are taken as they are: nothing is planned anew, nothing tried again, nothing held up.
+    (rules.replans, rules.revisits) = (0, 0);
+    rules.parallel += session.open_steps() as u32;
+
+    let dispatcher = wire::dispatcher();
+    let (roster, words) =
+        Words::gather(agents.iter(), &prompts, &|wanted: &[String]| dispatcher.registry().specs_for(wanted));
+    let words = Blob::new(serde_json::to_vec(&words).unwrap_or_default());
+    let roster = Roster { words: Some(words.hash()), ..roster };
+    let (goal, plan) = session.start();
+    let created = session.created().unwrap_or_else(moment::now);
+    let start = Start {
+        goal,
+        roster: Arc::new(taking_all(&roster, &session)),
+        settings: Arc::new(rules),
+        budget: Budget::default(),
+        plan: plan.map(Arc::new),
+    };
+    let journal = wire::journal(places)?;
+    let head = Head {
+        workspace: start.settings.workspace.clone(),
+        model: start.settings.model.clone(),
+        ..Head::new(id_for(&journal, args, &session)?, start.goal.text.clone(), created)
+    };
+    let (run, records) = again(&session, start, roster, created);
+    let head = Head { status: Status::from_word(run.status()), ..head };
+    say_what_differs(&session, &run);
+    if !run.is_over() {
+        let id = &head.id;
+        out::note(&format!("not everything was done\n  hint: `updraft resume {id}` goes on with {}", head.model));
+    }
+    super::keep(journal, Export { head, records, blobs: vec![words] }).await
+}
+
+/// The roster without what would question a result, and with every agent that the file names.
+fn taking_all(roster: &Roster, session: &Session) -> Roster {
+    let mut all = roster.clone();
+    for card in &mut all.agents {
+        (card.reflect, card.schema) = (Reflect::Rule, None);
+    }
+    let strangers: BTreeSet<&str> = session.agents().filter(|name| roster.agent(name).is_none()).collect();
+    all.agents.extend(strangers.into_iter().map(|name| AgentCard { name: name.to_owned(), ..AgentCard::default() }));
+    all.agents.sort_by(|a, b| a.name.cmp(&b.name));
+    all
+}
+
+/// The id that was asked for, the file's own if it is free, or a new one.
+fn id_for(journal: &Journal, args: &Import, session: &Session) -> Result<RunId, Fault> {
+    if let Some(id) = &args.id {
+        return RunId::parse(id).map_err(|bad| Fault::usage(bad.to_string()));
+    }
+    match session.name().and_then(|name| RunId::parse(name).ok()) {
+        Some(own) if journal.head(&own).is_err() => Ok(own),
+        Some(taken) => {
+            out::note(&format!("a run named `{taken}` is there already; this one gets a name of its own"));
+            wire::new_id()
+        }
+        None => wire::new_id(),
+    }
+}
+
+/// Goes through the run again, with the file's results in the order they came.
+fn again(session: &Session, start: Start, roster: Roster, created: Timestamp) -> (Run, Vec<Record>) {
+    let mode = start.goal.mode.clone();
+    let (mut run, mut records, mut now) = (Run::default(), Vec::new(), created);
+    records.push(run.advance(Input::Start(Box::new(start)), now));
+    loop {
+        let first = run.open().iter().filter(|(id, _)| id.kind == Kind::Ask && (id.visit, id.turn) == (0, 0));
+        let over = first.filter(|(id, _)| matches!(session.stands(&id.step), Stands::Done | Stands::Failed));
+        let next = over.min_by_key(|(id, _)| session.ended(&id.step));
+        let Some((id, attempt)) = next.map(|(id, open)| (id.clone(), open.attempt)) else { break };
+        let Some(reply) = run.step(&id.step).and_then(|step| session.reply(&step.spec, &mode)) else { break };
+        now = now.max(session.ended(&id.step).unwrap_or(now));
+        records.push(run.advance(Input::Replied { id, attempt, reply, prepared: Vec::new() }, now));
+    }
+    // What a run that is over is told decides nothing, and is not kept.
+    let last = at_last(session, &run, roster).into_iter().map(|input| run.advance(input, now));
+    records.extend(last.filter(|record| !record.events.is_empty()));
+    (run, records)
+}
+
+/// What follows on all results: what was cancelled is, and what is open waits.
+fn at_last(session: &Session, run: &Run, roster: Roster) -> Vec<Input> {
+    let cancel = |step| Input::Cancel { by: "the imported file".into(), step };
+    if session.was_cancelled() {
+        let stopped = run.open().iter().map(|(id, open)| {
+            let (id, reply) = (id.clone(), Reply::Cancelled);
+            Input::Replied { id, attempt: open.attempt, reply, prepared: Vec::new() }
+        });
+        return std::iter::once(cancel(None)).chain(stopped).collect();
+    }
+    let stopped = run.steps().filter(|step| session.stands(&step.spec.id) == Stands::Stopped);
+    let stopped = stopped.map(|step| cancel(Some(step.spec.id.clone())));
+    stopped.chain([Input::Reload { roster: Arc::new(roster) }, Input::Pause]).collect()
+}
+
+fn say_what_differs(session: &Session, run: &Run) {
+    let differs = |step: &&updraft_run::Step| match session.stands(&step.spec.id) {
+        Stands::Done => step.status() != "completed",
+        Stands::Failed => step.status() != "failed",
+        Stands::Stopped => !matches!(step.status(), "cancelled" | "skipped"),
+        Stands::Open => step.has_ended(),
+    };
+    for step in run.steps().filter(differs).take(20) {
+        let id = &step.spec.id;
+        out::note(&format!("step `{id}` is {} here and {} in the file", step.status(), session.word(id)));
+    }
+}
