@@ -15,6 +15,7 @@ mod goal;
 pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod json;
+pub(crate) mod man;
 mod markdown;
 pub(crate) mod models;
 pub(crate) mod replay;

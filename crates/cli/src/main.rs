@@ -69,6 +69,7 @@ fn dispatch(command: Command) -> Outcome {
         Command::Config(args) => c::config::run(&places, &args),
         Command::Doctor(args) => Ok(c::doctor::run(&places, &args)),
         Command::Completions(args) => Ok(c::completions::run(&args)),
+        Command::Man => c::man::run(),
         Command::Json(args) => c::json::run(&args),
         Command::Bench => c::bench::run(),
     }

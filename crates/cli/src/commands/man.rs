@@ -1,0 +1,39 @@
+//! `updraft man`: the manual page, made from the arguments themselves.
+
+use clap::CommandFactory;
+
+use crate::args::Arguments;
+use crate::fault::{Code, Fault, Outcome};
+use crate::out;
+
+pub(crate) fn run() -> Outcome {
+    let mut page = Vec::new();
+    page_of(&mut page).map_err(|error| Fault::failed(format!("could not make the manual page: {error}")))?;
+    out::print(&String::from_utf8_lossy(&page));
+    Ok(Code::Done)
+}
+
+/// The page, with the options of each command below its name.
+fn page_of(page: &mut Vec<u8>) -> std::io::Result<()> {
+    let mut command = Arguments::command();
+    command.build();
+    let man = clap_mangen::Man::new(command.clone());
+    man.render_title(page)?;
+    man.render_name_section(page)?;
+    man.render_synopsis_section(page)?;
+    man.render_description_section(page)?;
+    man.render_options_section(page)?;
+    for command in command.get_subcommands().filter(|command| !command.is_hide_set()) {
+        let name = command.get_name().to_uppercase();
+        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+        page.extend_from_slice(format!(".SH \"UPDRAFT {name}\"\n{about}.\n.PP\n").as_bytes());
+        let man = clap_mangen::Man::new(command.clone());
+        let mut part = Vec::new();
+        man.render_synopsis_section(&mut part)?;
+        man.render_options_section(&mut part)?;
+        man.render_extra_section(&mut part)?;
+        page.extend_from_slice(String::from_utf8_lossy(&part).replace(".SH ", ".SS ").as_bytes());
+    }
+    man.render_extra_section(page)?;
+    man.render_version_section(page)
+}
