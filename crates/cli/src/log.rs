@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
-use crate::places::Places;
+use crate::places::{self, Places};
 
 /// Begins to log at a level (`warn`) or by a filter (`updraft_engine=debug`). The file is made by the first line.
 pub(crate) fn begin(places: &Places, level: &str) {
@@ -30,10 +30,7 @@ struct Lazily {
 impl Write for Lazily {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         if self.file.is_none() {
-            if let Some(folder) = self.path.parent() {
-                std::fs::create_dir_all(folder)?;
-            }
-            self.file = Some(OpenOptions::new().create(true).append(true).open(&self.path)?);
+            self.file = Some(places::private_file(&self.path, OpenOptions::new().append(true))?);
         }
         self.file.as_mut().map_or(Ok(bytes.len()), |file| file.write(bytes))
     }

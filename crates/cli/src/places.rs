@@ -1,5 +1,7 @@
 //! Where things are on this machine, and the one place that reads the environment.
 
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use crate::fault::Fault;
@@ -67,6 +69,14 @@ impl Places {
     pub(crate) fn run_log(&self, run: &updraft_run::RunId) -> PathBuf {
         self.state.join("runs").join(format!("{run}.log"))
     }
+}
+
+/// Makes a file of our own, in folders of our own: nobody else can read it, whatever the umask is.
+pub(crate) fn private_file(path: &Path, how: &mut OpenOptions) -> std::io::Result<File> {
+    if let Some(folder) = path.parent() {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    }
+    how.create(true).mode(0o600).open(path)
 }
 
 /// The user's home folder.

@@ -10,7 +10,7 @@ use updraft_run::RunId;
 
 use crate::args;
 use crate::fault::{Code, Fault, Outcome};
-use crate::places::Places;
+use crate::places::{self, Places};
 use crate::{out, wire};
 
 /// How long the process may take to write its run down.
@@ -21,10 +21,8 @@ pub(super) fn detach(places: &Places, args: &args::Run, text: &str, workspace: &
     let id = wire::new_id()?;
     let file = places.run_log(&id);
     let cannot = |error: &std::io::Error| Fault::file("write", &file, error);
-    if let Some(folder) = file.parent() {
-        std::fs::create_dir_all(folder).map_err(|error| cannot(&error))?;
-    }
-    let log = std::fs::File::create(&file).map_err(|error| cannot(&error))?;
+    let mut how = std::fs::OpenOptions::new();
+    let log = places::private_file(&file, how.write(true).truncate(true)).map_err(|error| cannot(&error))?;
     let errors = log.try_clone().map_err(|error| cannot(&error))?;
     // Opened before the process begins, so that nothing it writes is missed.
     let journal = wire::journal(places)?;

@@ -1,12 +1,14 @@
 //! Which workspaces' files count in full: their path, and a hash of what counted when they were trusted.
 
 use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use updraft_journal::hash_of;
 
 use crate::fault::Fault;
-use crate::places::Places;
+use crate::places::{self, Places};
 
 /// How a workspace stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,12 +81,10 @@ impl Trusted {
 
     fn save(&self) -> Result<(), Fault> {
         let denied = |error: &std::io::Error| Fault::file("write", &self.file, error);
-        if let Some(folder) = self.file.parent() {
-            std::fs::create_dir_all(folder).map_err(|error| denied(&error))?;
-        }
         let text = serde_json::to_vec_pretty(&self.folders).unwrap_or_default();
         let beside = self.file.with_extension("new");
-        std::fs::write(&beside, text)
+        places::private_file(&beside, OpenOptions::new().write(true).truncate(true))
+            .and_then(|mut file| file.write_all(&text))
             .and_then(|()| std::fs::rename(&beside, &self.file))
             .map_err(|error| denied(&error))
     }

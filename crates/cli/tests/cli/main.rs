@@ -10,9 +10,11 @@
 mod bench;
 mod control;
 mod export;
+mod import;
 mod input;
 mod manage;
 mod run;
 mod settings;
 mod terminal;
+mod traces;
 mod world;
