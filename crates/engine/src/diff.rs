@@ -64,18 +64,27 @@ pub fn diff(journal: &Journal, left: &RunId, right: &RunId) -> Result<Diff, Erro
     Ok(Diff { parts_at, first_step, same_answer: a.answer() == b.answer(), steps })
 }
 
-/// The first event in which two runs differ, apart from times and processes, and the step it belongs to.
+/// The first event in which two runs differ, by its number in the first run or, where that is shorter, in the second;
+/// and the step it belongs to.
 fn parting(left: &[Record], right: &[Record]) -> (Option<u64>, Option<StepId>) {
-    let events = |records: &[Record]| -> Vec<Event> {
-        let all = records.iter().flat_map(|record| record.events.iter().cloned());
-        // What differs between any two runs, and between any two processes, says nothing.
-        all.filter(|event| !matches!(event, Event::Forked { .. } | Event::Begun { .. } | Event::Interrupted { .. }))
-            .collect()
-    };
-    let (left, right) = (events(left), events(right));
-    let apart = (0..left.len().max(right.len())).find(|n| left.get(*n) != right.get(*n));
-    let step = apart.and_then(|n| left.get(n).or(right.get(n))).and_then(step_of);
-    (apart.map(|n| n as u64 + 1), step)
+    let (left, right) = (telling(left), telling(right));
+    let apart = (0..left.len().max(right.len()))
+        .find(|n| left.get(*n).map(|(_, event)| event) != right.get(*n).map(|(_, event)| event));
+    let Some((number, event)) = apart.and_then(|n| left.get(n).or(right.get(n))) else { return (None, None) };
+    (Some(*number), step_of(event))
+}
+
+/// The events of a run with their numbers, apart from what differs between any two runs or processes and says nothing.
+fn telling(records: &[Record]) -> Vec<(u64, Event)> {
+    let all = records.iter().flat_map(|record| record.events.iter().cloned());
+    let numbered = (1..).zip(all).filter_map(|(number, event)| match event {
+        Event::Forked { .. } | Event::Begun { .. } | Event::Interrupted { .. } => None,
+        Event::Replied { id, reply, prepared, .. } => {
+            Some((number, Event::Replied { id, attempt: 1, reply, prepared }))
+        }
+        event => Some((number, event)),
+    });
+    numbered.collect()
 }
 
 fn step_of(event: &Event) -> Option<StepId> {

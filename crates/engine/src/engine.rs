@@ -1,6 +1,7 @@
 //! The engine: starts runs, opens them again, carries inputs to them, and stops cleanly.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -119,13 +120,15 @@ impl Engine {
         let mut run = Run::default();
         self.0.journal.read(id, 0, &mut |_, record: Record| {
             run.record(&record);
-            std::ops::ControlFlow::Continue(())
+            ControlFlow::Continue(())
         })?;
         Ok(run)
     }
 
-    /// Makes a run that begins with the first `at` events of another.
+    /// Makes a run that begins with the first `at` events of another. When this returns, the fork and what it changes are
+    /// safe on disk. A cut through what was decided at once goes behind it: half a decision leads nowhere.
     pub async fn fork(&self, from: &RunId, at: u64, to: RunId, change: ForkChange) -> Result<Handle, Error> {
+        let at = self.behind_decision(from, at)?;
         let source = self.0.journal.head(from)?;
         let head = Head {
             workspace: source.workspace,
@@ -134,9 +137,40 @@ impl Engine {
             ..Head::new(to.clone(), change.goal.clone().unwrap_or(source.goal), self.0.now())
         };
         let lease = self.0.journal.fork(from, at, head).await?;
-        let run = self.load(&to)?;
-        let input = Input::Fork { from: from.clone(), at, change: Box::new(change) };
-        self.reopen(to, run, lease, vec![input.into()])
+        let mut run = self.load(&to)?;
+        let first = run.events() + 1;
+        let record = run.advance(Input::Fork { from: from.clone(), at, change: Box::new(change) }, self.0.now());
+        let batch = Batch { status: Some(status_of(&run)), ..Batch::of(vec![record.clone()]) };
+        self.0.journal.append(&lease, batch).await?;
+        self.0.watch.record(&to, first, &record, &run);
+        self.reopen(to, run, lease, Vec::new())
+    }
+
+    /// Where a cut after `at` events goes: behind the last event that was decided together with that one.
+    fn behind_decision(&self, id: &RunId, at: u64) -> Result<u64, Error> {
+        if at == 0 {
+            return Err(Error::Goal("a fork begins with the goal at least: cut after event 1 or a later one".into()));
+        }
+        let (mut run, mut end) = (Run::default(), at);
+        self.0.journal.read(id, 0, &mut |first, record: Record| {
+            if first + record.events.len() as u64 <= at {
+                run.record(&record);
+                return ControlFlow::Continue(());
+            }
+            run.pass(&record);
+            let (mut rest, mut strides) = (record.events.as_slice(), 0);
+            end = first - 1;
+            while end < at && !rest.is_empty() {
+                let decided = if strides == 0 { run.decide(&record.input) } else { run.settle() };
+                // Under rules that decide nothing here now, the rest counts as one decision.
+                let stride = if decided.is_empty() && strides > 0 { rest.len() } else { decided.len().min(rest.len()) };
+                let (made, left) = rest.split_at(stride);
+                made.iter().for_each(|event| run.apply(event));
+                (rest, strides, end) = (left, strides + 1, end + stride as u64);
+            }
+            ControlFlow::Break(())
+        })?;
+        Ok(end.max(at))
     }
 
     fn reopen(&self, id: RunId, run: Run, lease: Lease, mut queued: Vec<Mail>) -> Result<Handle, Error> {

@@ -144,7 +144,7 @@ pub fn prompts(journal: &Journal, id: &RunId, visit: &mut dyn FnMut(Told)) -> Re
                     }
                 }
             }
-            run.apply(event);
+            rebuilder.apply(&mut run, event);
         }
         ControlFlow::Continue(())
     })?;
@@ -178,10 +178,18 @@ impl<'a> Rebuilder<'a> {
                 }
                 replayed.prompts += 1;
             }
-            run.apply(event);
+            self.apply(run, event);
         }
         self.open.retain(|step, _| run.step(step).is_some_and(|step| !step.has_ended()));
         Ok(())
+    }
+
+    fn apply(&mut self, run: &mut Run, event: &Event) {
+        // From here on conversations are made of other words.
+        if matches!(event, Event::Forked { .. } | Event::Reloaded { .. }) {
+            self.open.clear();
+        }
+        run.apply(event);
     }
 
     /// The conversation that an effect continued.

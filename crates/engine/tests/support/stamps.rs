@@ -30,6 +30,8 @@ pub(crate) enum Wrong {
 #[derive(Default)]
 pub(crate) struct Outside {
     pub(crate) performed: Vec<Performed>,
+    /// How often a model was asked.
+    pub(crate) asks: usize,
     /// Effects until the process ends after acting.
     pub(crate) acts: Option<u32>,
     /// What moment it is, for those who play moments back.
@@ -64,17 +66,27 @@ impl Outside {
     }
 }
 
+/// What a model of some name says to a prompt.
+type Says = dyn Fn(&str, &Prompt<'_>) -> Answer + Send + Sync;
+
 /// Hands that stamp, look and check.
 pub(crate) struct ScriptedHands {
     outside: Arc<Mutex<Outside>>,
-    model: Arc<dyn Model>,
+    says: Arc<Says>,
     wrong: Wrong,
 }
 
 impl ScriptedHands {
     pub(crate) fn new(outside: &Arc<Mutex<Outside>>, wrong: Wrong) -> Self {
-        let model = Arc::new(Scripted::from_fn("scripted/test", answer));
-        Self { outside: Arc::clone(outside), model, wrong }
+        Self { wrong, ..Self::saying(outside, |_, prompt| answer(prompt)) }
+    }
+
+    /// The same hands, with models that follow another script.
+    pub(crate) fn saying(
+        outside: &Arc<Mutex<Outside>>,
+        says: impl Fn(&str, &Prompt<'_>) -> Answer + Send + Sync + 'static,
+    ) -> Self {
+        Self { outside: Arc::clone(outside), says: Arc::new(says), wrong: Wrong::Nothing }
     }
 
     fn act(&self, call: &ToolCall, key: &str) -> Reply {
@@ -105,8 +117,12 @@ pub(crate) fn look_at(outside: &Mutex<Outside>) -> MutexGuard<'_, Outside> {
 }
 
 impl Perform for ScriptedHands {
-    fn model(&self, _: &str) -> Result<Arc<dyn Model>, updraft_models::Error> {
-        Ok(self.model.clone())
+    fn model(&self, name: &str) -> Result<Arc<dyn Model>, updraft_models::Error> {
+        let (called, says, outside) = (name.to_owned(), self.says.clone(), self.outside.clone());
+        Ok(Arc::new(Scripted::from_fn(name, move |prompt| {
+            look_at(&outside).asks += 1;
+            says(&called, prompt)
+        })))
     }
 
     fn prepare(&self, _: &str, call: &ToolCall) -> Prepared {
