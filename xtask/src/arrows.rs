@@ -14,37 +14,16 @@ const ALLOWED: [(&str, &[&str]); 11] = [
     ("updraft-models", &["updraft-run"]),
     ("updraft-tools", &["updraft-run", "updraft-sandbox"]),
     ("updraft-journal", &["updraft-run"]),
-    (
-        "updraft-mcp",
-        &["updraft-run", "updraft-tools", "updraft-sandbox"],
-    ),
-    (
-        "updraft-knowledge",
-        &["updraft-run", "updraft-models", "updraft-tools"],
-    ),
+    ("updraft-mcp", &["updraft-run", "updraft-tools", "updraft-sandbox"]),
+    ("updraft-knowledge", &["updraft-run", "updraft-models", "updraft-tools"]),
     ("updraft-engine", ENGINE),
-    (
-        "updraft-serve",
-        &[
-            "updraft-engine",
-            "updraft-mcp",
-            "updraft-journal",
-            "updraft-run",
-            "updraft-tools",
-        ],
-    ),
+    ("updraft-serve", &["updraft-engine", "updraft-mcp", "updraft-journal", "updraft-run", "updraft-tools"]),
     ("updraft", CLI),
     ("xtask", &[]),
 ];
 
-const ENGINE: &[&str] = &[
-    "updraft-run",
-    "updraft-models",
-    "updraft-tools",
-    "updraft-journal",
-    "updraft-knowledge",
-    "updraft-sandbox",
-];
+const ENGINE: &[&str] =
+    &["updraft-run", "updraft-models", "updraft-tools", "updraft-journal", "updraft-knowledge", "updraft-sandbox"];
 
 const CLI: &[&str] = &[
     "updraft-run",
@@ -70,30 +49,20 @@ struct Package {
 
 /// Reads `cargo metadata` and names every arrow that is not in the table.
 pub(crate) fn check(root: &Path) -> Result<Vec<Fault>, String> {
-    let text = tree::output(
-        root,
-        "cargo",
-        &["metadata", "--format-version", "1", "--no-deps"],
-    )?;
-    let metadata = serde_json::from_str(&text)
-        .map_err(|error| format!("cargo metadata is not JSON: {error}"))?;
+    let text = tree::output(root, "cargo", &["metadata", "--format-version", "1", "--no-deps"])?;
+    let metadata = serde_json::from_str(&text).map_err(|error| format!("cargo metadata is not JSON: {error}"))?;
     Ok(faults(&packages(&metadata)?))
 }
 
 fn packages(metadata: &Value) -> Result<Vec<Package>, String> {
-    let list = metadata["packages"]
-        .as_array()
-        .ok_or("cargo metadata has no `packages`")?;
+    let list = metadata["packages"].as_array().ok_or("cargo metadata has no `packages`")?;
     Ok(list.iter().map(package).collect())
 }
 
 fn package(value: &Value) -> Package {
     let needs = value["dependencies"].as_array().into_iter().flatten();
     let needs = needs.filter(|needed| needed["kind"].as_str() != Some("dev"));
-    Package {
-        name: text(&value["name"]),
-        needs: needs.map(|needed| text(&needed["name"])).collect(),
-    }
+    Package { name: text(&value["name"]), needs: needs.map(|needed| text(&needed["name"])).collect() }
 }
 
 fn text(value: &Value) -> String {
@@ -101,10 +70,7 @@ fn text(value: &Value) -> String {
 }
 
 fn faults(packages: &[Package]) -> Vec<Fault> {
-    packages
-        .iter()
-        .flat_map(|package| faults_of(package, packages))
-        .collect()
+    packages.iter().flat_map(|package| faults_of(package, packages)).collect()
 }
 
 fn faults_of(package: &Package, packages: &[Package]) -> Vec<Fault> {
@@ -115,10 +81,7 @@ fn faults_of(package: &Package, packages: &[Package]) -> Vec<Fault> {
             "say what it may import: a row in ARCHITECTURE.md and in xtask/src/arrows.rs, with a page in docs/decisions",
         )];
     };
-    let forbidden = FORBIDDEN
-        .iter()
-        .filter(|(known, _)| *known == name)
-        .flat_map(|(_, list)| *list);
+    let forbidden = FORBIDDEN.iter().filter(|(known, _)| *known == name).flat_map(|(_, list)| *list);
     let forbidden: Vec<&str> = forbidden.copied().collect();
     let mut faults = Vec::new();
     for needed in &package.needs {
@@ -144,11 +107,7 @@ fn listed(names: &[&str]) -> String {
     if names.is_empty() {
         return "nothing of ours".to_owned();
     }
-    names
-        .iter()
-        .map(|name| format!("`{name}`"))
-        .collect::<Vec<_>>()
-        .join(", ")
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -156,17 +115,11 @@ mod tests {
     use super::*;
 
     fn package(name: &str, needs: &[&str]) -> Package {
-        Package {
-            name: name.to_owned(),
-            needs: needs.iter().map(|&needed| needed.to_owned()).collect(),
-        }
+        Package { name: name.to_owned(), needs: needs.iter().map(|&needed| needed.to_owned()).collect() }
     }
 
     fn found(packages: &[Package]) -> Vec<String> {
-        faults(packages)
-            .into_iter()
-            .map(|fault| fault.what)
-            .collect()
+        faults(packages).into_iter().map(|fault| fault.what).collect()
     }
 
     #[test]
@@ -186,27 +139,18 @@ mod tests {
             package("updraft-journal", &["updraft-models"]),
             package("updraft-models", &[]),
         ];
-        assert_eq!(
-            found(&packages),
-            ["`updraft-journal` depends on `updraft-models`; it may depend on `updraft-run`"]
-        );
+        assert_eq!(found(&packages), ["`updraft-journal` depends on `updraft-models`; it may depend on `updraft-run`"]);
     }
 
     #[test]
     fn the_run_must_not_wait_connect_or_store() {
         let packages = [package("updraft-run", &["tokio", "serde"])];
-        assert_eq!(
-            found(&packages),
-            ["`updraft-run` depends on `tokio`; it must stay pure"]
-        );
+        assert_eq!(found(&packages), ["`updraft-run` depends on `tokio`; it must stay pure"]);
     }
 
     #[test]
     fn a_crate_nobody_placed_is_named() {
-        assert_eq!(
-            found(&[package("updraft-utils", &[])]),
-            ["`updraft-utils` is not in the table of crates"]
-        );
+        assert_eq!(found(&[package("updraft-utils", &[])]), ["`updraft-utils` is not in the table of crates"]);
     }
 
     #[test]
@@ -216,9 +160,6 @@ mod tests {
             {"name": "tokio", "kind": "dev"},
             {"name": "cc", "kind": "build"},
         ]}]});
-        assert_eq!(
-            packages(&metadata),
-            Ok(vec![package("updraft-run", &["serde", "cc"])])
-        );
+        assert_eq!(packages(&metadata), Ok(vec![package("updraft-run", &["serde", "cc"])]));
     }
 }

@@ -12,11 +12,7 @@ pub(crate) fn check(root: &Path) -> Result<Vec<Fault>, String> {
     for folder in tree::crate_folders(root)? {
         let file = folder.join("clippy.toml");
         if file.is_file() {
-            faults.extend(missing(
-                &tree::relative(root, &file),
-                &common,
-                &tree::read(&file)?,
-            ));
+            faults.extend(missing(&tree::relative(root, &file), &common, &tree::read(&file)?));
         }
     }
     Ok(faults)
@@ -48,13 +44,8 @@ mod tests {
     fn what_the_root_has_and_the_crate_lacks_is_named() {
         let root = "# note\na = 1\nlist = [\n    { path = \"x\" },\n    { path = \"y\" }\n]\n";
         let own = "b = 2\na = 1\nlist = [\n    { path = \"y\" },\n]\n";
-        let found: Vec<String> = missing("crates/run/clippy.toml", root, own)
-            .into_iter()
-            .map(|fault| fault.what)
-            .collect();
-        assert_eq!(
-            found,
-            ["crates/run/clippy.toml lacks `{ path = \"x\" }`, which the root's clippy.toml has"]
-        );
+        let found: Vec<String> =
+            missing("crates/run/clippy.toml", root, own).into_iter().map(|fault| fault.what).collect();
+        assert_eq!(found, ["crates/run/clippy.toml lacks `{ path = \"x\" }`, which the root's clippy.toml has"]);
     }
 }

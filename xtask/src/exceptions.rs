@@ -47,15 +47,9 @@ impl Exceptions {
 
     /// The places nobody asked about: they are within the limits again, or gone.
     pub(crate) fn unneeded(&self) -> Vec<Fault> {
-        let unneeded = self
-            .reasons
-            .keys()
-            .filter(|place| !self.needed.contains(*place));
+        let unneeded = self.reasons.keys().filter(|place| !self.needed.contains(*place));
         let fault = |place: &String| {
-            Fault::new(
-                format!("{FILE} lists `{place}`, which is within the limits or gone"),
-                "remove the line",
-            )
+            Fault::new(format!("{FILE} lists `{place}`, which is within the limits or gone"), "remove the line")
         };
         unneeded.map(fault).collect()
     }
@@ -82,23 +76,13 @@ mod tests {
         assert_eq!(faults, []);
         assert!(exceptions.excuse("a.rs"));
         assert!(!exceptions.excuse("c.rs"));
-        let unneeded: Vec<String> = exceptions
-            .unneeded()
-            .into_iter()
-            .map(|fault| fault.what)
-            .collect();
-        assert_eq!(
-            unneeded,
-            ["sizes.toml lists `b.rs::long`, which is within the limits or gone"]
-        );
+        let unneeded: Vec<String> = exceptions.unneeded().into_iter().map(|fault| fault.what).collect();
+        assert_eq!(unneeded, ["sizes.toml lists `b.rs::long`, which is within the limits or gone"]);
     }
 
     #[test]
     fn an_exception_without_a_reason_is_refused() {
         let (_, faults) = Exceptions::parse("\"a.rs\" = \"\"\n");
-        assert_eq!(
-            faults[0].what,
-            "sizes.toml:1 is `\"a.rs\" = \"\"`; expected `\"path\" = \"reason\"`"
-        );
+        assert_eq!(faults[0].what, "sizes.toml:1 is `\"a.rs\" = \"\"`; expected `\"path\" = \"reason\"`");
     }
 }

@@ -14,10 +14,7 @@ pub(crate) struct Fault {
 impl Fault {
     /// Says what is wrong and what to do about it.
     pub(crate) fn new(what: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self {
-            what: what.into(),
-            hint: hint.into(),
-        }
+        Self { what: what.into(), hint: hint.into() }
     }
 }
 

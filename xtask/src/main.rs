@@ -28,17 +28,9 @@ usage: cargo xtask COMMAND
 /// A rule by its name, and what it finds wrong in the workspace at `root`.
 type Rule = (&'static str, fn(&Path) -> Result<Vec<Fault>, String>);
 
-const RULES: [Rule; 3] = [
-    ("arrows", arrows::check),
-    ("sizes", sizes::check),
-    ("words", words::check),
-];
+const RULES: [Rule; 3] = [("arrows", arrows::check), ("sizes", sizes::check), ("words", words::check)];
 
-#[expect(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a command line tool speaks by printing"
-)]
+#[expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool speaks by printing")]
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let chosen: Vec<&Rule> = match arguments.as_slice() {

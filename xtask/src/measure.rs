@@ -25,9 +25,7 @@ pub(crate) fn outside_tests(text: &str) -> Vec<(usize, &str)> {
         while let Some((line, number)) = lines.next_if(|(line, _)| line.starts_with("#[")) {
             head.push((number, line));
         }
-        let opens_module = lines
-            .peek()
-            .is_some_and(|(line, _)| line.starts_with("mod ") && line.ends_with('{'));
+        let opens_module = lines.peek().is_some_and(|(line, _)| line.starts_with("mod ") && line.ends_with('{'));
         if opens_module {
             lines.by_ref().find(|(line, _)| *line == "}");
         } else {
@@ -39,31 +37,17 @@ pub(crate) fn outside_tests(text: &str) -> Vec<(usize, &str)> {
 
 /// Every function that begins in these lines, in order; one inside another is counted in both.
 pub(crate) fn functions(lines: &[(usize, &str)]) -> Vec<Function> {
-    let begins = lines
-        .iter()
-        .enumerate()
-        .filter_map(|(at, (_, line))| function_name(line).map(|name| (at, name)));
-    begins
-        .map(|(at, name)| Function {
-            name,
-            line: lines[at].0,
-            lines: length(&lines[at..]),
-        })
-        .collect()
+    let begins = lines.iter().enumerate().filter_map(|(at, (_, line))| function_name(line).map(|name| (at, name)));
+    begins.map(|(at, name)| Function { name, line: lines[at].0, lines: length(&lines[at..]) }).collect()
 }
 
 /// The name of the function whose signature begins on this line.
 fn function_name(line: &str) -> Option<String> {
     let (before, after) = line.split_once("fn ")?;
     let is_signature = before.split_whitespace().all(|word| {
-        word.starts_with("pub")
-            || word.starts_with('"')
-            || ["const", "async", "unsafe", "extern"].contains(&word)
+        word.starts_with("pub") || word.starts_with('"') || ["const", "async", "unsafe", "extern"].contains(&word)
     });
-    let name: String = after
-        .chars()
-        .take_while(|c| c.is_alphanumeric() || *c == '_')
-        .collect();
+    let name: String = after.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
     (is_signature && !name.is_empty()).then_some(name)
 }
 
@@ -77,8 +61,7 @@ fn length(lines: &[(usize, &str)]) -> usize {
     }
     let indentation = indent(first);
     let end = lines.iter().skip(1).position(|(_, line)| {
-        indent(line) == indentation
-            && (*line.trim_start() == *"}" || line.ends_with(';') || line.ends_with("{}"))
+        indent(line) == indentation && (*line.trim_start() == *"}" || line.ends_with(';') || line.ends_with("{}"))
     });
     end.map_or(lines.len(), |end| end + 2)
 }
@@ -92,19 +75,13 @@ mod tests {
     use super::*;
 
     fn measured(text: &str) -> Vec<(String, usize, usize)> {
-        functions(&outside_tests(text))
-            .into_iter()
-            .map(|it| (it.name, it.line, it.lines))
-            .collect()
+        functions(&outside_tests(text)).into_iter().map(|it| (it.name, it.line, it.lines)).collect()
     }
 
     #[test]
     fn a_test_module_is_not_counted_and_what_follows_is() {
         let text = "//! Doc.\nfn a() {}\n\n#[cfg(test)]\n#[expect(x)]\nmod tests {\n    fn b() {}\n}\nfn c() {}\n";
-        let numbers: Vec<usize> = outside_tests(text)
-            .into_iter()
-            .map(|(number, _)| number)
-            .collect();
+        let numbers: Vec<usize> = outside_tests(text).into_iter().map(|(number, _)| number).collect();
         assert_eq!(numbers, [1, 2, 3, 9]);
     }
 
@@ -141,24 +118,12 @@ trait T {
     }
 }
 ";
-        let expected = [
-            ("long", 1, 7),
-            ("short", 10, 1),
-            ("method", 11, 3),
-            ("declared", 17, 3),
-            ("given", 20, 3),
-        ];
-        assert_eq!(
-            measured(text),
-            expected.map(|(name, line, lines)| (name.to_owned(), line, lines))
-        );
+        let expected = [("long", 1, 7), ("short", 10, 1), ("method", 11, 3), ("declared", 17, 3), ("given", 20, 3)];
+        assert_eq!(measured(text), expected.map(|(name, line, lines)| (name.to_owned(), line, lines)));
     }
 
     #[test]
     fn a_comment_or_a_type_that_says_fn_is_no_function() {
-        assert_eq!(
-            measured("// the fn of it\ntype F = fn (u8);\nlet s = \"fn x\";\n"),
-            []
-        );
+        assert_eq!(measured("// the fn of it\ntype F = fn (u8);\nlet s = \"fn x\";\n"), []);
     }
 }

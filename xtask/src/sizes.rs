@@ -22,10 +22,7 @@ pub(crate) fn check(root: &Path) -> Result<Vec<Fault>, String> {
             faults.extend(too_long(&path, &text, &mut exceptions));
         }
         for file in tree::rust_files(&folder.join("tests"))? {
-            faults.extend(undescribed(
-                &tree::relative(root, &file),
-                &tree::read(&file)?,
-            ));
+            faults.extend(undescribed(&tree::relative(root, &file), &tree::read(&file)?));
         }
     }
     faults.extend(exceptions.unneeded());
@@ -52,10 +49,7 @@ fn too_long(path: &str, text: &str, exceptions: &mut Exceptions) -> Vec<Fault> {
     let lines = measure::outside_tests(text);
     if lines.len() > FILE_LIMIT && !exceptions.excuse(path) {
         faults.push(Fault::new(
-            format!(
-                "{path}: {} lines without tests; the limit is {FILE_LIMIT}",
-                lines.len()
-            ),
+            format!("{path}: {} lines without tests; the limit is {FILE_LIMIT}", lines.len()),
             format!(
                 "find the two subjects in it and give each a file, or list it in {} with a reason",
                 exceptions::FILE
@@ -66,8 +60,14 @@ fn too_long(path: &str, text: &str, exceptions: &mut Exceptions) -> Vec<Fault> {
         let place = format!("{path}::{}", function.name);
         if function.lines > FUNCTION_LIMIT && !exceptions.excuse(&place) {
             faults.push(Fault::new(
-                format!("{path}:{}: `{}` has {} lines; the limit is {FUNCTION_LIMIT}", function.line, function.name, function.lines),
-                format!("split off the piece that has a name of its own, or list `{place}` in {} with a reason", exceptions::FILE),
+                format!(
+                    "{path}:{}: `{}` has {} lines; the limit is {FUNCTION_LIMIT}",
+                    function.line, function.name, function.lines
+                ),
+                format!(
+                    "split off the piece that has a name of its own, or list `{place}` in {} with a reason",
+                    exceptions::FILE
+                ),
             ));
         }
     }
@@ -85,10 +85,7 @@ mod tests {
 
     fn found(path: &str, text: &str, list: &str) -> Vec<String> {
         let (mut exceptions, _) = Exceptions::parse(list);
-        too_long(path, text, &mut exceptions)
-            .into_iter()
-            .map(|fault| fault.what)
-            .collect()
+        too_long(path, text, &mut exceptions).into_iter().map(|fault| fault.what).collect()
     }
 
     fn function_of(lines: usize) -> String {
@@ -103,53 +100,31 @@ mod tests {
 
     #[test]
     fn a_long_file_is_named_with_its_lines_and_the_limit() {
-        assert_eq!(
-            found("a.rs", &"x\n".repeat(501), ""),
-            ["a.rs: 501 lines without tests; the limit is 500"]
-        );
+        assert_eq!(found("a.rs", &"x\n".repeat(501), ""), ["a.rs: 501 lines without tests; the limit is 500"]);
     }
 
     #[test]
     fn a_long_function_is_named_with_its_lines_and_the_limit() {
-        assert_eq!(
-            found("a.rs", &function_of(81), ""),
-            ["a.rs:1: `long` has 81 lines; the limit is 80"]
-        );
+        assert_eq!(found("a.rs", &function_of(81), ""), ["a.rs:1: `long` has 81 lines; the limit is 80"]);
     }
 
     #[test]
     fn what_is_listed_with_a_reason_may_be_longer() {
-        assert_eq!(
-            found("a.rs", &"x\n".repeat(501), "\"a.rs\" = \"a list\""),
-            [""; 0]
-        );
-        assert_eq!(
-            found("a.rs", &function_of(81), "\"a.rs::long\" = \"a table\""),
-            [""; 0]
-        );
+        assert_eq!(found("a.rs", &"x\n".repeat(501), "\"a.rs\" = \"a list\""), [""; 0]);
+        assert_eq!(found("a.rs", &function_of(81), "\"a.rs::long\" = \"a table\""), [""; 0]);
     }
 
     #[test]
     fn tests_are_not_counted_wherever_they_stand() {
-        let text = format!(
-            "{}#[cfg(test)]\nmod tests {{\n{}}}\n",
-            "x\n".repeat(400),
-            "    y\n".repeat(400)
-        );
+        let text = format!("{}#[cfg(test)]\nmod tests {{\n{}}}\n", "x\n".repeat(400), "    y\n".repeat(400));
         assert_eq!(found("a.rs", &text, ""), [""; 0]);
-        assert_eq!(
-            found("crates/run/src/turn/tests.rs", &"x\n".repeat(900), ""),
-            [""; 0]
-        );
+        assert_eq!(found("crates/run/src/turn/tests.rs", &"x\n".repeat(900), ""), [""; 0]);
     }
 
     #[test]
     fn a_file_that_does_not_say_what_it_is_for_is_named() {
         assert_eq!(undescribed("a.rs", "//! What it is for.\n"), None);
         let fault = undescribed("a.rs", "use std::fs;\n").map(|fault| fault.what);
-        assert_eq!(
-            fault.as_deref(),
-            Some("a.rs:1 is `use std::fs;`; expected a line that begins with `//!`")
-        );
+        assert_eq!(fault.as_deref(), Some("a.rs:1 is `use std::fs;`; expected a line that begins with `//!`"));
     }
 }

@@ -38,10 +38,7 @@ pub(crate) fn crate_folders(root: &Path) -> Result<Vec<PathBuf>, String> {
 
 /// A path as people write it: from the root of the workspace, with `/`.
 pub(crate) fn relative(root: &Path, path: &Path) -> String {
-    path.strip_prefix(root)
-        .unwrap_or(path)
-        .to_string_lossy()
-        .replace('\\', "/")
+    path.strip_prefix(root).unwrap_or(path).to_string_lossy().replace('\\', "/")
 }
 
 /// The text of a file; bytes that are not UTF-8 are replaced.
@@ -51,10 +48,7 @@ pub(crate) fn read(path: &Path) -> Result<String, String> {
 }
 
 /// What a program prints when run in the workspace's root.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "cargo and git are what this tool looks at the workspace with"
-)]
+#[expect(clippy::disallowed_methods, reason = "cargo and git are what this tool looks at the workspace with")]
 pub(crate) fn output(root: &Path, program: &str, arguments: &[&str]) -> Result<String, String> {
     let line = format!("{program} {}", arguments.join(" "));
     let output = Command::new(program)
@@ -65,11 +59,7 @@ pub(crate) fn output(root: &Path, program: &str, arguments: &[&str]) -> Result<S
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    Err(format!(
-        "`{line}` ended with {}: {}",
-        output.status,
-        String::from_utf8_lossy(&output.stderr).trim()
-    ))
+    Err(format!("`{line}` ended with {}: {}", output.status, String::from_utf8_lossy(&output.stderr).trim()))
 }
 
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
@@ -77,10 +67,6 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
         return Ok(Vec::new());
     }
     let list = fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    list.map(|entry| {
-        entry
-            .map(|entry| entry.path())
-            .map_err(|error| format!("{}: {error}", folder.display()))
-    })
-    .collect()
+    list.map(|entry| entry.map(|entry| entry.path()).map_err(|error| format!("{}: {error}", folder.display())))
+        .collect()
 }

@@ -15,10 +15,7 @@ const EXCEPT: [&str; 2] = ["Cargo.lock", "LICENSE"];
 pub(crate) fn check(root: &Path) -> Result<Vec<Fault>, String> {
     let tracked = tree::output(root, "git", &["ls-files", "-z"])?;
     let mut faults = Vec::new();
-    for path in tracked
-        .split('\0')
-        .filter(|path| !path.is_empty() && !EXCEPT.contains(path))
-    {
+    for path in tracked.split('\0').filter(|path| !path.is_empty() && !EXCEPT.contains(path)) {
         let file = root.join(path);
         // A link may point anywhere, and a file removed a moment ago is still tracked.
         if file.is_symlink() || !file.is_file() {
@@ -45,8 +42,7 @@ fn faults_in(path: &str, text: &str) -> Vec<Fault> {
 /// Whether the line has the pattern as the beginning of an absolute path, not as the middle of a longer one.
 fn holds(line: &str, pattern: &str) -> bool {
     let continues = |c: char| c.is_alphanumeric() || "_-.~/}".contains(c);
-    line.match_indices(pattern)
-        .any(|(at, _)| !line[..at].ends_with(continues))
+    line.match_indices(pattern).any(|(at, _)| !line[..at].ends_with(continues))
 }
 
 #[cfg(test)]
@@ -56,24 +52,12 @@ mod tests {
     #[test]
     fn an_absolute_path_is_found_with_its_line() {
         let text = format!("fine\ncd {}project\n", PATTERNS[1]);
-        let found: Vec<String> = faults_in("a.md", &text)
-            .into_iter()
-            .map(|fault| fault.what)
-            .collect();
-        assert_eq!(
-            found,
-            [format!("a.md:2 names a path below `{}`", PATTERNS[1])]
-        );
+        let found: Vec<String> = faults_in("a.md", &text).into_iter().map(|fault| fault.what).collect();
+        assert_eq!(found, [format!("a.md:2 names a path below `{}`", PATTERNS[1])]);
     }
 
     #[test]
     fn the_middle_of_a_longer_path_is_fine() {
-        assert_eq!(
-            faults_in(
-                "a.md",
-                &format!("see target{}x and ${{DIR}}{}x\n", PATTERNS[0], PATTERNS[1])
-            ),
-            []
-        );
+        assert_eq!(faults_in("a.md", &format!("see target{}x and ${{DIR}}{}x\n", PATTERNS[0], PATTERNS[1])), []);
     }
 }
