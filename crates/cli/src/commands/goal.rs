@@ -75,8 +75,8 @@ fn inside(file: &PathBuf, workspace: &Path) -> Result<String, Fault> {
     })
 }
 
-/// The plan in a file: read, not yet checked.
-pub(super) fn plan(file: &Path) -> Result<Graph, Fault> {
+/// The plan in a file, not yet checked, and what of it could not be read.
+pub(super) fn plan(file: &Path) -> Result<(Graph, Vec<String>), Fault> {
     let shown = file.display();
     let cannot = |error: &dyn std::fmt::Display| Fault::usage(format!("the plan `{shown}` cannot be read: {error}"));
     let mut text = String::new();
@@ -84,5 +84,5 @@ pub(super) fn plan(file: &Path) -> Result<Graph, Fault> {
     opened.take(LONGEST_PLAN).read_to_string(&mut text).map_err(|error| cannot(&error))?;
     let value: serde_json::Value = serde_json::from_str(&text)
         .map_err(|error| cannot(&error).hint(format!("`updraft json repair < {shown}` may make JSON of it")))?;
-    Graph::read(&value).map_err(|faults| updraft_engine::Error::Plan(faults).into())
+    Ok(Graph::read_what_can_be(&value))
 }

@@ -40,9 +40,9 @@ pub(crate) fn run(places: &Places, args: args::Run) -> Outcome {
     let workspace = wire::workspace(args.workspace.as_deref())?;
     let settings = Settings::load(places, &workspace, flags(&args))?;
     let (agents, prompts) = wire::cast(places, &workspace, &settings)?;
-    let graph = args.plan.as_deref().map(goal::plan).transpose()?;
+    let (graph, unread) = args.plan.as_deref().map(goal::plan).transpose()?.unzip();
     let plan = Plan { args, text, workspace, settings, agents, prompts, graph };
-    plan.check()?;
+    plan.check(unread.unwrap_or_default())?;
     if plan.args.plan_only
         && let Some(graph) = &plan.graph
     {
@@ -102,9 +102,13 @@ impl Plan {
         })
     }
 
-    /// Every fault that can be found before anything is started.
-    fn check(&self) -> Result<(), Fault> {
-        Ok(self.new_run(self.settings.meant.rules(), &|_| Vec::new())?.check()?)
+    /// Every fault that can be found before anything is started; `faults` are those found while reading the plan.
+    fn check(&self, mut faults: Vec<String>) -> Result<(), Fault> {
+        match self.new_run(self.settings.meant.rules(), &|_| Vec::new())?.check() {
+            Err(updraft_engine::Error::Plan(more)) => faults.extend(more),
+            other => other?,
+        }
+        if faults.is_empty() { Ok(()) } else { Err(updraft_engine::Error::Plan(faults).into()) }
     }
 
     fn rules(&self, model: &str, face: &Face) -> Rules {

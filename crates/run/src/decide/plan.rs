@@ -34,11 +34,7 @@ impl Run {
 
     /// The planner has answered: the plan is checked, and accepted or sent back with its faults.
     pub(super) fn conclude_plan(&self, step: &Step, turn: u32, answer: &Answer) -> Vec<Event> {
-        let read = plan_in(&answer.text).and_then(|graph| {
-            let faults = graph.faults(&self.surroundings());
-            if faults.is_empty() { Ok(graph) } else { Err(faults) }
-        });
-        let graph = match read {
+        let graph = match plan_in(&answer.text).and_then(|plan| Graph::checked(&plan, &self.surroundings())) {
             Ok(graph) => graph,
             Err(faults) => {
                 let is_last = step.corrections() + 1 >= self.settings.plan_attempts || turn + 1 >= self.turns_of(step);
@@ -106,15 +102,12 @@ fn the_first(mut faults: Vec<String>) -> Vec<String> {
 }
 
 /// Reads a plan out of a model's text.
-fn plan_in(text: &str) -> Result<Graph, Vec<String>> {
-    let value = match serde_json::from_str(text) {
-        Ok(value) => value,
-        Err(_) => match crate::repair::repair(text) {
-            Some(repaired) => repaired.value,
-            None => return Err(vec!["the answer holds no JSON; answer with the plan as one JSON object".into()]),
-        },
-    };
-    Graph::read(&value)
+fn plan_in(text: &str) -> Result<serde_json::Value, Vec<String>> {
+    if let Ok(value) = serde_json::from_str(text) {
+        return Ok(value);
+    }
+    let repaired = crate::repair::repair(text).map(|repaired| repaired.value);
+    repaired.ok_or_else(|| vec!["the answer holds no JSON; answer with the plan as one JSON object".into()])
 }
 
 /// A step's id out of an agent's name.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Graph, StepSpec};
+use super::{Graph, StepSpec, Surroundings};
 use crate::id::StepId;
 
 impl Graph {
@@ -10,12 +10,26 @@ impl Graph {
     ///
     /// All faults are named at once, in words the planner can act on. The result is not checked yet.
     pub fn read(plan: &Value) -> Result<Graph, Vec<String>> {
+        let (graph, faults) = Graph::read_what_can_be(plan);
+        if faults.is_empty() { Ok(graph) } else { Err(faults) }
+    }
+
+    /// Reads and checks a plan. What cannot be read and what does not hold together is named at once.
+    pub fn checked(plan: &Value, around: &Surroundings<'_>) -> Result<Graph, Vec<String>> {
+        let (graph, mut faults) = Graph::read_what_can_be(plan);
+        if !graph.steps.is_empty() || faults.is_empty() {
+            faults.extend(graph.faults(around));
+        }
+        if faults.is_empty() { Ok(graph) } else { Err(faults) }
+    }
+
+    /// The steps that can be read, and what is wrong with the others.
+    pub fn read_what_can_be(plan: &Value) -> (Graph, Vec<String>) {
         let mut faults = Vec::new();
         let Some((nodes, holder)) = nodes_of(plan) else {
-            return Err(vec![
-                "the plan has no steps: expected an object with a list `steps`, each with `id`, `agent`, `prompt`, `reads`, `writes`, `after`"
-                    .into(),
-            ]);
+            let fault = "the plan has no steps: expected an object with a list `steps`, each with `id`, `agent`, `prompt`, \
+                         `reads`, `writes`, `after`";
+            return (Graph::default(), vec![fault.into()]);
         };
         let mut steps = Vec::with_capacity(nodes.len());
         for (place, node) in nodes.iter().enumerate() {
@@ -26,7 +40,7 @@ impl Graph {
             }
         }
         add_edges(holder, &mut steps, &mut faults);
-        if faults.is_empty() { Ok(Graph { steps }) } else { Err(faults) }
+        (Graph { steps }, faults)
     }
 }
 
