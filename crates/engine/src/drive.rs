@@ -5,7 +5,7 @@ mod gather;
 
 pub(crate) use begin::context_blob;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
@@ -45,6 +45,8 @@ pub(crate) struct Drive {
     pub(crate) mail: mpsc::UnboundedReceiver<Mail>,
     /// Inputs to be taken at once.
     pub(crate) queued: Vec<Mail>,
+    /// Inputs of other processes that were taken, by their places in the inbox.
+    pub(crate) taken: BTreeSet<i64>,
     /// Inputs that can wait for the next append.
     pub(crate) riding: Vec<Mail>,
     /// Values that the next append must hold.
@@ -70,27 +72,39 @@ pub struct Rested {
 }
 
 impl Drive {
-    /// Goes on with the run as it stands: what is open is begun first.
+    /// Goes on with the run as it stands: takes what waits, and begins whatever is open then.
     pub(crate) async fn drive_from_here(mut self) -> Result<Rested, Error> {
-        if self.queued.is_empty() {
-            self.begin(Begin { everything: true, ..Begin::default() }).await?;
-        }
+        let queued = std::mem::take(&mut self.queued);
+        self.take(queued, true).await?;
         self.drive().await
     }
 
     /// Drives the run until it is over, waits only for people, is paused or exhausted, or the engine is stopped.
     pub(crate) async fn drive(mut self) -> Result<Rested, Error> {
         loop {
-            let arrived = self.gather().await;
+            let mut arrived = self.gather().await;
+            if arrived.is_empty() {
+                // From here on senders are told that nobody listens; what they were quicker with is still taken.
+                self.mail.close();
+                arrived.extend(std::iter::from_fn(|| self.mail.try_recv().ok()));
+            }
             if arrived.is_empty() {
                 return self.rest().await;
             }
-            let (mut records, handled) = self.decide(arrived);
-            self.read_ahead(&mut records);
-            let begin = Begin::after(&records);
-            self.append(records, handled).await?;
-            self.begin(begin).await?;
+            self.take(arrived, false).await?;
         }
+    }
+
+    /// Decides on what arrived, writes it down, and only then begins what follows, or everything that is open.
+    async fn take(&mut self, arrived: Vec<Mail>, everything: bool) -> Result<(), Error> {
+        let (mut records, handled) = self.decide(arrived);
+        self.read_ahead(&mut records);
+        let mut begin = Begin::after(&records);
+        begin.everything |= everything;
+        if !records.is_empty() {
+            self.append(records, handled).await?;
+        }
+        self.begin(begin).await
     }
 
     /// Decides on each input in turn, in memory.
@@ -98,6 +112,10 @@ impl Drive {
         let mut handled = Vec::new();
         let mut records = Vec::with_capacity(arrived.len());
         for mail in arrived {
+            // What waited when the run was opened may be brought once more by the post.
+            if mail.row.is_some_and(|row| !self.taken.insert(row)) {
+                continue;
+            }
             handled.extend(mail.row);
             records.push(self.run.advance(mail.input, self.engine.now()));
         }

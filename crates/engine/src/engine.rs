@@ -1,6 +1,6 @@
 //! The engine: starts runs, opens them again, carries inputs to them, and stops cleanly.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -227,6 +227,7 @@ impl Engine {
             is_stale,
             mail,
             queued,
+            taken: BTreeSet::new(),
             riding: Vec::new(),
             blobs: Vec::new(),
             effects: Effects::default(),
