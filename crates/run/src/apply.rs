@@ -85,7 +85,7 @@ impl Run {
                 self.variables.insert(name.clone(), variable);
             }
             Event::Judged { step, verdict } => self.judged(step, verdict),
-            Event::StepDone { step, .. } => self.step_done(step),
+            Event::StepDone { step, output, .. } => self.step_done(step, output.as_deref()),
             Event::StepFailed { step, why } => self.step_ended(step, State::Failed(why.clone())),
             Event::StepSkipped { step, because } => {
                 self.step_ended(step, State::Skipped { because: because.clone() });

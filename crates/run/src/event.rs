@@ -151,6 +151,9 @@ pub enum Event {
         /// Its turns ran out, and this is the best it had.
         #[serde(default, skip_serializing_if = "is_false")]
         best_effort: bool,
+        /// What it gave, where it wrote no variable that says so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        output: Option<String>,
     },
     /// A step failed.
     StepFailed {

@@ -102,7 +102,7 @@ fn the_first_journal_of_a_whole_run_still_folds() {
     let records = read(include_str!("journals/whole-run.jsonl"));
     insta::assert_snapshot!(shown(&Run::fold(records.clone())), @r#"
     done: E (53 events)
-    plan planner completed: {"steps":[{"id":"d","agent":"thinker","after":["a"]},{"id":"e","agent":"coder","after":["d"]}]} [2 turns, 0 calls, 20 tokens]
+    plan planner completed:  [2 turns, 0 calls, 20 tokens]
     a thinker completed: A [2 turns, 2 calls, 20 tokens]
     b thinker failed: - [1 turns, 0 calls, 0 tokens]
     d thinker completed: D [2 turns, 0 calls, 20 tokens]

@@ -102,7 +102,7 @@ fn lines(event: &Event, run: &Run) -> Vec<Line> {
             one("variable.written", json!({ "step": step, "name": name, "value": value, "untrusted": untrusted }))
         }
         Event::Judged { step, verdict } => one("step.judged", json!({ "step": step, "verdict": verdict })),
-        Event::StepDone { step, best_effort } => {
+        Event::StepDone { step, best_effort, .. } => {
             let found = run.step(step);
             let output = found.and_then(|step| step.output.as_deref());
             let turns = found.map_or(0, |step| step.ledger.turns);

@@ -68,7 +68,7 @@ impl Log {
             Event::Judged { step, verdict: Judgement::Retry { feedback } | Judgement::Pivot { feedback } } => {
                 format!("↻ {step} again: {}", out::short(feedback, 200))
             }
-            Event::StepDone { step, best_effort } => {
+            Event::StepDone { step, best_effort, .. } => {
                 let turns = run.step(step).map_or(0, |step| step.ledger.turns);
                 let cut = if *best_effort { ", cut short" } else { "" };
                 format!("✓ {} {}, {}{cut}", named(step), words::count(turns, "turn"), self.took(step, record.at))

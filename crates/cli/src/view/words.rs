@@ -146,7 +146,7 @@ pub(crate) fn event_words(event: &Event) -> String {
         Event::Advised { step, note } => format!("{step}  {}", note_words(note)),
         Event::Wrote { step, name, value, .. } => format!("{step}  {name} = {}", short(&value.to_string(), 120)),
         Event::Judged { step, verdict } => format!("{step}  {}", verdict_words(verdict)),
-        Event::StepDone { step, best_effort } => {
+        Event::StepDone { step, best_effort, .. } => {
             format!("{step}{}", if *best_effort { "  as far as it came" } else { "" })
         }
         Event::StepFailed { step, why } => format!("{step}  {}", short(&why.message, 160)),

@@ -54,9 +54,9 @@ impl Run {
         self.ready.insert(at);
     }
 
-    pub(super) fn step_done(&mut self, id: &StepId) {
+    pub(super) fn step_done(&mut self, id: &StepId, output: Option<&str>) {
         let Some(at) = self.places.get(id).copied() else { return };
-        let output = self.output_of(&self.steps[at]);
+        let output = output.map_or_else(|| self.written_by(&self.steps[at]), Arc::from);
         self.leave(at, State::Done);
         self.steps[at].output = Some(output);
         let next = std::mem::take(&mut self.steps[at].next);

@@ -90,7 +90,8 @@ impl Run {
             value,
             untrusted: step.untrusted,
         });
-        wrote.chain([Event::StepDone { step: id.clone(), best_effort }]).collect()
+        let output = step.spec.writes.is_empty().then(|| self.final_words(step));
+        wrote.chain([Event::StepDone { step: id.clone(), best_effort, output }]).collect()
     }
 
     /// The turns ran out: the best there is, rather than nothing.

@@ -84,12 +84,17 @@ impl Run {
         })
     }
 
-    /// What a step gave, as text: its only variable, all of them as JSON, or what it said.
-    pub(crate) fn output_of(&self, step: &Step) -> Arc<str> {
+    /// What a step that writes no variable gave: what it said.
+    pub(super) fn final_words(&self, step: &Step) -> String {
+        self.best_words(step).map(|text| final_text(&text)).unwrap_or_default()
+    }
+
+    /// What a step wrote, as text: its only variable, or all of them as JSON.
+    pub(crate) fn written_by(&self, step: &Step) -> Arc<str> {
         let names = step.spec.writes.iter();
         let written: Vec<_> = names.filter_map(|name| Some((name, &self.variables.get(name)?.value))).collect();
         let text = match written.as_slice() {
-            [] => self.best_words(step).map(|text| final_text(&text)).unwrap_or_default(),
+            [] => String::new(),
             [(_, only)] => plain(only),
             several => {
                 let object: serde_json::Map<_, _> =

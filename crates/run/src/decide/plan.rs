@@ -53,7 +53,7 @@ impl Run {
             Some(failed) => Because::Failed(self.steps[failed].spec.id.clone()),
             None => Because::First,
         };
-        let done = Event::StepDone { step: step.spec.id.clone(), best_effort: false };
+        let done = Event::StepDone { step: step.spec.id.clone(), best_effort: false, output: None };
         vec![done, Event::Planned { graph: Arc::new(graph), because }]
     }
 
@@ -86,7 +86,7 @@ impl Run {
 pub(super) fn conclude_profile(step: &Step, answer: &Answer) -> Vec<Event> {
     let files = object_in(&answer.text)
         .map_or_else(|| serde_json::Value::String(answer.text.trim().to_owned()), serde_json::Value::Object);
-    vec![Event::Profiled { files }, Event::StepDone { step: step.spec.id.clone(), best_effort: false }]
+    vec![Event::Profiled { files }, Event::StepDone { step: step.spec.id.clone(), best_effort: false, output: None }]
 }
 
 /// Faults that a planner is told at once: a broken plan of thousands of steps repeats itself.

@@ -375,7 +375,7 @@ fn line(event: &Event) -> Option<String> {
         Event::Advised { step, note } => format!("tells {step}: {}", json(note)),
         Event::Wrote { step, name, value, .. } => format!("{step} writes {name} = {value}"),
         Event::Judged { step, verdict } => format!("{step} judged: {}", json(verdict)),
-        Event::StepDone { step, best_effort } => {
+        Event::StepDone { step, best_effort, .. } => {
             format!("{step} done{}", if *best_effort { ", as well as it could" } else { "" })
         }
         Event::StepFailed { step, why } => format!("{step} failed ({}): {why}", why.kind.name()),
