@@ -8,6 +8,7 @@ use std::path::Path;
 use ignore::WalkBuilder;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use updraft_run::Step;
 
 use crate::words::Kit;
 
@@ -131,7 +132,21 @@ pub struct Past {
     pub output: String,
 }
 
+/// Characters of an earlier step's output that are told.
+const LONGEST_OUTPUT: usize = 2000;
+
 impl Past {
+    /// What is told about a step.
+    pub(crate) fn of(step: &Step) -> Self {
+        Self {
+            step: step.spec.id.to_string(),
+            agent: step.spec.agent.clone(),
+            description: step.spec.description.clone(),
+            status: step.status(),
+            output: step.output.as_deref().unwrap_or_default().chars().take(LONGEST_OUTPUT).collect(),
+        }
+    }
+
     fn in_words(&self) -> String {
         let Past { step, agent, description, status, .. } = self;
         format!("- `{step}` ({agent}, {status}): {description}")

@@ -22,8 +22,8 @@ pub(crate) struct Conversation {
     visit: u32,
     /// Entries of the step's talk that are among the messages.
     consumed: usize,
-    /// How often it was summarised: each time, it is made anew.
-    summaries: usize,
+    /// The summary it goes on from: with a new one it is made anew.
+    summary: Option<Arc<str>>,
     /// The answer whose calls the next results belong to.
     last: Option<Arc<Answer>>,
     system: Arc<str>,
@@ -53,7 +53,7 @@ impl Conversation {
         let mut conversation = Self {
             visit: step.visit,
             consumed: 0,
-            summaries: summaries(step),
+            summary: summary(step).cloned(),
             last: None,
             system,
             tools,
@@ -69,7 +69,13 @@ impl Conversation {
 
     /// Whether this is still the conversation of the step as it stands.
     pub(crate) fn fits(&self, step: &Step) -> bool {
-        self.visit == step.visit && self.summaries == summaries(step) && self.consumed <= step.talk.len()
+        let same_summary = match (&self.summary, summary(step)) {
+            (None, None) => true,
+            // A later summary may say the same, and yet stand for more.
+            (Some(own), Some(theirs)) => Arc::ptr_eq(own, theirs),
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        self.visit == step.visit && same_summary && self.consumed <= step.talk.len()
     }
 
     /// Appends what was said since.
@@ -98,7 +104,7 @@ impl Conversation {
         let mut aside = Self {
             visit: self.visit,
             consumed: self.consumed,
-            summaries: self.summaries,
+            summary: self.summary.clone(),
             last: None,
             system: self.system.clone(),
             tools: Arc::from([]),
@@ -195,8 +201,11 @@ pub(crate) fn answer_in_words(answer: &Answer) -> String {
     text.into_iter().chain(calls).collect::<Vec<_>>().join("\n")
 }
 
-fn summaries(step: &Step) -> usize {
-    step.talk.iter().filter(|entry| matches!(entry, Entry::Summary(_))).count()
+fn summary(step: &Step) -> Option<&Arc<str>> {
+    step.talk.iter().find_map(|entry| match entry {
+        Entry::Summary(summary) => Some(summary),
+        Entry::Answer(_) | Entry::Results(_) | Entry::Note(_) => None,
+    })
 }
 
 fn brief_of(run: &Run, step: &Step) -> Brief {
@@ -286,15 +295,7 @@ fn carried_in_words(run: &Run, carried: &Carried, frozen: &Opening, kit: &Kit) -
 /// The steps this one comes after, as the context provider tells them.
 pub(crate) fn history(run: &Run, step: &Step) -> Vec<Past> {
     let earlier = step.spec.after.iter().take(MOST_HISTORY).filter_map(|id| run.step(id));
-    earlier
-        .map(|step| Past {
-            step: step.spec.id.to_string(),
-            agent: step.spec.agent.clone(),
-            description: step.spec.description.clone(),
-            status: step.status(),
-            output: step.output.as_deref().unwrap_or_default().chars().take(2000).collect(),
-        })
-        .collect()
+    earlier.map(Past::of).collect()
 }
 
 /// The results of an answer's calls: as the provider wants them, or as text where the calls were text.

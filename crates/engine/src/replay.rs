@@ -159,11 +159,13 @@ struct Rebuilder<'a> {
     contexts: BTreeMap<Hash, Context>,
     /// Conversations that go on, so that a long one is not made anew for every turn.
     open: BTreeMap<updraft_run::StepId, Conversation>,
+    /// The last question beside one of them.
+    aside: Option<Conversation>,
 }
 
 impl<'a> Rebuilder<'a> {
     fn new(journal: &'a Journal, id: &'a RunId) -> Self {
-        Self { journal, id, kits: BTreeMap::new(), contexts: BTreeMap::new(), open: BTreeMap::new() }
+        Self { journal, id, kits: BTreeMap::new(), contexts: BTreeMap::new(), open: BTreeMap::new(), aside: None }
     }
 
     /// Records what happened, and compares each prompt that was sent.
@@ -206,10 +208,10 @@ impl<'a> Rebuilder<'a> {
         conversation.catch_up(step, kit);
         let aside = (id.kind != Kind::Ask).then(|| conversation.aside(run, step, kit, id.kind));
         let place = self.open.entry(id.step.clone()).insert_entry(conversation).into_mut();
-        if let Some(aside) = aside {
-            *place = aside;
-        }
-        Ok(Some(place))
+        Ok(Some(match aside {
+            Some(aside) => self.aside.insert(aside),
+            None => place,
+        }))
     }
 
     fn load(&mut self, run: &Run, context: Option<Hash>) -> Result<(), Error> {

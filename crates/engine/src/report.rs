@@ -9,6 +9,7 @@ use updraft_journal::{Journal, Summary};
 use updraft_run::{Effect, Event, Ledger, Outcome, Phase, Record, Reply, Run, RunId, State, Step, StepId, Timestamp};
 
 use crate::Error;
+use crate::context::{Context, Past};
 
 /// A run in hindsight, or as it is now.
 #[derive(Debug)]
@@ -76,6 +77,15 @@ impl Report {
             Phase::Over { answer, .. } => answer.to_string(),
             _ => self.run.answer(),
         }
+    }
+
+    /// What the run's agents are told about where they work and what was done: intent, workspace, history, memory.
+    pub fn context(&self, journal: &Journal) -> Result<Value, Error> {
+        let stored = self.run.settings().context.map(|hash| journal.blob(&hash)).transpose()?.flatten();
+        let context: Context = stored.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+        let ended = self.steps.iter().filter(|step| step.step.has_ended());
+        let history: Vec<Past> = ended.map(|step| Past::of(&step.step)).collect();
+        Ok(context.to_json(&self.run.goal().text, &history))
     }
 
     /// The figures of the whole run.

@@ -25,6 +25,8 @@ pub(crate) fn run(places: &Places, args: &Show) -> Outcome {
     if args.json {
         let mut whole = report.to_json();
         whole["status"] = runs::word(&report.head).into();
+        whole["context"] = report.context(&journal)?;
+        whole["messages"] = updraft_engine::messages(&journal, &id)?.into();
         out::pretty(&whole);
     } else {
         out::print(&in_words(&report));
