@@ -8,8 +8,10 @@ use updraft_run::Timestamp;
 
 use crate::moment;
 
+mod files;
 mod shared;
 
+pub(crate) use files::{Export, Format, Import};
 use shared::variable;
 pub(crate) use shared::{Named, Output, Permission, Place, Plain, Spending};
 
@@ -340,48 +342,6 @@ pub(crate) struct Diff {
     /// One JSON object
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// Everything, for `updraft import`
-    Jsonl,
-    /// NetworkX node-link data
-    NodeLink,
-    /// For people
-    Markdown,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Export {
-    /// The run's id, any unique beginning of it, or `last`
-    #[arg(value_name = "RUN", required_unless_present = "all", add = crate::complete::runs())]
-    pub(crate) run: Option<String>,
-    /// Every run
-    #[arg(long, conflicts_with = "run", requires = "out")]
-    pub(crate) all: bool,
-    /// The form of the file
-    #[arg(long, value_enum, default_value = "jsonl")]
-    pub(crate) format: Format,
-    /// A folder to write into, as YYYY/MM/DD/session_<id>; standard output if left out
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) out: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Import {
-    /// The file; `-` is standard input
-    #[arg(value_hint = ValueHint::FilePath)]
-    pub(crate) file: PathBuf,
-    /// Import it under this id
-    #[arg(long, value_name = "ID")]
-    pub(crate) id: Option<String>,
-    /// Node-link data: the model that goes on with what was not done
-    #[arg(long, value_name = "PROVIDER/NAME")]
-    pub(crate) model: Option<String>,
-    /// Node-link data: the folder it may work in (default: the current one)
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) workspace: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
