@@ -64,6 +64,31 @@ fn a_planned_run_comes_back_as_it_was() {
 }
 
 #[test]
+fn a_run_that_was_planned_anew_comes_back_as_it_was() {
+    let world = World::new();
+    let first = json!([{"id": "a", "agent": "thinker", "prompt": "one", "writes": ["x"]},
+                       {"id": "before", "agent": "thinker", "prompt": "one more"},
+                       {"id": "never", "agent": "thinker", "reads": ["x"]}]);
+    let second = json!([{"id": "b", "agent": "coder", "prompt": "better", "writes": ["x"], "after": ["before"]},
+                        {"id": "c", "agent": "thinker", "reads": ["x"], "prompt": "go"}]);
+    let model = world.script(
+        "s.json",
+        &json!({"rules": [
+            {"when": {"agent": "planner", "contains": "failed"}, "answer": {"json": {"steps": second}}},
+            {"when": {"agent": "planner"}, "answer": {"json": {"steps": first}}},
+            {"when": {"step": "a"}, "answer": {"fail": "no way"}}],
+            "default": {"text": "fine"}}),
+    );
+    world.updraft(&["run", "--model", &model, "do it"]).code(0);
+    let graph = exported(&world);
+    assert_eq!((&graph["graph"]["status"], &graph["nodes"][2]["status"]), (&json!("completed"), &json!("failed")));
+
+    let (_, back) = there_and_back(&graph);
+
+    assert_eq!(untimed(back), untimed(graph));
+}
+
+#[test]
 fn a_failed_run_comes_back_with_what_was_skipped() {
     let world = World::new();
     let fails = json!({"when": {"step": "think"}, "answer": {"fail": "no more"}});

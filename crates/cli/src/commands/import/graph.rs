@@ -10,7 +10,7 @@ use toml::Spanned;
 use updraft_engine::Words;
 use updraft_journal::{Blob, Export, Head, Journal, Status};
 use updraft_models::choose;
-use updraft_run::{AgentCard, Budget, Input, Kind, Record, Reflect, Reply, Roster, Run, RunId, Start, Timestamp};
+use updraft_run::{AgentCard, Budget, Input, Record, Reflect, Reply, Roster, Run, RunId, Start, Timestamp};
 
 use super::session::{Session, Stands};
 use crate::args::Import;
@@ -37,8 +37,8 @@ pub(super) async fn import(places: &Places, args: &Import, text: &str) -> Outcom
         named => named.to_owned(),
     };
     rules.workspace = workspace.display().to_string();
-    // The file's results are taken as they are: nothing is planned anew, nothing tried again, nothing held up.
-    (rules.replans, rules.revisits) = (0, 0);
+    // The file's results are taken as they are: nothing more is planned anew, nothing tried again, nothing held up.
+    (rules.replans, rules.revisits) = (session.replans(), 0);
     rules.parallel += session.open_steps() as u32;
 
     let dispatcher = wire::dispatcher();
@@ -62,6 +62,11 @@ pub(super) async fn import(places: &Places, args: &Import, text: &str) -> Outcom
         ..Head::new(id_for(&journal, args, &session)?, start.goal.text.clone(), created)
     };
     let (run, records) = again(&session, start, roster, created);
+    if let [first, rest @ ..] = session.missing_in(&run).as_slice() {
+        let and = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+        return Err(Fault::failed(format!("the step `{first}`{and} cannot be planned where the file has it"))
+            .hint(format!("`updraft run --plan {} \"GOAL\"` carries the graph out anew", args.file.display())));
+    }
     let head = Head { status: Status::from_word(run.status()), ..head };
     say_what_differs(&session, &run);
     if !run.is_over() {
@@ -100,15 +105,13 @@ fn id_for(journal: &Journal, args: &Import, session: &Session) -> Result<RunId, 
 
 /// Goes through the run again, with the file's results in the order they came.
 fn again(session: &Session, start: Start, roster: Roster, created: Timestamp) -> (Run, Vec<Record>) {
-    let mode = start.goal.mode.clone();
     let (mut run, mut records, mut now) = (Run::default(), Vec::new(), created);
     records.push(run.advance(Input::Start(Box::new(start)), now));
     loop {
-        let first = run.open().iter().filter(|(id, _)| id.kind == Kind::Ask && (id.visit, id.turn) == (0, 0));
-        let over = first.filter(|(id, _)| matches!(session.stands(&id.step), Stands::Done | Stands::Failed));
+        let over = run.open().iter().filter(|(id, _)| session.is_answered(id));
         let next = over.min_by_key(|(id, _)| session.ended(&id.step));
         let Some((id, attempt)) = next.map(|(id, open)| (id.clone(), open.attempt)) else { break };
-        let Some(reply) = run.step(&id.step).and_then(|step| session.reply(&step.spec, &mode)) else { break };
+        let Some(reply) = run.step(&id.step).and_then(|step| session.reply(&step.spec, id.visit)) else { break };
         now = now.max(session.ended(&id.step).unwrap_or(now));
         records.push(run.advance(Input::Replied { id, attempt, reply, prepared: Vec::new() }, now));
     }

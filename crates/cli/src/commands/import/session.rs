@@ -6,7 +6,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use updraft_engine::Agents;
 use updraft_run::{
-    Answer, Cost, Failure, FailureKind, Goal, Graph, Mode, Reply, StepId, StepSpec, Surroundings, Timestamp, Usage,
+    Address, Answer, Cost, Failure, FailureKind, Goal, Graph, Kind, Mode, Reply, Run, StepId, StepSpec, Surroundings,
+    Timestamp, Usage,
 };
 
 use crate::fault::Fault;
@@ -19,6 +20,8 @@ pub(super) struct Session {
     nodes: BTreeMap<StepId, Map<String, Value>>,
     /// Every step, with those that made the plan.
     graph: Graph,
+    files: Vec<String>,
+    mode: Mode,
 }
 
 /// How a step stands in the file.
@@ -52,7 +55,11 @@ impl Session {
             Value::Object(node) => Some((StepId::parse(&plain(node.get("id")?)).ok()?, node)),
             _ => None,
         });
-        Ok(Self { about, nodes: nodes.collect(), graph })
+        let files = about.get("file_manifest").and_then(Value::as_array).into_iter().flatten();
+        let files: Vec<String> =
+            files.map(|file| plain(file.get("path").or_else(|| file.get("name")).unwrap_or(file))).collect();
+        let mode = mode_of(&graph, !files.is_empty());
+        Ok(Self { nodes: nodes.collect(), about, graph, files, mode })
     }
 
     /// The run's name in the file.
@@ -94,6 +101,11 @@ impl Session {
         self.graph.steps.iter().filter(|step| self.stands(&step.id) == Stands::Open).count()
     }
 
+    /// The steps that a run made from it lacks.
+    pub(super) fn missing_in(&self, run: &Run) -> Vec<&StepId> {
+        self.graph.steps.iter().map(|step| &step.id).filter(|id| run.step(id).is_none()).collect()
+    }
+
     /// The agents it names.
     pub(super) fn agents(&self) -> impl Iterator<Item = &str> {
         self.graph.steps.iter().map(|step| step.agent.as_str())
@@ -104,32 +116,41 @@ impl Session {
         let root = StepId::parse("ROOT").ok().and_then(|root| self.nodes.get(&root));
         let said = [self.about.get("original_query"), root.and_then(|root| root.get("agent_prompt"))];
         let text = said.into_iter().flatten().map(plain).find(|text| !text.trim().is_empty());
-        let files = self.about.get("file_manifest").and_then(Value::as_array).into_iter().flatten();
-        let files: Vec<String> =
-            files.map(|file| plain(file.get("path").or_else(|| file.get("name")).unwrap_or(file))).collect();
         let written: BTreeSet<&String> = self.graph.steps.iter().flat_map(|step| &step.writes).collect();
         let given = self.globals().filter(|(name, _)| !written.contains(name));
         let variables = given.map(|(name, value)| (name.clone(), value.clone())).collect();
-        let mode = self.mode(!files.is_empty());
-        let plan = (mode == Mode::Given).then(|| self.graph.clone());
-        (Goal { text: text.unwrap_or_else(|| "An imported graph".into()), files, variables, mode }, plan)
+        let goal = Goal {
+            text: text.unwrap_or_else(|| "An imported graph".into()),
+            files: self.files.clone(),
+            variables,
+            mode: self.mode.clone(),
+        };
+        (goal, (self.mode == Mode::Given).then(|| self.graph.clone()))
     }
 
-    /// Planned by a step of the run, as ours are, or given.
-    fn mode(&self, has_files: bool) -> Mode {
-        let agent = |id: &str| self.graph.steps.iter().find(|step| step.id.as_str() == id).map(|step| &*step.agent);
-        match (agent("plan"), agent("distill") == Some("distiller")) {
-            (Some("planner"), distills) if distills == has_files => Mode::Plan,
-            (Some("router"), distills) if distills == has_files => Mode::Swarm,
-            _ => Mode::Given,
+    /// The steps of each plan the run had: where a step failed and the run did not, the planner was asked again.
+    fn plans(&self) -> Vec<Vec<&StepSpec>> {
+        let mut plans = vec![Vec::new()];
+        for step in self.graph.steps.iter().filter(|step| !matches!(step.id.as_str(), "plan" | "distill")) {
+            if let Some(plan) = plans.last_mut() {
+                plan.push(step);
+            }
+            if self.was_replaced(step) {
+                plans.push(Vec::new());
+            }
         }
+        plans
     }
 
-    /// The steps that a planner of the run planned, or all.
-    fn work(&self) -> Vec<&StepSpec> {
-        let (goal, _) = self.start();
-        let is_work = |step: &&StepSpec| goal.mode == Mode::Given || !matches!(step.id.as_str(), "plan" | "distill");
-        self.graph.steps.iter().filter(is_work).collect()
+    /// How often the planner was asked again.
+    pub(super) fn replans(&self) -> u32 {
+        self.graph.steps.iter().filter(|step| self.was_replaced(step)).count() as u32
+    }
+
+    fn was_replaced(&self, step: &StepSpec) -> bool {
+        let went_on = !matches!(self.about.get("status").and_then(Value::as_str), Some("failed" | "cancelled"));
+        let is_work = !matches!(step.id.as_str(), "plan" | "distill");
+        self.mode != Mode::Given && went_on && is_work && self.stands(&step.id) == Stands::Failed
     }
 
     /// Every fault of the graph. What is over may name agents and variables that are not known here.
@@ -140,7 +161,9 @@ impl Session {
         variables.extend(over().flat_map(|step| &step.reads).map(String::as_str));
         let max_steps = max_steps as usize;
         let around = Surroundings { agents: known.collect(), variables, max_steps, ..Surroundings::default() };
-        match self.graph.faults(&around) {
+        // What a new plan stands in for may clash with it.
+        let valid = self.graph.steps.iter().filter(|step| !self.was_replaced(step)).cloned().collect();
+        match (Graph { steps: valid }).faults(&around) {
             faults if faults.is_empty() => Ok(()),
             faults => Err(updraft_engine::Error::Plan(faults).into()),
         }
@@ -151,18 +174,30 @@ impl Session {
         moment::read(self.nodes.get(step)?.get("end_time")?.as_str()?)
     }
 
+    /// Whether it is known what came of the first question to a step's model.
+    pub(super) fn is_answered(&self, ask: &Address) -> bool {
+        let is_over = matches!(self.stands(&ask.step), Stands::Done | Stands::Failed);
+        let is_planner = self.mode != Mode::Given && ask.step.as_str() == "plan";
+        ask.kind == Kind::Ask
+            && ask.turn == 0
+            && if is_planner { is_over || ask.visit < self.replans() } else { is_over && ask.visit == 0 }
+    }
+
     /// What a step's model is taken to have said, so that the step comes to what the file says.
-    pub(super) fn reply(&self, spec: &StepSpec, mode: &Mode) -> Option<Reply> {
+    pub(super) fn reply(&self, spec: &StepSpec, visit: u32) -> Option<Reply> {
         let node = self.nodes.get(&spec.id)?;
+        let is_planned = self.mode != Mode::Given;
+        let plan = || self.plans().get(visit as usize).map(|steps| json!({ "steps": steps }).to_string());
         let text = match (self.stands(&spec.id), spec.id.as_str()) {
+            (_, "plan") if is_planned && visit < self.replans() => plan()?,
             (Stands::Open | Stands::Stopped, _) => return None,
             (Stands::Failed, _) => {
                 let why = node.get("error").map(plain).filter(|why| !why.is_empty());
                 let why = why.unwrap_or_else(|| "the imported file says that it failed".into());
                 return Some(Reply::Failed(Failure::new(FailureKind::Tool, why)));
             }
-            (Stands::Done, "plan") if *mode != Mode::Given => self.plan_said(node),
-            (Stands::Done, "distill") if *mode != Mode::Given => output(node),
+            (Stands::Done, "plan") if is_planned => plan()?,
+            (Stands::Done, "distill") if is_planned => output(node),
             (Stands::Done, _) if spec.writes.is_empty() => said(output(node)),
             (Stands::Done, _) => {
                 let values = spec.writes.iter().map(|name| (name.clone(), self.value(spec, node, name)));
@@ -173,22 +208,6 @@ impl Session {
         let cost = node.get("cost").and_then(Value::as_f64).map(|dollars| Cost((dollars * 1e9).round() as u64));
         let usage = Usage { input: number("input_tokens"), output: number("output_tokens"), cost, ..Usage::default() };
         Some(Reply::Answer(Arc::new(Answer { text, usage, ..Answer::default() })))
-    }
-
-    /// The plan in its planner's words, where those are what the file's graph was made from; or else the graph.
-    fn plan_said(&self, node: &Map<String, Value>) -> String {
-        let spoken = output(node);
-        let work = self.work();
-        let read = updraft_run::repair(&spoken).and_then(|plan| Graph::read(&plan.value).ok());
-        let alike = |a: &StepSpec, b: &StepSpec| {
-            StepSpec { after: Vec::new(), ..a.clone() } == StepSpec { after: Vec::new(), ..b.clone() }
-        };
-        match read {
-            Some(read) if read.steps.len() == work.len() && read.steps.iter().zip(&work).all(|(a, b)| alike(a, b)) => {
-                spoken
-            }
-            _ => json!({ "steps": work }).to_string(),
-        }
     }
 
     /// The value of a variable that a step wrote.
@@ -214,6 +233,16 @@ impl Session {
 
     fn globals(&self) -> impl Iterator<Item = (&String, &Value)> {
         self.about.get("globals_schema").and_then(Value::as_object).into_iter().flatten()
+    }
+}
+
+/// Planned by a step of the run, as ours are, or given.
+fn mode_of(graph: &Graph, has_files: bool) -> Mode {
+    let agent = |id: &str| graph.steps.iter().find(|step| step.id.as_str() == id).map(|step| &*step.agent);
+    match (agent("plan"), agent("distill") == Some("distiller")) {
+        (Some("planner"), distills) if distills == has_files => Mode::Plan,
+        (Some("router"), distills) if distills == has_files => Mode::Swarm,
+        _ => Mode::Given,
     }
 }
 
