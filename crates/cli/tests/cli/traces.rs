@@ -86,8 +86,8 @@ fn nobody_else_can_read_what_a_run_leaves() {
             (mode & 0o077 != 0).then(|| format!("{mode:o} {}", path.display()))
         })
         .collect();
-    let closed = std::fs::metadata(&home).unwrap().permissions().mode() & 0o077 == 0;
-    assert!(closed, "the home is open, and so are:\n{}", open.join("\n"));
+    let mode = std::fs::metadata(&home).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o700, "the home is open, and so are:\n{}", open.join("\n"));
     // The journal relies on its folder; everything else is closed in itself.
     let open: Vec<&String> = open.iter().filter(|line| !line.contains("/journal")).collect();
     assert!(open.is_empty(), "{open:?}");
