@@ -5,6 +5,7 @@
 mod dotenv;
 mod layer;
 mod meant;
+mod spending;
 mod trust;
 mod written;
 

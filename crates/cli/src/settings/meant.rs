@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use toml::Spanned;
 use updraft_models::Price;
-use updraft_run::{Budget, Cost, Millis, Settings as Rules};
+use updraft_run::{Budget, Settings as Rules};
 
 use super::layer::Layer;
+use super::spending::Spending;
 use super::written::Consent;
 use crate::fault::Fault;
-use crate::moment;
 
 /// Where a value came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub(crate) struct Sourced<T> {
 }
 
 impl<T> Sourced<T> {
-    fn default_of(value: T) -> Self {
+    pub(super) fn default_of(value: T) -> Self {
         Self { value, from: Origin::Default.word().into() }
     }
 }
@@ -62,11 +62,10 @@ pub(crate) struct Meant {
     pub(crate) max_output: Sourced<u64>,
     pub(crate) approvals: Sourced<Consent>,
     pub(crate) deny: Sourced<Vec<String>>,
-    pub(crate) cost: Sourced<Option<Cost>>,
-    pub(crate) tokens: Sourced<Option<u64>>,
-    pub(crate) time: Sourced<Option<Millis>>,
-    pub(crate) budget_turns: Sourced<Option<u64>>,
-    pub(crate) calls: Sourced<Option<u64>>,
+    /// What a run may spend.
+    pub(crate) budget: Spending,
+    /// What each of its steps may spend.
+    pub(crate) step_budget: Spending,
     pub(crate) prices: BTreeMap<String, Sourced<Price>>,
     pub(crate) log: Sourced<String>,
 }
@@ -85,11 +84,8 @@ impl Default for Meant {
             max_output: Sourced::default_of(rules.max_output),
             approvals: Sourced::default_of(Consent::Ask),
             deny: Sourced::default_of(Vec::new()),
-            cost: Sourced::default_of(None),
-            tokens: Sourced::default_of(None),
-            time: Sourced::default_of(None),
-            budget_turns: Sourced::default_of(None),
-            calls: Sourced::default_of(None),
+            budget: Spending::default(),
+            step_budget: Spending::default(),
             prices: BTreeMap::new(),
             log: Sourced::default_of("warn".into()),
         }
@@ -117,11 +113,13 @@ impl Meant {
             self.deny.value.dedup();
             self.deny.from = taking.source(deny);
         }
-        taking.limit("budget.cost", &mut self.cost, written.budget.cost.as_ref());
-        taking.limit("budget.tokens", &mut self.tokens, written.budget.tokens.as_ref());
-        taking.limit("budget.time", &mut self.time, written.budget.time.as_ref());
-        taking.limit("budget.turns", &mut self.budget_turns, written.budget.turns.as_ref());
-        taking.limit("budget.calls", &mut self.calls, written.budget.calls.as_ref());
+        self.budget.take("budget", &mut taking, &written.budget);
+        if let Some(time) = &written.step_budget.time {
+            let place = layer.place(time);
+            return Err(Fault::config(format!("{place}: the time of a single step is not limited"))
+                .hint("limit the whole run with `time` under [budget]"));
+        }
+        self.step_budget.take("step_budget", &mut taking, &written.step_budget);
         for (name, price) in &written.prices {
             if layer.origin == Origin::Stranger {
                 taking.ignored.push(format!("the price of {name}"));
@@ -152,28 +150,20 @@ impl Meant {
             max_output: self.max_output.value,
             approvals: self.approvals.value.into(),
             deny: self.deny.value.clone(),
+            step_budget: self.step_budget.budget(),
             ..Rules::default()
         }
     }
 
     /// What a run may spend.
     pub(crate) fn budget(&self) -> Budget {
-        Budget {
-            cost: self.cost.value,
-            tokens: self.tokens.value,
-            time: self.time.value,
-            turns: self.budget_turns.value,
-            calls: self.calls.value,
-        }
+        self.budget.budget()
     }
 
     /// Every setting: name, value as TOML, where it came from.
     pub(crate) fn list(&self) -> Vec<(String, String, String)> {
         fn row<T>(name: &str, sourced: &Sourced<T>, value: impl Fn(&T) -> String) -> (String, String, String) {
             (name.to_owned(), value(&sourced.value), sourced.from.clone())
-        }
-        fn number<T: ToString>(value: Option<T>) -> String {
-            value.map_or_else(|| "unlimited".into(), |value| value.to_string())
         }
         let mut rows = vec![
             row("model", &self.model, |value| format!("{value:?}")),
@@ -186,15 +176,10 @@ impl Meant {
             row("max_output", &self.max_output, ToString::to_string),
             row("approvals", &self.approvals, |value| format!("{:?}", value.word())),
             row("deny", &self.deny, |value| format!("{value:?}")),
-            row("budget.cost", &self.cost, |value| number(value.map(|cost| cost.0 as f64 / 1e9))),
-            row("budget.tokens", &self.tokens, |value| number(*value)),
-            row("budget.time", &self.time, |value| {
-                value.map_or_else(|| "unlimited".into(), |time| format!("{:?}", moment::length(time)))
-            }),
-            row("budget.turns", &self.budget_turns, |value| number(*value)),
-            row("budget.calls", &self.calls, |value| number(*value)),
             row("log.level", &self.log, |value| format!("{value:?}")),
         ];
+        rows.extend(self.budget.list("budget"));
+        rows.extend(self.step_budget.list("step_budget").into_iter().filter(|(name, _, _)| !name.ends_with(".time")));
         for (name, price) in &self.prices {
             let dollars = |nano: u64| nano as f64 / 1000.0;
             let Price { input, output, cached } = price.value;
@@ -207,7 +192,7 @@ impl Meant {
 }
 
 /// Taking over the values of one layer.
-struct Taking<'a> {
+pub(super) struct Taking<'a> {
     layer: &'a Layer,
     ignored: &'a mut Vec<String>,
 }
@@ -239,7 +224,7 @@ impl Taking<'_> {
     }
 
     /// A limit, which a stranger may only set or lower.
-    fn limit<T: Copy + PartialOrd>(&mut self, name: &str, slot: &mut Sourced<Option<T>>, written: Option<&Spanned<T>>) {
+    pub(super) fn limit<T: Copy + PartialOrd>(&mut self, name: &str, slot: &mut Sourced<Option<T>>, written: Option<&Spanned<T>>) {
         let written = written.map(|value| Spanned::new(value.span(), Some(*value.get_ref())));
         self.ordered(name, slot, written.as_ref(), |new, old| old.is_none() || new <= old);
     }
@@ -272,6 +257,8 @@ impl Taking<'_> {
 
 #[cfg(test)]
 mod tests {
+    use updraft_run::Cost;
+
     use super::*;
 
     fn meant(origin: Origin, text: &str) -> (Meant, Vec<String>) {
@@ -290,7 +277,7 @@ mod tests {
     #[test]
     fn a_stranger_can_only_tighten() {
         let (meant, ignored) = meant(Origin::Stranger, MIXED);
-        assert_eq!((meant.turns.value, meant.parallel.value, meant.cost.value), (3, 64, Some(Cost(500_000_000))));
+        assert_eq!((meant.turns.value, meant.parallel.value, meant.budget.cost.value), (3, 64, Some(Cost(500_000_000))));
         assert_eq!((meant.model.value.as_str(), meant.approvals.value), ("auto", Consent::Ask));
         assert_eq!(meant.deny.value, ["nap"]);
         assert_eq!(ignored, ["`model`", "`parallel`", "`approvals`", "the price of a/b"]);

@@ -23,11 +23,12 @@ pub(crate) struct Written {
     pub(crate) approvals: Option<Spanned<Consent>>,
     pub(crate) deny: Option<Spanned<Vec<String>>>,
     pub(crate) budget: WrittenBudget,
+    pub(crate) step_budget: WrittenBudget,
     pub(crate) prices: BTreeMap<String, Spanned<WrittenPrice>>,
     pub(crate) log: WrittenLog,
 }
 
-/// The table `[budget]`.
+/// The tables `[budget]` and `[step_budget]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct WrittenBudget {

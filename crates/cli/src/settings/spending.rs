@@ -1,0 +1,67 @@
+//! What may be spent, by a run or by one step: each limit with where it came from.
+
+use updraft_run::{Budget, Cost, Millis};
+
+use super::meant::{Sourced, Taking};
+use super::written::WrittenBudget;
+use crate::moment;
+
+/// The limits of a run or of one step.
+#[derive(Clone, Debug)]
+pub(crate) struct Spending {
+    pub(crate) cost: Sourced<Option<Cost>>,
+    pub(crate) tokens: Sourced<Option<u64>>,
+    pub(crate) time: Sourced<Option<Millis>>,
+    pub(crate) turns: Sourced<Option<u64>>,
+    pub(crate) calls: Sourced<Option<u64>>,
+}
+
+impl Default for Spending {
+    fn default() -> Self {
+        Self {
+            cost: Sourced::default_of(None),
+            tokens: Sourced::default_of(None),
+            time: Sourced::default_of(None),
+            turns: Sourced::default_of(None),
+            calls: Sourced::default_of(None),
+        }
+    }
+}
+
+impl Spending {
+    /// Takes over what a layer says in the table of this name.
+    pub(super) fn take(&mut self, table: &str, taking: &mut Taking<'_>, written: &WrittenBudget) {
+        taking.limit(&format!("{table}.cost"), &mut self.cost, written.cost.as_ref());
+        taking.limit(&format!("{table}.tokens"), &mut self.tokens, written.tokens.as_ref());
+        taking.limit(&format!("{table}.time"), &mut self.time, written.time.as_ref());
+        taking.limit(&format!("{table}.turns"), &mut self.turns, written.turns.as_ref());
+        taking.limit(&format!("{table}.calls"), &mut self.calls, written.calls.as_ref());
+    }
+
+    /// The limits, for the run.
+    pub(crate) fn budget(&self) -> Budget {
+        Budget {
+            cost: self.cost.value,
+            tokens: self.tokens.value,
+            time: self.time.value,
+            turns: self.turns.value,
+            calls: self.calls.value,
+        }
+    }
+
+    /// Every limit: name, value as TOML, where it came from.
+    pub(super) fn list(&self, table: &str) -> Vec<(String, String, String)> {
+        fn number<T: ToString>(value: Option<T>) -> String {
+            value.map_or_else(|| "unlimited".into(), |value| value.to_string())
+        }
+        let time = self.time.value.map(|time| format!("{:?}", moment::length(time)));
+        let row = |name: &str, value: String, from: &str| (format!("{table}.{name}"), value, from.to_owned());
+        vec![
+            row("cost", number(self.cost.value.map(|cost| cost.0 as f64 / 1e9)), &self.cost.from),
+            row("tokens", number(self.tokens.value), &self.tokens.from),
+            row("time", number(time), &self.time.from),
+            row("turns", number(self.turns.value), &self.turns.from),
+            row("calls", number(self.calls.value), &self.calls.from),
+        ]
+    }
+}
