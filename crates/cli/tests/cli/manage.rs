@@ -106,3 +106,17 @@ fn help_has_examples_and_exit_codes() {
     assert_eq!(world.updraft(&["--version"]).code(0).out, format!("updraft {}\n", env!("CARGO_PKG_VERSION")));
     world.updraft(&[]).code(2);
 }
+
+#[test]
+fn the_manual_page_has_every_command_and_its_options() {
+    let world = World::new();
+    let page = world.updraft(&["man"]).code(0).out;
+    let help = world.updraft(&["--help"]).code(0).out;
+    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let names: Vec<&str> = commands.filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).collect();
+    assert!(names.len() > 20 && names.contains(&"man"), "{help}");
+    for name in names.iter().filter(|name| !name.is_empty()) {
+        assert!(page.contains(&format!(".SH \"UPDRAFT {}\"", name.to_uppercase())), "{name}");
+    }
+    assert!(page.contains(".TH updraft 1") && page.contains("\\-\\-max\\-turns") && !page.contains("UPDRAFT BENCH"));
+}
