@@ -165,7 +165,8 @@ impl Drive {
             self.conversations.insert(id.step.clone(), conversation);
             return Ok(Some((aside, None)));
         }
-        let differs = self.run.settings().context != Some(hash);
+        // A question that was cut off may have begun with another context, which no longer holds.
+        let differs = step.context.or(self.run.settings().context) != Some(hash);
         Ok(Some((conversation, Some(hash).filter(|_| differs && id.turn == 0))))
     }
 
