@@ -165,7 +165,9 @@ impl Engine {
                 // Under rules that decide nothing here now, the rest counts as one decision.
                 let stride = if decided.is_empty() && strides > 0 { rest.len() } else { decided.len().min(rest.len()) };
                 let (made, left) = rest.split_at(stride);
-                made.iter().for_each(|event| run.apply(event));
+                for event in made {
+                    run.apply(event);
+                }
                 (rest, strides, end) = (left, strides + 1, end + stride as u64);
             }
             ControlFlow::Break(())

@@ -1,6 +1,6 @@
 //! Values by their content: small ones in a table, large ones each in a file.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -130,7 +130,7 @@ fn write_file(journal: &Path, blob: &Blob) -> Result<(), Error> {
 }
 
 fn write_synced(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let mut file = File::create(path)?;
+    let mut file = place::create_private(path)?;
     file.write_all(bytes)?;
     file.sync_all()
 }

@@ -42,6 +42,12 @@ pub(crate) fn make_folder(folder: &Path) -> std::io::Result<()> {
     builder.recursive(true).create(folder)
 }
 
+/// Makes a file that only its owner can read: what agents were told and gave is nobody else's business.
+pub(crate) fn create_private(path: &Path) -> std::io::Result<std::fs::File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
+}
+
 /// Asks the disk to keep the names in a folder.
 pub(crate) fn sync_folder(folder: &Path) -> std::io::Result<()> {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };

@@ -113,7 +113,7 @@ impl Store {
         }
         let image = self.told(image_of(&self.options.version))?;
         let aside = place::beside(&self.path, &format!("-new-{}", std::process::id()));
-        let written = std::fs::File::create(&aside).and_then(|mut file| {
+        let written = place::create_private(&aside).and_then(|mut file| {
             file.write_all(&image)?;
             file.sync_data()
         });

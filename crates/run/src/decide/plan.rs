@@ -86,7 +86,8 @@ impl Run {
 pub(super) fn conclude_profile(step: &Step, answer: &Answer) -> Vec<Event> {
     let files = object_in(&answer.text)
         .map_or_else(|| serde_json::Value::String(answer.text.trim().to_owned()), serde_json::Value::Object);
-    vec![Event::Profiled { files }, Event::StepDone { step: step.spec.id.clone(), best_effort: false, output: None }]
+    let output = Some(answer.text.trim().to_owned());
+    vec![Event::Profiled { files }, Event::StepDone { step: step.spec.id.clone(), best_effort: false, output }]
 }
 
 /// Faults that a planner is told at once: a broken plan of thousands of steps repeats itself.
