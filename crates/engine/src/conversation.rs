@@ -20,6 +20,8 @@ const MOST_HISTORY: usize = 20;
 #[derive(Debug)]
 pub(crate) struct Conversation {
     visit: u32,
+    /// The context it began with.
+    pub(crate) context: Hash,
     /// Entries of the step's talk that are among the messages.
     consumed: usize,
     /// The summary it goes on from: with a new one it is made anew.
@@ -38,7 +40,7 @@ pub(crate) struct Conversation {
 
 impl Conversation {
     /// Begins the conversation of a step's present visit, and catches up with what was said.
-    pub(crate) fn open(run: &Run, step: &Step, kit: &Kit, context: &Context) -> Self {
+    pub(crate) fn open(run: &Run, step: &Step, kit: &Kit, (hash, context): (Hash, &Context)) -> Self {
         let equipped = kit.agent(&step.spec.agent);
         let system = equipped.map_or_else(|| Arc::from(""), |agent| agent.system.clone());
         let tools = equipped.map_or_else(|| Arc::from([]), |agent| agent.tools.clone());
@@ -52,6 +54,7 @@ impl Conversation {
         }
         let mut conversation = Self {
             visit: step.visit,
+            context: hash,
             consumed: 0,
             summary: summary(step).cloned(),
             last: None,
@@ -103,6 +106,7 @@ impl Conversation {
     pub(crate) fn aside(&self, run: &Run, step: &Step, kit: &Kit, kind: Kind) -> Self {
         let mut aside = Self {
             visit: self.visit,
+            context: self.context,
             consumed: self.consumed,
             summary: self.summary.clone(),
             last: None,

@@ -201,10 +201,12 @@ impl<'a> Rebuilder<'a> {
         self.load(run, context)?;
         let kit = run.roster().words.and_then(|hash| self.kits.get(&hash));
         let Some(kit) = kit else { return Ok(None) };
-        let context = context.and_then(|hash| self.contexts.get(&hash)).cloned().unwrap_or_default();
+        let nothing = Context::default();
+        let hash = context.unwrap_or(Hash([0; 32]));
+        let context = self.contexts.get(&hash).unwrap_or(&nothing);
         let begins = id.kind == Kind::Ask && id.turn == 0;
         let kept = self.open.remove(&id.step).filter(|kept| !begins && kept.fits(step));
-        let mut conversation = kept.unwrap_or_else(|| Conversation::open(run, step, kit, &context));
+        let mut conversation = kept.unwrap_or_else(|| Conversation::open(run, step, kit, (hash, context)));
         conversation.catch_up(step, kit);
         let aside = (id.kind != Kind::Ask).then(|| conversation.aside(run, step, kit, id.kind));
         let place = self.open.entry(id.step.clone()).insert_entry(conversation).into_mut();

@@ -249,6 +249,43 @@ async fn a_question_that_was_cut_off_and_asked_again_in_an_earlier_workspace_is_
     gives_everything_again(&third, "back");
 }
 
+#[tokio::test]
+async fn a_question_that_waited_for_money_while_the_workspace_changed_is_given_again() {
+    let world = World::quick();
+    let outside: Arc<Mutex<Outside>> = Arc::default();
+    let folder = world.workspace();
+    let hands = ScriptedHands::saying(&outside, move |_, prompt| match (prompt.brief.step.as_str(), turn(prompt)) {
+        ("a", 0) => {
+            std::fs::write(folder.join("new.txt"), "new").unwrap();
+            calls(&[("stamp", json!({ "name": "a" }))])
+        }
+        (step, _) => says(format!("{step} {}", if words(prompt).contains("new.txt") { "saw it" } else { "did not" })),
+    });
+    let engine = Engine::new(world.journal(), Arc::new(hands), Options::default());
+    let steps = vec![
+        step("a", "stamper", &[], &["a"]),
+        step("b", "thinker", &[], &["b"]),
+        step("bb", "thinker", &[], &["bb"]),
+        step("c", "thinker", &["b"], &["c"]),
+        step("z", "thinker", &[], &["z"]),
+    ];
+    let (agents, prompts) = (support::stamps::agents(), Prompts::compiled_in());
+    let new = NewRun {
+        goal: goal("look around"),
+        settings: settings(&world.workspace()),
+        // Enough for one question at a time.
+        budget: Budget { tokens: Some(12_000), ..Budget::default() },
+        plan: Some(Graph { steps }),
+        agents: &agents,
+        prompts: &prompts,
+        tools: &support::stamps::specs,
+    };
+    let rested = engine.start(id("held"), new).await.unwrap().drive().await.unwrap();
+    assert_eq!(rested.run.status(), "done", "{:?}", rested.run.phase());
+    assert!(rested.run.answer().contains("c saw it"), "{}", rested.run.answer());
+    gives_everything_again(&engine, "held");
+}
+
 /// The journal as a file, to be altered behind the engine's back.
 struct Tampering {
     world: World,

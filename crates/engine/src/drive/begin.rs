@@ -154,10 +154,12 @@ impl Drive {
         }
         let Some(step) = self.run.step(&id.step) else { return Ok(None) };
         let kept = kept.filter(|conversation| conversation.fits(step));
-        let (hash, context) = self.context_of(step, id.turn == 0)?;
         let mut conversation = match kept {
             Some(kept) => kept,
-            None => Box::new(Conversation::open(&self.run, step, &self.kit, &context)),
+            None => {
+                let (hash, context) = self.context_of(step, id.turn == 0)?;
+                Box::new(Conversation::open(&self.run, step, &self.kit, (hash, &context)))
+            }
         };
         conversation.catch_up(step, &self.kit);
         if id.kind != Kind::Ask {
@@ -165,7 +167,9 @@ impl Drive {
             self.conversations.insert(id.step.clone(), conversation);
             return Ok(Some((aside, None)));
         }
-        // A question that was cut off may have begun with another context, which no longer holds.
+        // A question that was cut off may have begun with another context, which no longer holds; one that waited for
+        // money still tells what it was estimated with.
+        let hash = conversation.context;
         let differs = step.context.or(self.run.settings().context) != Some(hash);
         Ok(Some((conversation, Some(hash).filter(|_| differs && id.turn == 0))))
     }
