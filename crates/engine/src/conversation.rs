@@ -70,15 +70,16 @@ impl Conversation {
         conversation
     }
 
-    /// Whether this is still the conversation of the step as it stands.
-    pub(crate) fn fits(&self, step: &Step) -> bool {
+    /// Whether this is still the conversation of the step as it stands, in the words of this kit.
+    pub(crate) fn fits(&self, step: &Step, kit: &Kit) -> bool {
+        let same_words = kit.agent(&step.spec.agent).is_none_or(|agent| Arc::ptr_eq(&agent.system, &self.system));
         let same_summary = match (&self.summary, summary(step)) {
             (None, None) => true,
             // A later summary may say the same, and yet stand for more.
             (Some(own), Some(theirs)) => Arc::ptr_eq(own, theirs),
             (Some(_), None) | (None, Some(_)) => false,
         };
-        self.visit == step.visit && same_summary && self.consumed <= step.talk.len()
+        self.visit == step.visit && same_words && same_summary && self.consumed <= step.talk.len()
     }
 
     /// Appends what was said since.

@@ -101,6 +101,9 @@ impl Drive {
         self.read_ahead(&mut records);
         let mut begin = Begin::after(&records);
         begin.everything |= everything;
+        if begin.reload {
+            self.kit = self.engine.kit_of(&self.id, &self.run)?;
+        }
         if !records.is_empty() {
             self.append(records, handled).await?;
         }
@@ -166,6 +169,8 @@ pub(crate) struct Begin {
     pub(crate) everything: bool,
     /// Some effects may no longer be wanted.
     pub(crate) stop: bool,
+    /// Agents, prompts or tools were taken anew.
+    pub(crate) reload: bool,
 }
 
 impl Begin {
@@ -177,6 +182,7 @@ impl Begin {
                     begin.effects.push(id.clone());
                 }
                 Event::Resumed { .. } | Event::Forked { .. } => begin.everything = true,
+                Event::Reloaded { .. } => begin.reload = true,
                 Event::Cancelled { .. }
                 | Event::StepCancelled { .. }
                 | Event::StepFailed { .. }

@@ -8,8 +8,8 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use updraft_journal::{Batch, Head, Journal, Lease};
-use updraft_run::{Effect, Finding, ForkChange, Found, Hash, Input, Record, Run, RunId, Timestamp};
+use updraft_journal::{Batch, Blob, Head, Journal, Lease};
+use updraft_run::{Effect, Finding, ForkChange, Found, Hash, Input, Record, Roster, Run, RunId, Timestamp};
 
 use crate::Error;
 use crate::context::Context;
@@ -35,8 +35,8 @@ pub(crate) struct Inner {
     clock: fn() -> Timestamp,
     /// The runs that are being driven, and how to reach them.
     driven: Mutex<BTreeMap<RunId, mpsc::UnboundedSender<Mail>>>,
-    /// The kits in use, by the hash of their words: runs that began alike share one.
-    kits: Mutex<BTreeMap<Hash, Arc<Kit>>>,
+    /// The kits in use, by the hashes of their words and of who has which tools: runs that began alike share one.
+    kits: Mutex<BTreeMap<(Hash, Hash), Arc<Kit>>>,
     post: Mutex<JoinSet<()>>,
 }
 
@@ -299,12 +299,12 @@ impl Inner {
     }
 
     /// The kit of a run, from the words it began with.
-    fn kit_of(&self, id: &RunId, run: &Run) -> Result<Arc<Kit>, Error> {
+    pub(crate) fn kit_of(&self, id: &RunId, run: &Run) -> Result<Arc<Kit>, Error> {
         let incomplete = |what: &str| Error::Incomplete { run: id.clone(), what: what.into() };
         let Some(hash) = run.roster().words else {
             return Ok(Arc::new(Kit::new(run.roster(), Words::default())));
         };
-        self.kit(hash, || {
+        self.kit(hash, run.roster(), || {
             let bytes =
                 self.journal.blob(&hash)?.ok_or_else(|| incomplete("its agents and prompts are not in the journal"))?;
             let words =
@@ -313,13 +313,19 @@ impl Inner {
         })
     }
 
-    /// The kit with these words, made if nobody has it yet.
-    pub(crate) fn kit(&self, hash: Hash, make: impl FnOnce() -> Result<Kit, Error>) -> Result<Arc<Kit>, Error> {
-        if let Some(kit) = self.kits.lock().unwrap_or_else(PoisonError::into_inner).get(&hash) {
+    /// The kit of this roster with these words, made if nobody has it yet.
+    pub(crate) fn kit(
+        &self,
+        words: Hash,
+        roster: &Roster,
+        make: impl FnOnce() -> Result<Kit, Error>,
+    ) -> Result<Arc<Kit>, Error> {
+        let key = (words, Blob::new(serde_json::to_vec(&roster.agents).unwrap_or_default()).hash());
+        if let Some(kit) = self.kits.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
             return Ok(Arc::clone(kit));
         }
         let kit = Arc::new(make()?);
-        self.kits.lock().unwrap_or_else(PoisonError::into_inner).insert(hash, Arc::clone(&kit));
+        self.kits.lock().unwrap_or_else(PoisonError::into_inner).insert(key, Arc::clone(&kit));
         Ok(kit)
     }
 

@@ -187,9 +187,11 @@ impl<'a> Rebuilder<'a> {
     }
 
     fn apply(&mut self, run: &mut Run, event: &Event) {
-        // From here on conversations are made of other words.
-        if matches!(event, Event::Forked { .. } | Event::Reloaded { .. }) {
-            self.open.clear();
+        match event {
+            // From here on conversations may begin with another goal, or are made of other words.
+            Event::Forked { .. } => self.open.clear(),
+            Event::Reloaded { .. } => self.kits.clear(),
+            _ => {}
         }
         run.apply(event);
     }
@@ -205,7 +207,7 @@ impl<'a> Rebuilder<'a> {
         let hash = context.unwrap_or(Hash([0; 32]));
         let context = self.contexts.get(&hash).unwrap_or(&nothing);
         let begins = id.kind == Kind::Ask && id.turn == 0;
-        let kept = self.open.remove(&id.step).filter(|kept| !begins && kept.fits(step));
+        let kept = self.open.remove(&id.step).filter(|kept| !begins && kept.fits(step, kit));
         let mut conversation = kept.unwrap_or_else(|| Conversation::open(run, step, kit, (hash, context)));
         conversation.catch_up(step, kit);
         let aside = (id.kind != Kind::Ask).then(|| conversation.aside(run, step, kit, id.kind));

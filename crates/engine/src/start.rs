@@ -83,7 +83,7 @@ impl NewRun<'_> {
         let (roster, words) = self.gather();
         self.check_prices(engine, &roster)?;
         let words_blob = Blob::new(serde_json::to_vec(&words).unwrap_or_default());
-        let kit = engine.kit(words_blob.hash(), || Ok(Kit::new(&roster, words)))?;
+        let kit = engine.kit(words_blob.hash(), &roster, || Ok(Kit::new(&roster, words)))?;
         let context = Context::look(Path::new(&self.settings.workspace));
         let context_blob = context_blob(&context);
         let roster = Arc::new(Roster { words: Some(words_blob.hash()), ..roster });

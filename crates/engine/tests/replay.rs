@@ -286,6 +286,72 @@ async fn a_question_that_waited_for_money_while_the_workspace_changed_is_given_a
     gives_everything_again(&engine, "held");
 }
 
+/// Starts a run of one thinking step, with these agents.
+async fn thinks(engine: &Engine, run: &str, world: &World, agents: &Agents) -> updraft_engine::Handle {
+    let new = NewRun {
+        goal: goal("think"),
+        settings: settings(&world.workspace()),
+        budget: Budget::default(),
+        plan: Some(Graph { steps: vec![step("one", "worker", &[], &["x"])] }),
+        agents,
+        prompts: &Prompts::compiled_in(),
+        tools: &specs,
+    };
+    engine.start(id(run), new).await.unwrap()
+}
+
+/// A worker with these tools, and others who have all of them.
+fn worker_with(tools: &[&str]) -> Agents {
+    let mut agents = Agents::compiled_in().unwrap();
+    let tools = tools.iter().map(|name| (*name).to_owned()).collect();
+    agents.insert(Agent {
+        name: "worker".into(),
+        purpose: "test".into(),
+        tools,
+        prompt: "Work.".into(),
+        ..Agent::default()
+    });
+    agents
+}
+
+#[tokio::test]
+async fn runs_whose_agents_differ_only_in_their_tools_are_each_shown_their_own() {
+    let world = World::quick();
+    let engine = world.engine(|prompt| {
+        let tools: Vec<&str> = prompt.tools.iter().map(|tool| tool.name.as_str()).collect();
+        says(tools.join(" "))
+    });
+    let both = thinks(&engine, "both", &world, &worker_with(&["list_files", "read_file"])).await;
+    assert_eq!(both.drive().await.unwrap().run.answer(), "list_files read_file");
+    let one = thinks(&engine, "one", &world, &worker_with(&["read_file"])).await;
+    assert_eq!(one.drive().await.unwrap().run.answer(), "read_file");
+    gives_everything_again(&engine, "both");
+    gives_everything_again(&engine, "one");
+}
+
+#[tokio::test]
+async fn a_run_that_takes_its_agents_anew_goes_on_with_them_at_once() {
+    let world = World::quick();
+    let engine = world.engine(|prompt| match (prompt.system, turn(prompt)) {
+        ("Work.", 0) => calls(&[("ask_user", json!({ "question": "which?" }))]),
+        (system, _) => says(system),
+    });
+    let handle = thinks(&engine, "anew", &world, &worker_with(&["ask_user"])).await;
+    assert_eq!(handle.drive().await.unwrap().run.status(), "waiting");
+    let mut agents = worker_with(&["ask_user"]);
+    let other = Agent { prompt: "Work otherwise.".into(), ..agents.get("worker").unwrap().clone() };
+    agents.insert(other);
+    let (roster, words) = updraft_engine::Words::gather(agents.iter(), &Prompts::compiled_in(), &specs);
+    let blob = updraft_journal::Blob::new(serde_json::to_vec(&words).unwrap());
+    let roster = Arc::new(updraft_run::Roster { words: Some(blob.hash()), ..roster });
+    engine.journal().put_blobs(&id("anew"), vec![blob]).await.unwrap();
+    let mut handle = engine.open(&id("anew")).await.unwrap();
+    handle.send(Input::Reload { roster });
+    handle.send(Input::Answer { id: None, text: "blue".into() });
+    assert_eq!(handle.drive().await.unwrap().run.answer(), "Work otherwise.");
+    gives_everything_again(&engine, "anew");
+}
+
 /// The journal as a file, to be altered behind the engine's back.
 struct Tampering {
     world: World,

@@ -153,7 +153,7 @@ impl Drive {
             self.look_again();
         }
         let Some(step) = self.run.step(&id.step) else { return Ok(None) };
-        let kept = kept.filter(|conversation| conversation.fits(step));
+        let kept = kept.filter(|conversation| conversation.fits(step, &self.kit));
         let mut conversation = match kept {
             Some(kept) => kept,
             None => {
