@@ -228,7 +228,7 @@ impl Watch for Interrupts {
                 Event::Told { .. } => {
                     let mut taken = self.taken.lock().unwrap();
                     *taken += 1;
-                    if *taken % WORDS == 0 {
+                    if taken.is_multiple_of(WORDS) {
                         self.all.notify_one();
                     }
                 }

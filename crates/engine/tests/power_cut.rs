@@ -56,8 +56,9 @@ fn id() -> RunId {
     RunId::parse("cut").unwrap()
 }
 
-/// Runs the script to its end on a tape, with a log that is so short that it is copied again and again.
-async fn tell(name: &str, sync: Sync) -> Story {
+/// Runs the script to its end on a tape, with a log that is so short that it is copied again and again. Calls that
+/// dawdle end one by one, and each has an append of its own.
+async fn tell(name: &str, sync: Sync, dawdle: bool) -> Story {
     let tape = Tape::install(name);
     let world = World::quick();
     let options = updraft_journal::Options {
@@ -72,7 +73,7 @@ async fn tell(name: &str, sync: Sync) -> Story {
     let now = Arc::clone(&tape);
     let outside = Outside { moment: Some(Box::new(move || now.position())), ..Outside::default() };
     let outside = Arc::new(Mutex::new(outside));
-    let hands = Arc::new(ScriptedHands::new(&outside, Wrong::Nothing));
+    let hands = Arc::new(ScriptedHands { dawdle, ..ScriptedHands::new(&outside, Wrong::Nothing) });
     let engine = Engine::new(journal, hands, Options { watch: Arc::new(watch), clock, ..Options::default() });
     let handle = begin(&engine, &id(), &world.workspace()).await;
     to_the_end(&engine, handle).await;
@@ -158,7 +159,15 @@ fn replies(records: &[Record]) -> BTreeSet<String> {
 
 #[tokio::test]
 async fn a_power_cut_after_any_append_changes_nothing_in_the_end() {
-    let story = tell("tape-engine", Sync::Full).await;
+    after_any_append(&tell("tape-engine", Sync::Full, false).await).await;
+}
+
+#[tokio::test]
+async fn a_power_cut_while_calls_end_one_by_one_changes_nothing_in_the_end() {
+    after_any_append(&tell("tape-engine-slow", Sync::Full, true).await).await;
+}
+
+async fn after_any_append(story: &Story) {
     let mut replay = story.tape.replay();
     for (moment, _) in &story.acknowledged {
         replay.advance_to(*moment);
@@ -175,7 +184,7 @@ async fn a_power_cut_after_any_append_changes_nothing_in_the_end() {
 
 #[tokio::test]
 async fn a_power_cut_amid_writing_changes_nothing_in_the_end() {
-    let story = tell("tape-engine-amid", Sync::Full).await;
+    let story = tell("tape-engine-amid", Sync::Full, true).await;
     let first = story.acknowledged[0].0;
     let mut replay = story.tape.replay();
     assert!(replay.len() > 200, "only {} things were done to the disk", replay.len());
@@ -191,7 +200,7 @@ async fn a_power_cut_amid_writing_changes_nothing_in_the_end() {
 
 #[tokio::test]
 async fn without_syncing_the_same_power_cut_is_noticed() {
-    let story = tell("tape-engine-off", Sync::Off).await;
+    let story = tell("tape-engine-off", Sync::Off, false).await;
     let mut replay = story.tape.replay();
     let mut lost = 0;
     for (moment, _) in &story.acknowledged {

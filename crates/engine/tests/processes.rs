@@ -21,7 +21,7 @@ fn id(text: &str) -> RunId {
 
 /// Long enough for anything but a hang.
 async fn soon<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(60), future).await.unwrap()
+    tokio::time::timeout(Duration::from_mins(1), future).await.unwrap()
 }
 
 async fn send(journal: &Journal, run: &str, key: &str, input: Input) {

@@ -154,12 +154,11 @@ impl Drive {
         }
         let Some(step) = self.run.step(&id.step) else { return Ok(None) };
         let kept = kept.filter(|conversation| conversation.fits(step, &self.kit));
-        let mut conversation = match kept {
-            Some(kept) => kept,
-            None => {
-                let (hash, context) = self.context_of(step, id.turn == 0)?;
-                Box::new(Conversation::open(&self.run, step, &self.kit, (hash, &context)))
-            }
+        let mut conversation = if let Some(kept) = kept {
+            kept
+        } else {
+            let (hash, context) = self.context_of(step, id.turn == 0)?;
+            Box::new(Conversation::open(&self.run, step, &self.kit, (hash, &context)))
         };
         conversation.catch_up(step, &self.kit);
         if id.kind != Kind::Ask {

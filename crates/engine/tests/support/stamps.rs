@@ -67,13 +67,15 @@ impl Outside {
 }
 
 /// What a model of some name says to a prompt.
-type Says = dyn Fn(&str, &Prompt<'_>) -> Answer + Send + Sync;
+pub(crate) type Says = dyn Fn(&str, &Prompt<'_>) -> Answer + Send + Sync;
 
 /// Hands that stamp, look and check.
 pub(crate) struct ScriptedHands {
-    outside: Arc<Mutex<Outside>>,
-    says: Arc<Says>,
-    wrong: Wrong,
+    pub(crate) outside: Arc<Mutex<Outside>>,
+    pub(crate) says: Arc<Says>,
+    pub(crate) wrong: Wrong,
+    /// Calls take a while, each another, so that they end one by one.
+    pub(crate) dawdle: bool,
 }
 
 impl ScriptedHands {
@@ -86,7 +88,7 @@ impl ScriptedHands {
         outside: &Arc<Mutex<Outside>>,
         says: impl Fn(&str, &Prompt<'_>) -> Answer + Send + Sync + 'static,
     ) -> Self {
-        Self { outside: Arc::clone(outside), says: Arc::new(says), wrong: Wrong::Nothing }
+        Self { outside: Arc::clone(outside), says: Arc::new(says), wrong: Wrong::Nothing, dawdle: false }
     }
 
     fn act(&self, call: &ToolCall, key: &str) -> Reply {
@@ -144,6 +146,11 @@ impl Perform for ScriptedHands {
             if self.wrong == Wrong::ActFirst && call.name == "stamp" {
                 let reply = Reply::Output(Arc::new(Output { text: "stamped".into(), ..Output::default() }));
                 return Called { reply, overflow: None };
+            }
+            if self.dawdle {
+                for _ in 0..3 * call.args["name"].as_str().unwrap().len() + call.name.len() {
+                    tokio::task::yield_now().await;
+                }
             }
             Called { reply: self.act(call, &key), overflow: None }
         })
