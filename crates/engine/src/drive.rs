@@ -104,7 +104,7 @@ impl Drive {
         if begin.reload {
             self.kit = self.engine.kit_of(&self.id, &self.run)?;
         }
-        if !records.is_empty() {
+        if !records.is_empty() || !handled.is_empty() {
             self.append(records, handled).await?;
         }
         self.begin(begin).await
@@ -120,7 +120,12 @@ impl Drive {
                 continue;
             }
             handled.extend(mail.row);
-            records.push(self.run.advance(mail.input, self.engine.now()));
+            // Nothing follows any more: what comes late is taken, and leaves no trace.
+            let was_over = self.run.is_over();
+            let record = self.run.advance(mail.input, self.engine.now());
+            if !was_over || !record.events.is_empty() {
+                records.push(record);
+            }
         }
         (records, handled)
     }

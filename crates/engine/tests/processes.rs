@@ -351,3 +351,20 @@ async fn a_new_run_that_is_told_something_before_it_is_driven_begins_all_the_sam
     assert_eq!((rested.run.status(), rested.run.answer().as_str()), ("done", "done"));
     assert_eq!(told(engine.journal(), "told"), ["and hurry"]);
 }
+
+#[tokio::test]
+async fn a_run_that_is_over_takes_any_number_of_late_inputs() {
+    let world = World::quick();
+    let engine = world.engine(|_| says("done"));
+    let handle = start(&engine, "over", by("thinker", "think"), settings(&world.workspace()), None).await;
+    handle.drive().await.unwrap();
+    let records = engine.journal().load(&id("over")).unwrap();
+    send(engine.journal(), "over", "late", tell("too late")).await;
+    let mut handle = engine.open(&id("over")).await.unwrap();
+    for _ in 0..5_000 {
+        handle.send(tell("too late"));
+    }
+    assert_eq!(handle.drive().await.unwrap().run.answer(), "done");
+    assert_eq!(engine.journal().load(&id("over")).unwrap(), records, "nothing follows from them");
+    assert!(engine.journal().inbox(&id("over")).unwrap().is_empty());
+}
