@@ -224,7 +224,12 @@ impl Taking<'_> {
     }
 
     /// A limit, which a stranger may only set or lower.
-    pub(super) fn limit<T: Copy + PartialOrd>(&mut self, name: &str, slot: &mut Sourced<Option<T>>, written: Option<&Spanned<T>>) {
+    pub(super) fn limit<T: Copy + PartialOrd>(
+        &mut self,
+        name: &str,
+        slot: &mut Sourced<Option<T>>,
+        written: Option<&Spanned<T>>,
+    ) {
         let written = written.map(|value| Spanned::new(value.span(), Some(*value.get_ref())));
         self.ordered(name, slot, written.as_ref(), |new, old| old.is_none() || new <= old);
     }
@@ -277,7 +282,10 @@ mod tests {
     #[test]
     fn a_stranger_can_only_tighten() {
         let (meant, ignored) = meant(Origin::Stranger, MIXED);
-        assert_eq!((meant.turns.value, meant.parallel.value, meant.budget.cost.value), (3, 64, Some(Cost(500_000_000))));
+        assert_eq!(
+            (meant.turns.value, meant.parallel.value, meant.budget.cost.value),
+            (3, 64, Some(Cost(500_000_000)))
+        );
         assert_eq!((meant.model.value.as_str(), meant.approvals.value), ("auto", Consent::Ask));
         assert_eq!(meant.deny.value, ["nap"]);
         assert_eq!(ignored, ["`model`", "`parallel`", "`approvals`", "the price of a/b"]);
