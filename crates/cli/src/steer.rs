@@ -103,7 +103,7 @@ fn over(id: &RunId, run: &Run, answer: &str, failed: Option<&updraft_run::Failur
         return Code::Done;
     };
     let word = if why.kind == FailureKind::Cancelled { "was cancelled" } else { "failed" };
-    out::note(&format!("{}: run {id} {word}: {}", paint.red("error"), why.message));
+    out::note(&format!("{}: run {id} {word}: {}", paint.red("error"), out::harmless(&why.message)));
     face.say(&paint.dim(&format!("after {}", view::figures(run))));
     out::note(&format!("  hint: `updraft show {id}` shows where, `updraft events {id}` how"));
     // What the run could not even begin with is ours to set right, not the model's.

@@ -3,9 +3,11 @@
 //! A snapshot is taken when a run starts, and again when a step begins after something was changed. It is a blob, so a
 //! prompt can be made again exactly.
 
+use std::io::Read;
 use std::path::Path;
 
 use ignore::WalkBuilder;
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use updraft_run::Step;
@@ -63,17 +65,18 @@ impl Context {
 
     fn read_documents(&mut self, root: &Path) {
         let mut left = MOST_TEXT;
+        let Ok(root) = root.canonicalize() else { return };
         let folder = root.join(".context");
         let notes = folder
-            .is_dir()
+            .symlink_metadata()
+            .is_ok_and(|about| about.is_dir())
             .then(|| WalkBuilder::new(&folder).hidden(false).sort_by_file_name(std::cmp::Ord::cmp).build().flatten());
         let notes = notes.into_iter().flatten().map(ignore::DirEntry::into_path);
         let notes = notes.filter(|path| path.extension().is_some_and(|extension| extension == "md"));
         for path in std::iter::once(root.join("AGENTS.md")).chain(notes) {
-            let Ok(text) = std::fs::read_to_string(&path) else { continue };
-            let name = path.strip_prefix(root).unwrap_or(&path).display().to_string();
-            let kept: String = text.chars().take(left).collect();
-            left = left.saturating_sub(kept.len());
+            let Some(kept) = beginning_of(&path, left) else { continue };
+            let name = path.strip_prefix(&root).unwrap_or(&path).display().to_string();
+            left -= kept.len();
             if !kept.trim().is_empty() {
                 self.documents.push((name, kept));
             }
@@ -115,6 +118,29 @@ impl Context {
             "memory": self.memory,
         })
     }
+}
+
+/// The first bytes of a regular file, as text. A link, a pipe or a device is none: a workspace from elsewhere must not
+/// be able to show a model what lies outside it, nor hold us up.
+fn beginning_of(path: &Path, most: usize) -> Option<String> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
+    let file = std::fs::OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    file.take(most as u64).read_to_end(&mut bytes).ok()?;
+    let text = match String::from_utf8(bytes) {
+        Ok(text) => text,
+        // Cut within a character, or not text at all.
+        Err(error) if error.utf8_error().error_len().is_none() => {
+            let whole = error.utf8_error().valid_up_to();
+            String::from_utf8_lossy(&error.as_bytes()[..whole]).into_owned()
+        }
+        Err(_) => return None,
+    };
+    Some(text)
 }
 
 /// A step that ended before.

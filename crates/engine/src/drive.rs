@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 use updraft_journal::{Batch, Blob, Lease, Status};
-use updraft_run::{Address, Event, Input, Phase, Record, Run, RunId, StepId};
+use updraft_run::{Address, Event, Input, Limit, Phase, Record, Run, RunId, StepId};
 
 use crate::Error;
 use crate::context::Context;
@@ -101,6 +101,10 @@ impl Drive {
         self.read_ahead(&mut records);
         let mut begin = Begin::after(&records);
         begin.everything |= everything;
+        if matches!(self.run.phase(), Phase::Exhausted(Limit::Time)) {
+            // What does not end soon is left to whoever resumes the run with more time.
+            self.patience.get_or_insert_with(|| tokio::time::Instant::now() + gather::GRACE);
+        }
         if begin.reload {
             self.kit = self.engine.kit_of(&self.id, &self.run)?;
         }
@@ -120,10 +124,10 @@ impl Drive {
                 continue;
             }
             handled.extend(mail.row);
-            // Nothing follows any more: what comes late is taken, and leaves no trace.
-            let was_over = self.run.is_over();
+            // An input from which nothing follows leaves no trace, but for the end of a downtime: it is not time at work.
+            let ends_downtime = matches!(mail.input, Input::Recovered { .. }) && !self.run.is_at_rest();
             let record = self.run.advance(mail.input, self.engine.now());
-            if !was_over || !record.events.is_empty() {
+            if ends_downtime || !record.events.is_empty() {
                 records.push(record);
             }
         }

@@ -115,7 +115,9 @@ pub(crate) struct Calling {
 /// A model's error as the run hears it.
 pub(crate) fn failed(error: &updraft_models::Error) -> Reply {
     let kind = match error {
-        updraft_models::Error::Config { .. } | updraft_models::Error::Unknown { .. } => FailureKind::Config,
+        updraft_models::Error::Config { .. }
+        | updraft_models::Error::Unknown { .. }
+        | updraft_models::Error::Refused { .. } => FailureKind::Config,
         updraft_models::Error::Stalled { .. } => FailureKind::Timeout,
         _ => FailureKind::Model,
     };

@@ -70,7 +70,12 @@ fn verdict(places: &Places, name: &str, id: Option<&str>, verdict: &Verdict) -> 
         if open.is_empty() {
             return Err(nothing(run, "an approval", id.as_ref()));
         }
-        Ok(Input::Verdict { id: id.clone(), verdict: verdict.clone() })
+        // The word is for the call that the person has seen, not for one that asks by the time it arrives.
+        let [seen] = open.as_slice() else {
+            return Err(Fault::usage("several calls wait for approval; name one of them")
+                .hint(format!("they are: {}", listed(&open))));
+        };
+        Ok(Input::Verdict { id: Some(seen.clone()), verdict: verdict.clone() })
     })
 }
 

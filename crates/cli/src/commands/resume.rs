@@ -35,6 +35,13 @@ pub(crate) fn run(places: &Places, args: &Resume) -> Outcome {
 async fn all(places: &Places, journal: Journal, args: &Resume) -> Outcome {
     let mut runs = journal.list(&Filter { status: Some(Status::Running), ..Filter::default() })?;
     runs.retain(updraft_journal::Summary::was_cut_off);
+    // Those that waited for a person who has meanwhile answered.
+    let waiting = journal.list(&Filter { status: Some(Status::Waiting), ..Filter::default() })?;
+    for run in waiting.into_iter().filter(|run| !run.is_owned()) {
+        if !journal.inbox(&run.id)?.is_empty() {
+            runs.push(run);
+        }
+    }
     if runs.is_empty() {
         out::note("no run was cut off");
     }
@@ -44,7 +51,7 @@ async fn all(places: &Places, journal: Journal, args: &Resume) -> Outcome {
         let code = match one(places, &journal, &run.id, args).await {
             Ok(code) => code,
             Err(fault) => {
-                out::note(&format!("error: {}", fault.message));
+                out::note(&format!("error: {}", out::harmless(&fault.message)));
                 fault.code
             }
         };

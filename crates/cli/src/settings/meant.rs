@@ -179,7 +179,8 @@ impl Meant {
             row("log.level", &self.log, |value| format!("{value:?}")),
         ];
         rows.extend(self.budget.list("budget"));
-        rows.extend(self.step_budget.list("step_budget").into_iter().filter(|(name, _, _)| !name.ends_with(".time")));
+        let per_step = self.step_budget.list("step_budget").into_iter();
+        rows.extend(per_step.filter(|(name, _, _)| name != "step_budget.time"));
         for (name, price) in &self.prices {
             let dollars = |nano: u64| nano as f64 / 1000.0;
             let Price { input, output, cached } = price.value;

@@ -11,7 +11,7 @@ use super::{Drive, Mail};
 use crate::effects::{Ended, What};
 
 /// How long running effects may take to end when the process is told to stop: what can finish quickly, finishes.
-const GRACE: Duration = Duration::from_secs(2);
+pub(super) const GRACE: Duration = Duration::from_secs(2);
 /// How long cancelled effects may take to end before their outcome counts as unknown.
 const CANCEL_LIMIT: Duration = Duration::from_secs(5);
 

@@ -180,7 +180,9 @@ impl Run {
             Reply::InDoubt { .. } | Reply::TimedOut { .. } => true,
             // Stopped by us, but the provider may have counted what it had written.
             Reply::Cancelled => begun,
-            Reply::Answer(_) | Reply::Output(_) | Reply::Said(_) | Reply::Verdict(_) | Reply::Failed(_) => false,
+            // A stream that broke off may have been billed; a request that was refused was not.
+            Reply::Failed(why) => begun && matches!(why.kind, FailureKind::Model | FailureKind::Timeout),
+            Reply::Answer(_) | Reply::Output(_) | Reply::Said(_) | Reply::Verdict(_) => false,
         };
         if self.close(id, was_cut_off).is_none() {
             return;
