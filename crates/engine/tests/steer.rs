@@ -146,3 +146,66 @@ async fn a_thousand_runs_at_once_all_come_to_their_end() {
     let all = tokio::time::timeout(Duration::from_mins(2), driven.join_all()).await.unwrap();
     assert!(all.into_iter().all(|rested| rested.unwrap().run.status() == "done"));
 }
+
+#[tokio::test]
+async fn a_run_that_waits_can_be_opened_any_number_of_times() {
+    let world = World::new();
+    let engine = world.engine(|prompt| match turn(prompt) {
+        0 => calls(&[("ask_user", json!({ "question": "which?" }))]),
+        _ => says("thanks"),
+    });
+    let handle = start(&engine, "patient", by("clarification", "ask"), settings(&world.workspace()), None).await;
+    let events = handle.drive().await.unwrap().run.events();
+    for _ in 0..5000 {
+        let rested = engine.open(&id("patient")).await.unwrap().drive().await.unwrap();
+        assert_eq!((rested.run.status(), rested.run.events()), ("waiting", events));
+    }
+    let mut handle = engine.open(&id("patient")).await.unwrap();
+    handle.send(Input::Answer { id: None, text: "blue".into() });
+    assert_eq!(handle.drive().await.unwrap().run.status(), "done");
+}
+
+#[tokio::test]
+async fn a_time_budget_ends_a_model_call_that_takes_too_long() {
+    let world = World::new();
+    let engine = world.engine_with(slow(600_000), Options::default());
+    let (agents, prompts) = (updraft_engine::Agents::compiled_in().unwrap(), updraft_engine::Prompts::compiled_in());
+    let new = updraft_engine::NewRun {
+        goal: by("thinker", "think"),
+        settings: settings(&world.workspace()),
+        budget: Budget { time: Some(updraft_run::Millis(50)), ..Budget::default() },
+        plan: None,
+        agents: &agents,
+        prompts: &prompts,
+        tools: &support::specs,
+    };
+    let handle = engine.start(id("hasty"), new).await.unwrap();
+    let rested = tokio::time::timeout(Duration::from_mins(1), handle.drive()).await.unwrap().unwrap();
+    assert_eq!(*rested.run.phase(), Phase::Exhausted(Limit::Time));
+    engine.journal().clone().close().await;
+
+    let next = world.engine_with(slow(0), Options::default());
+    let mut handle = next.open(&id("hasty")).await.unwrap();
+    let more = Budget { time: Some(updraft_run::Millis(60_000)), ..Budget::default() };
+    handle.send(Input::Resume { budget: Some(more), approvals: None });
+    assert_eq!(handle.drive().await.unwrap().run.answer(), "done at last");
+}
+
+#[tokio::test]
+async fn a_workspace_cannot_show_a_model_what_lies_outside_it() {
+    let world = World::new();
+    let outside = world.folder.path().join("outside");
+    std::fs::create_dir(&outside).unwrap();
+    std::fs::write(outside.join("key.md"), "the secret key").unwrap();
+    std::os::unix::fs::symlink(outside.join("key.md"), world.workspace().join("AGENTS.md")).unwrap();
+    std::os::unix::fs::symlink(&outside, world.workspace().join(".context")).unwrap();
+    let engine = world.engine(|prompt| says(format!("{:?}", prompt.messages)));
+    let handle = start(&engine, "curious", by("thinker", "tell"), settings(&world.workspace()), None).await;
+    let answer = handle.drive().await.unwrap().run.answer();
+    assert!(!answer.contains("the secret key"), "{answer}");
+
+    std::fs::remove_file(world.workspace().join("AGENTS.md")).unwrap();
+    std::fs::write(world.workspace().join("AGENTS.md"), "be kind").unwrap();
+    let handle = start(&engine, "kind", by("thinker", "tell"), settings(&world.workspace()), None).await;
+    assert!(handle.drive().await.unwrap().run.answer().contains("be kind"));
+}

@@ -5,7 +5,7 @@ mod support;
 use std::sync::Arc;
 
 use support::{World, at, calls, costs, given, gives, outside, raise, resume, says};
-use updraft_run::{Budget, Ceiling, Cost, Input, Limit, Millis, Phase, Reply, Settings, Start};
+use updraft_run::{Budget, Ceiling, Cost, Failure, FailureKind, Input, Limit, Millis, Phase, Reply, Settings, Start};
 
 fn tokens(limit: u64, start: Start) -> Start {
     Start { budget: Budget { tokens: Some(limit), ..Budget::default() }, ..start }
@@ -200,9 +200,13 @@ fn a_question_that_was_cut_off_may_have_been_paid_for() {
 
 #[test]
 fn a_question_stopped_half_way_may_have_been_paid_for() {
-    for (reply, doubtful) in
-        [(Reply::TimedOut { limit: Millis(1) }, 20), (Reply::Cancelled, 20), (support::model_fails("refused"), 0)]
-    {
+    let refused = Reply::Failed(Failure::new(FailureKind::Config, "no such model"));
+    for (reply, doubtful) in [
+        (Reply::TimedOut { limit: Millis(1) }, 20),
+        (Reply::Cancelled, 20),
+        (support::model_fails("the stream broke off"), 20),
+        (refused, 0),
+    ] {
         let mut world = World::of(tokens(100, given(&["a"])));
         estimate(&mut world, "a/0/0/ask.0", 20);
         world.begin(&at("a/0/0/ask.0"));
