@@ -23,7 +23,7 @@ pub(crate) struct Permission {
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Spending {
     /// Dollars it may spend
-    #[arg(long, value_name = "USD", value_parser = dollars)]
+    #[arg(long, allow_negative_numbers = true, value_name = "USD", value_parser = dollars)]
     pub(crate) budget: Option<Cost>,
     /// Tokens it may use, in both directions
     #[arg(long, value_name = "N")]
