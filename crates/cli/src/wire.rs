@@ -95,7 +95,14 @@ pub(crate) fn access(settings: &Settings, workspace: &Path) -> Access {
 
 /// Whether an address is on this machine, where no proxy is wanted.
 fn goes_straight(base: Option<&str>) -> bool {
-    base.is_some_and(|base| ["://127.", "://localhost", "://[::1]"].iter().any(|own| base.contains(own)))
+    let Some((_, rest)) = base.and_then(|base| base.split_once("://")) else { return false };
+    let place = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = place.rsplit_once('@').map_or(place, |(_, host)| host);
+    let host = match host.strip_prefix('[').and_then(|inside| inside.split_once(']')) {
+        Some((inside, _)) => inside,
+        None => host.split_once(':').map_or(host, |(name, _)| name),
+    };
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// A model's name as it will be understood from any folder.
@@ -143,4 +150,22 @@ pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Fault>>) -> Resul
     let done = runtime.block_on(work);
     runtime.shutdown_background();
     done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::goes_straight;
+
+    #[test]
+    fn only_this_machine_is_reached_without_a_proxy() {
+        for own in ["http://127.0.0.1:8080/v1", "http://localhost/v1", "http://[::1]:1234/v1", "http://me@127.0.0.2/"] {
+            assert!(goes_straight(Some(own)), "{own}");
+        }
+        for other in
+            ["http://127.example.com/v1", "http://localhost.example.com", "https://api.example.com/://127.0.0.1"]
+        {
+            assert!(!goes_straight(Some(other)), "{other}");
+        }
+        assert!(!goes_straight(None));
+    }
 }
