@@ -45,7 +45,14 @@ impl Run {
             Phase::New | Phase::Paused | Phase::Exhausted(_) | Phase::Over { .. } => false,
         };
         if at_work && !idle {
-            self.worked.0 += now.since(self.clock).0;
+            let passed = now.since(self.clock).0;
+            self.worked.0 += passed;
+            // Only a limit on the time of a step makes anyone ask for it.
+            if self.settings.step_budget.time.is_some() {
+                for at in self.busy_steps() {
+                    self.steps[at].worked.0 += passed;
+                }
+            }
         }
         self.clock = self.clock.max(now);
     }

@@ -17,7 +17,9 @@ use crate::event::Event;
 use crate::goal::Limit;
 use crate::id::Timestamp;
 use crate::input::{Input, Record};
+use crate::reply::{Failure, FailureKind};
 use crate::state::{Phase, Run};
+use crate::step::Step;
 
 impl Run {
     /// Takes one input in: decides what follows and records it, until nothing more follows.
@@ -89,6 +91,10 @@ impl Run {
         if crate::budget::time_is_up(&self.budget, self.worked) && self.unfinished > 0 {
             return vec![Event::Exhausted { which: Limit::Time }];
         }
+        if let Some(step) = self.overdue() {
+            let why = Failure::new(FailureKind::Budget, "the step has used up its time");
+            return fall::fail(step, why);
+        }
         if let Some(at) = self.attention.first() {
             return self.attend(*at);
         }
@@ -106,6 +112,13 @@ impl Run {
 
     fn has_begun(&self, id: &crate::Address) -> bool {
         self.open.get(id).is_some_and(|open| open.begun.is_some())
+    }
+
+    /// A step at work whose time is up.
+    fn overdue(&self) -> Option<&Step> {
+        let limit = self.settings.step_budget.time?;
+        let busy = self.busy_steps().into_iter().map(|at| &self.steps[at]);
+        busy.into_iter().find(|step| step.worked >= limit && step.is_at_work())
     }
 
     fn is_current(&self, id: &crate::Address, attempt: u32) -> bool {

@@ -161,6 +161,23 @@ impl Run {
         Millis(self.worked.0 + more)
     }
 
+    /// How long it may still work from `now` on before its time, or that of one of its steps, is up.
+    pub fn time_left(&self, now: Timestamp) -> Option<Millis> {
+        let passed = self.worked_at(now).0 - self.worked.0;
+        let of_run = self.budget.time.map(|limit| limit.0.saturating_sub(self.worked.0 + passed));
+        let of_steps = self.settings.step_budget.time.and_then(|limit| {
+            let left = |at: usize| limit.0.saturating_sub(self.steps[at].worked.0 + passed);
+            self.busy_steps().into_iter().map(left).min()
+        });
+        [of_run, of_steps].into_iter().flatten().min().map(Millis)
+    }
+
+    /// The steps that have something open which waits for neither person nor clock.
+    pub(crate) fn busy_steps(&self) -> BTreeSet<usize> {
+        let busy = self.open.iter().filter(|(_, open)| !open.effect.is_patient());
+        busy.filter_map(|(id, _)| self.places.get(&id.step)).copied().collect()
+    }
+
     /// How many events it consists of.
     pub fn events(&self) -> u64 {
         self.events

@@ -33,6 +33,8 @@ pub struct Step {
     pub talk: Vec<Entry>,
     /// What it used.
     pub ledger: Ledger,
+    /// Time at work, counted where the time of a step is limited.
+    pub worked: crate::Millis,
     /// Whether it has read text from outside.
     pub untrusted: bool,
     /// What it gave, once it is done.

@@ -225,3 +225,30 @@ fn a_held_question_does_not_undo_a_pause_or_a_cancel() {
     estimate(&mut world, "a/0/0/ask.0", 60);
     assert_eq!(world.run.status(), "cancelled");
 }
+
+#[test]
+fn a_step_that_uses_up_its_time_fails_with_what_depends_on_it() {
+    let mut start = given(&["a", "b", "c < a"]);
+    let limited = Budget { time: Some(Millis(100)), ..Budget::default() };
+    start.settings = std::sync::Arc::new(Settings { step_budget: limited, replans: 0, ..(*start.settings).clone() });
+    let mut world = World::of(start);
+    let now = |world: &World, passed: i64| updraft_run::Timestamp(world.records.last().unwrap().at.0 + passed);
+    let at_first = now(&world, 0);
+    assert_eq!(world.run.time_left(at_first), Some(Millis(100)));
+    let later = now(&world, 60);
+    world.run.advance(Input::Due, later);
+    assert_eq!(world.run.step(&step("a")).unwrap().status(), "running");
+    let last = updraft_run::Timestamp(later.0 + 60);
+    let record = world.run.advance(Input::Due, last);
+    assert!(
+        record
+            .events
+            .iter()
+            .any(|event| matches!(event, updraft_run::Event::StepFailed { step, .. } if step.as_str() == "a"))
+    );
+    assert_eq!(world.run.step(&step("c")).unwrap().status(), "skipped");
+}
+
+fn step(id: &str) -> updraft_run::StepId {
+    updraft_run::StepId::parse(id).unwrap()
+}

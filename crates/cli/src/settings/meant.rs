@@ -114,11 +114,6 @@ impl Meant {
             self.deny.from = taking.source(deny);
         }
         self.budget.take("budget", &mut taking, &written.budget);
-        if let Some(time) = &written.step_budget.time {
-            let place = layer.place(time);
-            return Err(Fault::config(format!("{place}: the time of a single step is not limited"))
-                .hint("limit the whole run with `time` under [budget]"));
-        }
         self.step_budget.take("step_budget", &mut taking, &written.step_budget);
         for (name, price) in &written.prices {
             if layer.origin == Origin::Stranger {
@@ -179,8 +174,7 @@ impl Meant {
             row("log.level", &self.log, |value| format!("{value:?}")),
         ];
         rows.extend(self.budget.list("budget"));
-        let per_step = self.step_budget.list("step_budget").into_iter();
-        rows.extend(per_step.filter(|(name, _, _)| name != "step_budget.time"));
+        rows.extend(self.step_budget.list("step_budget"));
         for (name, price) in &self.prices {
             let dollars = |nano: u64| nano as f64 / 1000.0;
             let Price { input, output, cached } = price.value;

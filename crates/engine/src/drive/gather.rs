@@ -70,11 +70,10 @@ impl Drive {
         }
     }
 
-    /// How long the run may still work before its time is up.
+    /// How long the run may still work before its time, or that of a step, is up.
     fn time_left(&self) -> Option<Duration> {
-        let limit = self.run.budget().time.filter(|_| *self.run.phase() == Phase::Running)?;
-        let worked = self.run.worked_at(self.engine.now());
-        Some(Duration::from_millis(limit.0.saturating_sub(worked.0) + 1))
+        let left = self.run.time_left(self.engine.now()).filter(|_| *self.run.phase() == Phase::Running)?;
+        Some(Duration::from_millis(left.0 + 1))
     }
 
     /// An effect that ended, as the run hears it.

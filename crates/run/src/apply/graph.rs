@@ -97,6 +97,7 @@ fn fresh(spec: &StepSpec, role: Role) -> Step {
         context: None,
         talk: Vec::new(),
         ledger: Ledger::default(),
+        worked: crate::Millis::default(),
         untrusted: false,
         output: None,
         superseded: false,
