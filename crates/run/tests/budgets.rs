@@ -232,6 +232,7 @@ fn a_step_that_uses_up_its_time_fails_with_what_depends_on_it() {
     let limited = Budget { time: Some(Millis(100)), ..Budget::default() };
     start.settings = std::sync::Arc::new(Settings { step_budget: limited, replans: 0, ..(*start.settings).clone() });
     let mut world = World::of(start);
+    let step = |id: &str| updraft_run::StepId::parse(id).unwrap();
     let now = |world: &World, passed: i64| updraft_run::Timestamp(world.records.last().unwrap().at.0 + passed);
     let at_first = now(&world, 0);
     assert_eq!(world.run.time_left(at_first), Some(Millis(100)));
@@ -247,8 +248,4 @@ fn a_step_that_uses_up_its_time_fails_with_what_depends_on_it() {
             .any(|event| matches!(event, updraft_run::Event::StepFailed { step, .. } if step.as_str() == "a"))
     );
     assert_eq!(world.run.step(&step("c")).unwrap().status(), "skipped");
-}
-
-fn step(id: &str) -> updraft_run::StepId {
-    updraft_run::StepId::parse(id).unwrap()
 }
