@@ -133,9 +133,12 @@ pub(crate) struct Desk<'a> {
 }
 
 impl Desk<'_> {
-    /// This process's number in the journal, and its epoch. Signs in at the first call.
+    /// This process's number in the journal, and its epoch. Signs in at the first call, and again if another process
+    /// took us for gone: a lease under a number that is not in the book any more would be nobody's.
     pub(super) fn epoch(&mut self) -> Result<i64, Refusal> {
-        if let Some(epoch) = self.book.epoch() {
+        if let Some(epoch) = self.book.epoch()
+            && self.connection.prepare_cached("SELECT 1 FROM processes WHERE id = ?1")?.exists([epoch])?
+        {
             return Ok(epoch);
         }
         self.reap()?;
