@@ -49,6 +49,10 @@ impl Model for Builtin {
         Some(Price::default())
     }
 
+    fn sees(&self) -> Option<bool> {
+        Some(false)
+    }
+
     fn ask<'a>(&'a self, prompt: &'a Prompt<'a>, _draft: &'a mut Draft, hear: Hear<'a>) -> Asking<'a> {
         Box::pin(async move {
             let mut answer = answer(prompt);

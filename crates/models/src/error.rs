@@ -42,6 +42,15 @@ pub enum Error {
         /// What went wrong last.
         message: String,
     },
+    /// The answer broke off when it may have begun: it may be billed, so whoever keeps the account decides whether to
+    /// ask again.
+    #[error("`{model}` broke off: {message}")]
+    Broken {
+        /// The model.
+        model: String,
+        /// What happened.
+        message: String,
+    },
     /// The stream broke off or stalled.
     #[error("`{model}` sent nothing for {limit:?}")]
     Stalled {
@@ -86,7 +95,11 @@ impl Error {
             Error::Garbled { model, .. } if model.starts_with("openai") => {
                 Some("check that OPENAI_BASE_URL ends with `/v1`".to_owned())
             }
-            Error::Unreachable { .. } | Error::Stalled { .. } | Error::Garbled { .. } | Error::Script { .. } => None,
+            Error::Broken { .. }
+            | Error::Unreachable { .. }
+            | Error::Stalled { .. }
+            | Error::Garbled { .. }
+            | Error::Script { .. } => None,
         }
     }
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use reqwest::Url;
 use reqwest::header::HeaderValue;
 use reqwest::redirect::Policy;
 
@@ -30,9 +31,14 @@ impl Token {
         self.0.is_empty()
     }
 
+    /// The secret itself, for whoever must send it.
+    pub(crate) fn reveal(&self) -> &str {
+        &self.0
+    }
+
     /// The header that carries it, marked so that no log shows it.
-    pub(crate) fn bearer(&self) -> Result<HeaderValue, Error> {
-        let mut header = HeaderValue::try_from(format!("Bearer {}", self.0)).map_err(|_| Error::Config {
+    pub(crate) fn header(&self, scheme: &str) -> Result<HeaderValue, Error> {
+        let mut header = HeaderValue::try_from(format!("{scheme}{}", self.0)).map_err(|_| Error::Config {
             what: "the key holds characters that no key has".to_owned(),
             hint: "set the key again, without line breaks".to_owned(),
         })?;
@@ -82,9 +88,9 @@ impl Http {
         Self(Arc::new(Clients { proxy: Some(proxy.into()), ..Clients::default() }))
     }
 
-    /// The client for addresses of this scheme, made when first asked for.
-    pub(crate) fn client(&self, scheme: &str) -> Result<&reqwest::Client, Error> {
-        let (slot, trust) = match scheme {
+    /// The client for this address, made when first asked for.
+    pub(crate) fn client(&self, url: &Url) -> Result<&reqwest::Client, Error> {
+        let (slot, trust) = match url.scheme() {
             "https" => (&self.0.secure, Trust::System),
             _ => (&self.0.plain, Trust::Nobody),
         };
@@ -156,14 +162,15 @@ mod tests {
         assert_eq!(format!("{token:?}"), "Token(..)");
         assert_eq!(token.redact("bad key sk-secret!".to_owned()), "bad key (key)!");
         assert_eq!(token.redact("bad key sk-sec…".to_owned()), "bad key (key)…");
-        assert!(!format!("{:?}", token.bearer()).contains("sk-secret"));
+        assert!(!format!("{:?}", token.header("Bearer ")).contains("sk-secret"));
     }
 
     #[test]
     fn one_client_serves_all_clones() {
         let http = Http::default();
-        let first: *const reqwest::Client = http.client("http").unwrap();
+        let url = Url::parse("http://127.0.0.1/").unwrap();
+        let first: *const reqwest::Client = http.client(&url).unwrap();
 
-        assert!(std::ptr::eq(first, http.clone().client("http").unwrap()));
+        assert!(std::ptr::eq(first, http.clone().client(&url).unwrap()));
     }
 }

@@ -21,22 +21,48 @@
 //! | `resolve` | names, prices and the choice of `auto` |
 //! | `http`, `sse`, `retry`, `tokens` | what providers over HTTP share |
 
+mod access;
+mod auth;
+mod auto;
 mod builtin;
+mod dialect;
+mod discover;
+mod draft;
 mod error;
+mod fallback;
+mod fold;
 mod http;
+mod lines;
+mod manner;
 mod model;
 mod openai;
+mod prices;
+mod providers;
+mod refusal;
+mod remote;
 mod resolve;
 mod retry;
 mod scripted;
+mod spec;
 mod sse;
+mod text;
 mod tokens;
+mod told;
+mod watch;
 
+pub use access::{Access, Finder, Google, Reach, Recordings};
+pub use auth::{Auth, Mint};
+pub use auto::{Chosen, choose, for_purpose, is_purpose};
 pub use builtin::Builtin;
+pub use draft::Draft;
 pub use error::Error;
 pub use http::{Http, Token};
-pub use model::{Asking, Brief, Delta, Draft, Hear, Model, Price, Prompt};
-pub use openai::{Endpoint, OpenAi};
-pub use resolve::{Access, Chosen, Known, choose, known, resolve};
+pub use manner::ToolsBy;
+pub use model::{Asking, Brief, Delta, Hear, Model, Prompt};
+pub use providers::{Models, Provider, Speech, provider, providers};
+pub use remote::{Endpoint, Tuning};
+pub use resolve::{Known, known, resolve};
 pub use retry::Patience;
 pub use scripted::Scripted;
+pub use spec::Spec;
+pub use updraft_run::Price;

@@ -6,9 +6,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use serde_json::Value;
-use updraft_run::{Answer, Ceiling, Cost, Message, ToolSpec, Usage};
+use updraft_run::{Answer, Ceiling, Message, Price, Think, ToolSpec, Usage};
 
-use crate::Error;
+use crate::{Draft, Error};
 
 /// A future that is boxed, so that models of all kinds fit into one list.
 pub type Asking<'a> = Pin<Box<dyn Future<Output = Result<Answer, Error>> + Send + 'a>>;
@@ -21,6 +21,11 @@ pub trait Model: Send + Sync {
     /// What it costs; `None` where that is not known.
     fn price(&self) -> Option<Price>;
 
+    /// Whether it can be shown pictures; `None` where only the model knows.
+    fn sees(&self) -> Option<bool> {
+        None
+    }
+
     /// Asks once. Parts of the answer reach `hear` as they arrive; the answer is those parts folded.
     /// A half-streamed answer is never returned as an answer.
     fn ask<'a>(&'a self, prompt: &'a Prompt<'a>, draft: &'a mut Draft, hear: Hear<'a>) -> Asking<'a>;
@@ -29,7 +34,7 @@ pub trait Model: Send + Sync {
     fn ceiling(&self, prompt: &Prompt<'_>) -> Ceiling {
         let input = prompt.estimated_tokens();
         let usage = Usage { input, output: prompt.max_output, ..Usage::default() };
-        Ceiling { tokens: usage.tokens(), cost: self.price().map(|price| price.of(&usage)) }
+        Ceiling { tokens: usage.tokens(), cost: self.price().map(|price| price.ceiling(&usage)) }
     }
 }
 
@@ -61,15 +66,33 @@ pub struct Prompt<'a> {
     pub tools: &'a [ToolSpec],
     /// The conversation so far. Only ever grows between two asks of one conversation.
     pub messages: &'a [Message],
-    /// Cap on the tokens of the answer.
+    /// Cap on the tokens of the answer, thinking not counted.
     pub max_output: u64,
+    /// How much it shall think.
+    pub think: Think,
+    /// Which attempt this is, from 1: those before broke off in the midst of an answer.
+    pub attempt: u32,
     /// JSON Schema the answer shall fit, where one is known.
     pub schema: Option<&'a Value>,
     /// The same task as data, for models that are programs.
     pub brief: &'a Brief,
 }
 
-impl Prompt<'_> {
+impl<'a> Prompt<'a> {
+    /// A prompt that says nothing yet.
+    pub fn empty(brief: &'a Brief) -> Self {
+        Self {
+            system: "",
+            tools: &[],
+            messages: &[],
+            max_output: 1_024,
+            think: Think::Auto,
+            attempt: 1,
+            schema: None,
+            brief,
+        }
+    }
+
     /// Tokens of the prompt, estimated from above: a token of ordinary text has about four bytes, of dense text two.
     pub fn estimated_tokens(&self) -> u64 {
         let tools: usize =
@@ -78,6 +101,9 @@ impl Prompt<'_> {
         ((self.system.len() + tools + messages) / 2 + 16 * (self.messages.len() + self.tools.len() + 1)) as u64
     }
 }
+
+/// No provider counts more for one picture of the size that may be sent.
+const TOKENS_OF_A_PICTURE: usize = 6_000;
 
 fn size_of_message(message: &Message) -> usize {
     match message {
@@ -88,6 +114,7 @@ fn size_of_message(message: &Message) -> usize {
             answer.text.len() + calls + opaque
         }
         Message::Results(results) => results.iter().map(|r| r.text.len() + r.name.len()).sum(),
+        Message::Pictures(pictures) => pictures.len() * TOKENS_OF_A_PICTURE * 2,
     }
 }
 
@@ -108,45 +135,4 @@ pub struct Brief {
     pub writes: Vec<String>,
     /// Files handed over with the goal.
     pub files: Vec<String>,
-}
-
-/// A dialect's serialised request body: a cache of the neutral messages that is only appended to,
-/// and can be made again byte for byte.
-#[derive(Debug, Default)]
-pub struct Draft {
-    /// The bytes so far; what they mean is the dialect's business.
-    pub bytes: Vec<u8>,
-    /// How many messages they hold.
-    pub messages: usize,
-}
-
-/// Prices in billionths of a dollar per token.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Price {
-    /// Per token read.
-    pub input: u64,
-    /// Per token written.
-    pub output: u64,
-    /// Per token read from the provider's cache.
-    pub cached: u64,
-}
-
-impl Price {
-    /// A price in dollars per million tokens.
-    pub fn per_million(input: f64, output: f64, cached: Option<f64>) -> Self {
-        let nano = |dollars: f64| (dollars * 1_000.0).round().max(0.0) as u64;
-        Self { input: nano(input), output: nano(output), cached: nano(cached.unwrap_or(input)) }
-    }
-
-    /// What a call cost.
-    pub fn of(&self, usage: &Usage) -> Cost {
-        let cached = usage.cached.min(usage.input);
-        let fresh = usage.input - cached;
-        Cost(
-            fresh
-                .saturating_mul(self.input)
-                .saturating_add(cached.saturating_mul(self.cached))
-                .saturating_add(usage.output.saturating_mul(self.output)),
-        )
-    }
 }

@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 
-use crate::http::Token;
 use crate::sse::TooLarge;
-use crate::{Delta, Error, Hear};
+use crate::{Auth, Delta, Error, Hear};
 
 /// How long a provider is waited for, and how often it is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,7 +116,7 @@ impl Trouble {
         }
     }
 
-    fn words(&self) -> String {
+    pub(crate) fn words(&self) -> String {
         match self {
             Trouble::Busy { status, message, .. } | Trouble::Refused { status, message } => {
                 format!("status {status}: {message}")
@@ -128,8 +127,7 @@ impl Trouble {
     }
 
     /// The same without the key, should the provider have echoed it.
-    pub(crate) fn without(self, key: Option<&Token>) -> Self {
-        let Some(key) = key else { return self };
+    pub(crate) fn without(self, key: &Auth) -> Self {
         match self {
             Trouble::Busy { status, message, after } => Trouble::Busy { status, message: key.redact(message), after },
             Trouble::Cut(message) => Trouble::Cut(key.redact(message)),

@@ -105,6 +105,7 @@ impl Scripted {
             finish: line.finish,
             usage: line.usage(),
             opaque: Vec::new(),
+            by: None,
         };
         answer.usage.cost = Some(line.price().unwrap_or(self.price).of(&answer.usage));
         Ok(answer)
@@ -118,6 +119,10 @@ impl Model for Scripted {
 
     fn price(&self) -> Option<Price> {
         Some(self.price)
+    }
+
+    fn sees(&self) -> Option<bool> {
+        Some(true)
     }
 
     fn ask<'a>(&'a self, prompt: &'a Prompt<'a>, _draft: &'a mut Draft, hear: Hear<'a>) -> Asking<'a> {

@@ -3,7 +3,7 @@
 use memchr::memchr;
 
 /// A single event larger than this is not one that a model writes.
-const LARGEST_EVENT: usize = 64 << 20;
+pub(crate) const LARGEST_EVENT: usize = 64 << 20;
 
 /// An event grew beyond all measure.
 #[derive(Debug)]
@@ -77,7 +77,11 @@ fn take_events<E>(bytes: &[u8], searched: usize, each: &mut impl FnMut(&[u8]) ->
 /// Gives the data of one event; several `data` lines are one text with line breaks. Comments and other fields are passed over.
 fn give_data<E>(event: &[u8], mut each: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
     let mut lines = event.split(|byte| *byte == b'\n').filter_map(data_of);
-    let Some(first) = lines.next() else { return Ok(()) };
+    let Some(first) = lines.next() else {
+        // Some providers break off with an error that is plain JSON in the midst of the events.
+        let bare = event.trim_ascii();
+        return if bare.starts_with(b"{") || bare.starts_with(b"[") { each(bare) } else { Ok(()) };
+    };
     let Some(second) = lines.next() else { return each(first) };
     let mut all = [first, b"\n", second].concat();
     for line in lines {

@@ -5,7 +5,9 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use updraft_models::{Access, Brief, Draft, Error, Model, Price, Prompt, Scripted, Token, choose, known, resolve};
+use updraft_models::{
+    Access, Brief, Draft, Error, Model, Price, Prompt, Reach, Scripted, Token, choose, known, resolve,
+};
 use updraft_run::{Answer, Cost, Finish, Message, ToolCall, ToolResult, Usage};
 
 struct Asked {
@@ -33,14 +35,7 @@ impl Asked {
     }
 
     async fn ask(&self, model: &dyn Model) -> Result<Answer, Error> {
-        let prompt = Prompt {
-            system: "",
-            tools: &[],
-            messages: &self.messages,
-            max_output: 10,
-            schema: None,
-            brief: &self.brief,
-        };
+        let prompt = Prompt { messages: &self.messages, max_output: 10, ..Prompt::empty(&self.brief) };
         model.ask(&prompt, &mut Draft::default(), &mut |_| {}).await
     }
 
@@ -114,9 +109,10 @@ async fn everything_an_answer_may_say_is_said() {
         finish: Finish::Length,
         usage: Usage { input: 10, output: 20, cost: Some(Cost(50_000)), ..Usage::default() },
         opaque: Vec::new(),
+        by: None,
     };
     assert_eq!(answer, expected);
-    assert_eq!(model.price(), Some(Price::per_million(1.0, 2.0, None)));
+    assert_eq!(model.price(), Some(Price::per_million(1.0, 2.0, None, None)));
     assert_eq!(
         Asked::by("a", "s").then("").text(&model).await,
         "`scripted/s` gave no answer after 1 attempts: out of order"
@@ -144,16 +140,21 @@ fn a_script_that_cannot_be_read_says_where_it_is_wrong() {
     assert!(matches!(resolve("scripted/no/such/file.json", &Access::default()), Err(Error::Config { .. })));
 }
 
+fn keyed() -> Access {
+    let reach = Reach { key: Some(Token::new("sk")), ..Reach::default() };
+    Access { reach: [("openai".to_owned(), reach)].into(), ..Access::default() }
+}
+
 #[test]
 fn names_become_models_with_their_prices() {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), "[]").unwrap();
-    let mut access = Access { openai_key: Some(Token::new("sk")), ..Access::default() };
-    access.prices.insert("openai/gpt-5".into(), Price { input: 1, output: 2, cached: 1 });
+    let mut access = keyed();
+    access.prices.insert("openai/gpt-5".into(), Price { input: 1, output: 2, cached: 1, stored: 1 });
     let path = format!("scripted/{}", file.path().display());
     let price = |spec: &str| resolve(spec, &access).unwrap().price();
 
-    assert_eq!(price("openai/gpt-5"), Some(Price { input: 1, output: 2, cached: 1 }));
+    assert_eq!(price("openai/gpt-5"), Some(Price { input: 1, output: 2, cached: 1, stored: 1 }));
     assert_eq!(price("openai/gpt-6"), None);
     assert_eq!(price("openai-compatible/org/model"), None);
     assert_eq!(price(&path), Some(Price::default()));
@@ -178,7 +179,7 @@ fn unknown_names_are_answered_with_close_ones() {
 
 #[tokio::test]
 async fn auto_takes_a_key_first_and_the_built_in_model_last() {
-    let keyed = Access { openai_key: Some(Token::new("sk")), ..Access::default() };
+    let keyed = keyed();
 
     assert_eq!(choose("auto", &keyed).await.unwrap().why, "openai/gpt-5-mini: a key for OpenAI is set");
     let none = choose("auto", &Access::default()).await.unwrap();

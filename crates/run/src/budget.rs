@@ -74,12 +74,47 @@ impl Ledger {
         self.usage.input += usage.input;
         self.usage.output += usage.output;
         self.usage.cached += usage.cached;
+        self.usage.stored += usage.stored;
+        self.usage.pictures += usage.pictures;
         self.usage.reasoning += usage.reasoning;
         self.usage.estimated |= usage.estimated;
         match usage.cost {
             Some(cost) => self.usage.cost = Some(Cost(self.usage.cost.unwrap_or_default().0.saturating_add(cost.0))),
             None => self.unpriced += 1,
         }
+    }
+}
+
+/// How far bills went beyond what was reserved for them, in thousandths of the reservation.
+///
+/// A provider may count what we cannot foresee (its own template, reasoning on top of the cap). Whoever did so once is
+/// expected to do it again: later calls reserve so much more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Overrun(u64);
+
+impl Default for Overrun {
+    fn default() -> Self {
+        Self(1000)
+    }
+}
+
+impl Overrun {
+    /// Learns from a bill.
+    pub(crate) fn learn(&mut self, ceiling: &Ceiling, usage: &Usage) {
+        let share = |used: u64, reserved: u64| match reserved {
+            0 => 0,
+            _ => u128::from(used).saturating_mul(1000).div_ceil(u128::from(reserved)).min(1_000_000) as u64,
+        };
+        let cost = share(usage.cost.unwrap_or_default().0, ceiling.cost.unwrap_or_default().0);
+        // The reservation was itself widened by what was known then.
+        let seen = cost.max(share(usage.tokens(), ceiling.tokens)).saturating_mul(self.0) / 1000;
+        self.0 = self.0.max(seen).min(1_000_000);
+    }
+
+    /// The ceiling with what is to be expected on top.
+    pub(crate) fn widen(self, ceiling: Ceiling) -> Ceiling {
+        let more = |n: u64| (u128::from(n) * u128::from(self.0) / 1000).min(u128::from(u64::MAX)) as u64;
+        Ceiling { tokens: more(ceiling.tokens), cost: ceiling.cost.map(|cost| Cost(more(cost.0))) }
     }
 }
 

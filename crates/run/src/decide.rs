@@ -17,7 +17,7 @@ use crate::event::Event;
 use crate::goal::Limit;
 use crate::id::Timestamp;
 use crate::input::{Input, Record};
-use crate::reply::{Failure, FailureKind};
+use crate::reply::{Failure, FailureKind, Reply};
 use crate::state::{Phase, Run};
 use crate::step::Step;
 
@@ -59,6 +59,9 @@ impl Run {
                 if self.open.get(id).is_some_and(|open| open.handle.as_ref() != Some(handle)) =>
             {
                 vec![Event::Noted { id: id.clone(), handle: handle.clone() }]
+            }
+            Input::Replied { id, attempt, reply: Reply::InDoubt { .. }, .. } if self.may_ask_again(id, *attempt) => {
+                vec![Event::Interrupted { id: id.clone(), attempt: *attempt }]
             }
             Input::Replied { id, attempt, reply, prepared } if self.is_current(id, *attempt) => {
                 let prepared = self.one_for_each_call(id, reply, prepared);

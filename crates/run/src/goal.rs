@@ -8,6 +8,8 @@ use serde_json::Value;
 
 use crate::id::{Cost, Hash, Millis};
 use crate::message::is_false;
+use crate::reply::PictureRef;
+use crate::think::Think;
 
 /// What someone wants done.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +19,9 @@ pub struct Goal {
     /// Files handed over with it, relative to the workspace where they lie inside it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
+    /// Those of the files that are pictures, as they were then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pictures: Vec<PictureRef>,
     /// Shared variables to start with.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variables: BTreeMap<String, Value>,
@@ -69,6 +74,9 @@ pub struct AgentCard {
     /// Its model, where it is not the run's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// How much it thinks, where that is not the run's choice.
+    #[serde(default, skip_serializing_if = "Think::is_auto")]
+    pub think: Think,
     /// Turns it may take, where not the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<u32>,
@@ -152,8 +160,11 @@ pub struct Settings {
     /// What each step may spend.
     #[serde(skip_serializing_if = "Budget::is_unlimited")]
     pub step_budget: Budget,
-    /// Cap on the tokens of one answer.
+    /// Cap on the tokens of one answer, thinking not counted.
     pub max_output: u64,
+    /// How much the model shall think.
+    #[serde(skip_serializing_if = "Think::is_auto")]
+    pub think: Think,
 }
 
 impl Default for Settings {
@@ -175,6 +186,7 @@ impl Default for Settings {
             context: None,
             step_budget: Budget::default(),
             max_output: 8_192,
+            think: Think::Auto,
         }
     }
 }

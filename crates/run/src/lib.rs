@@ -52,6 +52,7 @@ mod schema;
 mod state;
 mod step;
 mod talk;
+mod think;
 
 pub use budget::Ledger;
 pub use effect::{Class, Effect, Expected, Facts, Prepared};
@@ -60,11 +61,12 @@ pub use goal::{AgentCard, Approvals, Budget, Ceiling, Goal, Limit, Mode, Reflect
 pub use graph::{Graph, StepSpec, Surroundings, close_to};
 pub use id::{Address, BadId, Cost, Hash, Kind, Millis, RunId, StepId, Timestamp};
 pub use input::{Finding, ForkChange, Found, Input, Record};
-pub use message::{Answer, Finish, Message, ToolCall, ToolResult, ToolSpec, Usage};
+pub use message::{Answer, Finish, Message, Picture, Price, ToolCall, ToolResult, ToolSpec, Usage};
 pub use permit::{Permission, permit};
 pub use protocol::{Parsed, TextCall, read as read_calls, split_reasoning};
 pub use repair::{Fault, Repair, Repaired, repair, repair_with};
-pub use reply::{BlobRef, Change, Failure, FailureKind, Output, Reply, Verdict};
+pub use reply::{BlobRef, Change, Failure, FailureKind, Output, PictureRef, Reply, Verdict};
 pub use state::{Funds, Open, Phase, Run, Variable};
 pub use step::{Carried, Entry, Opening, Outcome, Role, Slot, State, Step};
 pub use talk::{ASK_USER, outcome_words};
+pub use think::Think;

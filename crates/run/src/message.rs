@@ -53,12 +53,21 @@ pub struct Usage {
     /// Of the tokens read, those that came from the provider's cache.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cached: u64,
+    /// Of the tokens read, those that were put into the provider's cache, where that costs extra.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stored: u64,
+    /// Of the tokens read, those of pictures.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub pictures: u64,
     /// Of the tokens written, those spent on reasoning.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub reasoning: u64,
     /// What it cost; absent where the price is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
+    /// The price that cost was reckoned with, so that it stays what it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
     /// The provider reported no figures, and these were estimated.
     #[serde(default, skip_serializing_if = "is_false")]
     pub estimated: bool,
@@ -81,6 +90,47 @@ pub(crate) fn is_false(b: &bool) -> bool {
     !b
 }
 
+/// Prices in billionths of a dollar per token.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Price {
+    /// Per token read.
+    pub input: u64,
+    /// Per token written.
+    pub output: u64,
+    /// Per token read from the provider's cache.
+    pub cached: u64,
+    /// Per token put into the provider's cache.
+    pub stored: u64,
+}
+
+impl Price {
+    /// A price in dollars per million tokens. What comes from a cache or goes there costs as much as any other token
+    /// where nothing else is said.
+    pub fn per_million(input: f64, output: f64, cached: Option<f64>, stored: Option<f64>) -> Self {
+        let nano = |dollars: f64| (dollars * 1_000.0).round().max(0.0) as u64;
+        let (cached, stored) = (cached.unwrap_or(input), stored.unwrap_or(input));
+        Self { input: nano(input), output: nano(output), cached: nano(cached), stored: nano(stored) }
+    }
+
+    /// What a call cost.
+    pub fn of(&self, usage: &Usage) -> Cost {
+        let cached = usage.cached.min(usage.input);
+        let stored = usage.stored.min(usage.input - cached);
+        let parts = [
+            (usage.input - cached - stored, self.input),
+            (cached, self.cached),
+            (stored, self.stored),
+            (usage.output, self.output),
+        ];
+        Cost(parts.into_iter().fold(0, |sum, (tokens, price)| sum.saturating_add(tokens.saturating_mul(price))))
+    }
+
+    /// The most a call can cost: whether something goes into a cache is not known beforehand.
+    pub fn ceiling(&self, usage: &Usage) -> Cost {
+        Self { input: self.input.max(self.stored), ..*self }.of(usage)
+    }
+}
+
 /// A model's whole answer to one question.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
@@ -99,9 +149,12 @@ pub struct Answer {
     /// What it used.
     #[serde(default)]
     pub usage: Usage,
-    /// Parts only its provider understands (thought signatures), to be given back to it unread.
+    /// Parts only the model that wrote them understands (thought signatures), to be given back to it unread.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub opaque: Vec<Value>,
+    /// The model that answered, where another was asked first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
 }
 
 /// The result of one call, as a model is told.
@@ -127,6 +180,19 @@ pub enum Message {
     Assistant(Arc<Answer>),
     /// The results of all calls of the answer before.
     Results(Vec<ToolResult>),
+    /// What the model is shown.
+    Pictures(Arc<[Picture]>),
+}
+
+/// A picture as a model is shown it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Picture {
+    /// The file it came from.
+    pub name: String,
+    /// What it is, such as `image/png`.
+    pub mime: String,
+    /// Its bytes.
+    pub bytes: Arc<[u8]>,
 }
 
 /// A tool as a model sees it.

@@ -65,6 +65,9 @@ pub struct Output {
     /// What changed in the workspace.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
+    /// Pictures it gave, to be shown to the model.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pictures: Vec<PictureRef>,
     /// The whole output, where `text` is only a part of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whole: Option<BlobRef>,
@@ -80,6 +83,17 @@ pub struct BlobRef {
     pub hash: Hash,
     /// How many bytes.
     pub len: u64,
+}
+
+/// A picture that is stored: what it is called, what it is, and where.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PictureRef {
+    /// The file it came from.
+    pub name: String,
+    /// What it is, such as `image/png`.
+    pub mime: String,
+    /// Its bytes.
+    pub blob: BlobRef,
 }
 
 /// A file that a tool created, changed or deleted.

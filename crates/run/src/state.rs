@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::budget::Ledger;
+use crate::budget::{Ledger, Overrun};
 use crate::effect::{Effect, Facts};
 use crate::goal::{AgentCard, Budget, Ceiling, Goal, Limit, Mode, Roster, Settings};
 use crate::id::{Address, Millis, StepId, Timestamp};
@@ -47,6 +47,7 @@ pub struct Run {
     /// The failed step for which a new plan is being made.
     pub(crate) replanning: Option<usize>,
     pub(crate) ledger: Ledger,
+    pub(crate) overrun: Overrun,
     pub(crate) told: Vec<String>,
     pub(crate) profile: Option<Arc<Value>>,
     /// When something last happened.

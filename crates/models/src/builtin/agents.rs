@@ -109,6 +109,9 @@ pub(super) fn summarise(prompt: &Prompt<'_>) -> Answer {
                 .map(|r| format!("{}: {}", r.name, talk::opening(&r.text, 200)))
                 .collect::<Vec<_>>()
                 .join("\n"),
+            Message::Pictures(pictures) => {
+                pictures.iter().map(|picture| picture.name.as_str()).collect::<Vec<_>>().join("\n")
+            }
         };
         lines.extend(text.lines().take(6).map(str::to_owned).filter(|line| !line.trim().is_empty()));
     }

@@ -17,7 +17,7 @@ pub(super) fn exchanges<'a>(messages: &'a [Message], tool: &str) -> Vec<Exchange
     let mut asked: &[ToolCall] = &[];
     for message in messages {
         match message {
-            Message::User(_) => {}
+            Message::User(_) | Message::Pictures(_) => {}
             Message::Assistant(answer) => asked = &answer.calls,
             Message::Results(results) => {
                 let pairs = asked.iter().filter(|call| call.name == tool).filter_map(|call| {

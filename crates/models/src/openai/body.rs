@@ -1,116 +1,83 @@
-//! The request body: a beginning that only grows with the conversation, and a tail made anew for each ask.
-//!
-//! What was sent before is sent again byte for byte, so that the provider's cache of prompts finds it, and no message is
-//! serialised twice.
+//! How messages and tools are written as chat completions.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
-use updraft_run::{Answer, Message, ToolCall, ToolSpec};
+use updraft_run::{Answer, Message, Picture, ToolCall, ToolSpec};
 
-use crate::{Draft, Error, Prompt};
+use crate::dialect::push;
 
-/// What the server calls the cap on the answer's tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cap {
-    /// The old name, which every other server understands.
-    MaxTokens,
-    /// The name OpenAI's reasoning models insist on.
-    MaxCompletionTokens,
-}
-
-impl Cap {
-    pub(super) fn understood_by(host: &str) -> Self {
-        if host == "api.openai.com" { Cap::MaxCompletionTokens } else { Cap::MaxTokens }
+/// The tools, where there are any.
+pub(super) fn tools(bytes: &mut Vec<u8>, tools: &[ToolSpec]) -> serde_json::Result<()> {
+    if tools.is_empty() {
+        return Ok(());
     }
-
-    fn field(self) -> &'static str {
-        match self {
-            Cap::MaxTokens => "max_tokens",
-            Cap::MaxCompletionTokens => "max_completion_tokens",
-        }
+    bytes.extend_from_slice(br#","tools":["#);
+    for tool in tools {
+        push(bytes, &Tool { kind: "function", function: tool })?;
     }
-}
-
-/// Brings the draft up to the prompt: appends the messages it lacks, or begins anew where the prompt holds fewer.
-pub(super) fn extend(draft: &mut Draft, model: &str, prompt: &Prompt<'_>) -> Result<(), Error> {
-    let missing = prompt.messages.get(draft.messages..);
-    let written = match missing {
-        Some(missing) if !draft.bytes.is_empty() => append(&mut draft.bytes, missing),
-        _ => begin(&mut draft.bytes, model, prompt),
-    };
-    if let Err(why) = written {
-        *draft = Draft::default();
-        return Err(unwritable(&why));
-    }
-    draft.messages = prompt.messages.len();
+    bytes.push(b']');
     Ok(())
 }
 
-/// What closes the draft: all that may differ from one ask to the next.
-pub(super) fn tail(cap: Cap, prompt: &Prompt<'_>) -> Result<Vec<u8>, Error> {
-    let mut tail = b"]".to_vec();
-    // llama.cpp refuses a schema beside tools, since both want to constrain what is written.
-    if let Some(schema) = prompt.schema.filter(|_| prompt.tools.is_empty()) {
-        tail.extend_from_slice(br#","response_format":"#);
-        serde_json::to_writer(&mut tail, &Format::of(schema)).map_err(|why| unwritable(&why))?;
-    }
-    tail.extend_from_slice(format!(",\"{}\":{}}}", cap.field(), prompt.max_output).as_bytes());
-    Ok(tail)
-}
-
-fn unwritable(why: &serde_json::Error) -> Error {
-    Error::Config {
-        what: format!("the prompt cannot be written as JSON: {why}"),
-        hint: "this is a fault of ours; please report it".to_owned(),
-    }
-}
-
-fn begin(bytes: &mut Vec<u8>, model: &str, prompt: &Prompt<'_>) -> serde_json::Result<()> {
-    bytes.clear();
-    bytes.extend_from_slice(br#"{"model":"#);
-    serde_json::to_writer(&mut *bytes, model)?;
-    bytes.extend_from_slice(br#","stream":true,"stream_options":{"include_usage":true}"#);
-    if !prompt.tools.is_empty() {
-        bytes.extend_from_slice(br#","tools":["#);
-        for tool in prompt.tools {
-            push(bytes, &Tool { kind: "function", function: tool })?;
+/// One message. The results of several calls are a message each.
+pub(super) fn message(bytes: &mut Vec<u8>, message: &Message) -> serde_json::Result<()> {
+    match message {
+        Message::User(text) => push(bytes, &Said { role: "user", content: text }),
+        Message::Assistant(answer) => push(bytes, &Answered::of(answer)),
+        Message::Results(results) => {
+            let mut each = results.iter();
+            each.try_for_each(|result| {
+                push(bytes, &Gave { role: "tool", tool_call_id: &result.call, content: &result.text })
+            })
         }
-        bytes.push(b']');
-    }
-    bytes.extend_from_slice(br#","messages":["#);
-    if !prompt.system.is_empty() {
-        push(bytes, &Said { role: "system", content: prompt.system })?;
-    }
-    append(bytes, prompt.messages)
-}
-
-fn append(bytes: &mut Vec<u8>, messages: &[Message]) -> serde_json::Result<()> {
-    for message in messages {
-        match message {
-            Message::User(text) => push(bytes, &Said { role: "user", content: text })?,
-            Message::Assistant(answer) => push(bytes, &Answered::of(answer))?,
-            Message::Results(results) => {
-                for result in results {
-                    push(bytes, &Gave { role: "tool", tool_call_id: &result.call, content: &result.text })?;
-                }
-            }
+        Message::Pictures(pictures) => {
+            let parts: Vec<Part<'_>> = pictures.iter().flat_map(parts_of).collect();
+            push(bytes, &Shown { role: "user", content: parts })
         }
     }
-    Ok(())
 }
 
-/// Adds a member to the list that is open.
-fn push(bytes: &mut Vec<u8>, member: &impl Serialize) -> serde_json::Result<()> {
-    if bytes.last() != Some(&b'[') {
-        bytes.push(b',');
-    }
-    serde_json::to_writer(bytes, member)
+/// A picture under its name.
+fn parts_of(picture: &Picture) -> [Part<'_>; 2] {
+    let url = data_url(picture);
+    [Part::Text { text: &picture.name }, Part::ImageUrl { image_url: ImageUrl { url } }]
+}
+
+/// A picture as an address that holds it.
+pub(crate) fn data_url(picture: &Picture) -> String {
+    format!("data:{};base64,{}", picture.mime, STANDARD.encode(&picture.bytes))
 }
 
 #[derive(Serialize)]
-struct Said<'a> {
+struct Shown<'a> {
+    role: &'static str,
+    content: Vec<Part<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Part<'a> {
+    Text { text: &'a str },
+    ImageUrl { image_url: ImageUrl },
+}
+
+#[derive(Serialize)]
+struct ImageUrl {
+    url: String,
+}
+
+#[derive(Serialize)]
+pub(super) struct Said<'a> {
     role: &'static str,
     content: &'a str,
+}
+
+impl<'a> Said<'a> {
+    pub(super) fn system(content: &'a str) -> Self {
+        Self { role: "system", content }
+    }
 }
 
 #[derive(Serialize)]
@@ -175,8 +142,9 @@ struct Tool<'a> {
     function: &'a ToolSpec,
 }
 
+/// The form the answer shall have.
 #[derive(Serialize)]
-struct Format<'a> {
+pub(super) struct Format<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     json_schema: Named<'a>,
@@ -186,21 +154,47 @@ struct Format<'a> {
 struct Named<'a> {
     name: &'static str,
     schema: &'a Value,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    strict: bool,
 }
 
 impl<'a> Format<'a> {
-    fn of(schema: &'a Value) -> Self {
-        Self { kind: "json_schema", json_schema: Named { name: "answer", schema } }
+    pub(super) fn of(schema: &'a Value) -> Self {
+        Self { kind: "json_schema", json_schema: Named { name: "answer", schema, strict: is_closed(schema) } }
+    }
+}
+
+/// Whether a schema leaves nothing open, as OpenAI wants it before it holds a model strictly to it: every object names
+/// all its members and requires each.
+pub(crate) fn is_closed(schema: &Value) -> bool {
+    match schema {
+        Value::Array(all) => all.iter().all(is_closed),
+        Value::Object(object) => {
+            let properties = object.get("properties").and_then(Value::as_object);
+            let required = object.get("required").and_then(Value::as_array);
+            let requires = |name: &String| required.is_some_and(|all| all.iter().any(|one| one == name));
+            let is_object = object.get("type").is_some_and(|kind| kind == "object") || properties.is_some();
+            let is_shut = object.get("additionalProperties") == Some(&Value::Bool(false))
+                && properties.is_some_and(|properties| properties.keys().all(requires));
+            (!is_object || is_shut) && object.values().all(is_closed)
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
-    fn openai_itself_insists_on_the_new_name_of_the_cap() {
-        assert_eq!(Cap::understood_by("api.openai.com").field(), "max_completion_tokens");
-        assert_eq!(Cap::understood_by("127.0.0.1").field(), "max_tokens");
+    fn only_a_schema_that_leaves_nothing_open_is_strict() {
+        let shut = json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": false});
+        assert!(is_closed(&shut));
+        assert!(is_closed(&json!({"type": "string"})));
+        let open = json!({"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": false});
+        assert!(!is_closed(&open));
+        assert!(!is_closed(&json!({"type": "array", "items": {"type": "object"}})));
     }
 }

@@ -114,7 +114,7 @@ pub(super) struct Dollars {
 
 impl Dollars {
     fn price(self) -> Price {
-        Price::per_million(self.input, self.output, None)
+        Price::per_million(self.input, self.output, None, None)
     }
 }
 
@@ -205,12 +205,13 @@ fn contains(message: &Message, text: &str) -> bool {
         Message::User(said) => said.contains(text),
         Message::Assistant(answer) => answer.text.contains(text),
         Message::Results(results) => results.iter().any(|result| result.text.contains(text)),
+        Message::Pictures(pictures) => pictures.iter().any(|picture| picture.name.contains(text)),
     }
 }
 
 fn has_result(message: &Message, tool: &str) -> bool {
     match message {
         Message::Results(results) => results.iter().any(|result| result.name == tool),
-        Message::User(_) | Message::Assistant(_) => false,
+        Message::User(_) | Message::Assistant(_) | Message::Pictures(_) => false,
     }
 }

@@ -166,7 +166,7 @@ fn written(name: &str, text: &str) -> Value {
 }
 
 pub(crate) fn ask(brief: &Brief, messages: &[Message], tools: &[ToolSpec]) -> Answer {
-    let prompt = Prompt { system: "", tools, messages, max_output: 8_192, schema: None, brief };
+    let prompt = Prompt { tools, messages, max_output: 8_192, ..Prompt::empty(brief) };
     let mut draft = Draft::default();
     let first = Builtin.ask(&prompt, &mut draft, &mut |_| {}).now_or_never().unwrap().unwrap();
     let second = Builtin.ask(&prompt, &mut draft, &mut |_| {}).now_or_never().unwrap().unwrap();

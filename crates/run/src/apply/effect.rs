@@ -184,11 +184,12 @@ impl Run {
             Reply::Failed(why) => begun && matches!(why.kind, FailureKind::Model | FailureKind::Timeout),
             Reply::Answer(_) | Reply::Output(_) | Reply::Said(_) | Reply::Verdict(_) => false,
         };
-        if self.close(id, was_cut_off).is_none() {
-            return;
-        }
+        let Some(open) = self.close(id, was_cut_off) else { return };
         let Some(at) = self.places.get(&id.step).copied() else { return };
         if let Reply::Answer(answer) = reply {
+            if let Funds::Reserved(ceiling) = open.funds {
+                self.overrun.learn(&ceiling, &answer.usage);
+            }
             self.ledger.spend(&answer.usage);
             self.ledger.reasoning_steps += u64::from(!answer.reasoning.is_empty());
             self.steps[at].ledger.spend(&answer.usage);

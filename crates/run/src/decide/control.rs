@@ -11,6 +11,9 @@ use crate::state::{Open, Phase, Run};
 /// Attempts of a model call that may be cut off before it counts as failed: each may have been billed.
 const CUT_OFF_ASKS: u32 = 3;
 
+/// Answers that break off while our process lives, before the question fails.
+const BROKEN_ANSWERS: u32 = 4;
+
 impl Run {
     pub(super) fn hear_answer(&self, id: Option<&Address>, text: &str) -> Vec<Event> {
         let mut meant = self
@@ -107,6 +110,14 @@ impl Run {
                 });
             }
         }
+    }
+
+    /// Whether a model whose answer broke off is asked once more. What it had written may be billed, so each attempt is
+    /// one of its own on the account.
+    pub(super) fn may_ask_again(&self, id: &Address, attempt: u32) -> bool {
+        let stopping = matches!(self.phase, Phase::Cancelling { .. });
+        let current = self.open.get(id).is_some_and(|open| open.effect == Effect::Ask && open.attempt == attempt);
+        current && attempt < BROKEN_ANSWERS && !stopping
     }
 
     /// Whether the call at an address only reads, and nothing outside this process hears of it.

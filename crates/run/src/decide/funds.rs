@@ -22,6 +22,7 @@ impl Run {
             let reply = Reply::Failed(Failure::new(FailureKind::Config, why));
             return vec![Event::Replied { id: id.clone(), attempt: open.attempt, reply, prepared: Vec::new() }];
         }
+        let ceiling = self.overrun.widen(ceiling);
         match self.too_much(id, &ceiling) {
             TooMuch::No => vec![Event::Reserved { id: id.clone(), ceiling }],
             TooMuch::ForTheStep(which) => vec![used_up(id, open, which)],

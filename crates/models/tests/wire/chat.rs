@@ -1,11 +1,11 @@
 //! What a stream says, however it is cut and whoever wrote it.
 
 use serde_json::{Value, json};
-use updraft_models::{OpenAi, Price};
+use updraft_models::{Price, resolve};
 use updraft_run::{Answer, Cost, Finish, ToolCall, Usage};
 
 use crate::server::{Server, events, says, status, stream, stream_in};
-use crate::talk::{Talk, endpoint, hear};
+use crate::talk::{CHAT, Talk, access, hear};
 
 fn call(id: &str, name: &str, args: Value) -> ToolCall {
     ToolCall { id: id.to_owned(), name: name.to_owned(), args, fault: None }
@@ -140,10 +140,12 @@ async fn missing_usage_is_estimated_and_a_known_price_gives_the_cost() {
     assert!(answer.usage.input > 20);
 
     let server = Server::new(vec![stream(&says("hi"))]).await;
-    let priced =
-        OpenAi::new(updraft_models::Endpoint { price: Some(Price::per_million(1.0, 2.0, None)), ..endpoint(&server) });
-    let answer = Talk::new().ask(&priced.unwrap()).await.unwrap();
-    assert_eq!(answer.usage, Usage { input: 7, output: 2, cost: Some(Cost(11_000)), ..Usage::default() });
+    let price = Price::per_million(1.0, 2.0, None, None);
+    let mut access = access(&server);
+    access.prices.insert("openai-compatible/test".into(), price);
+    let answer = Talk::new().ask(&*resolve(CHAT, &access).unwrap()).await.unwrap();
+    let cost = Some(Cost(11_000));
+    assert_eq!(answer.usage, Usage { input: 7, output: 2, cost, price: Some(price), ..Usage::default() });
 }
 
 #[tokio::test]
@@ -169,5 +171,19 @@ async fn an_answer_is_whole_once_it_says_why_it_stopped_or_that_it_is_done() {
     let done = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\ndata: [DONE]";
     for text in [stopped, done] {
         assert_eq!(hear(stream(text)).await.0.text, "a");
+    }
+}
+
+#[tokio::test]
+async fn reasoning_that_is_counted_beside_the_answer_is_added() {
+    for (total, output) in [(30, 10), (34, 14)] {
+        let (answer, _) = hear(stream(&events(&[
+            r#"{"choices":[{"delta":{"content":"a"},"finish_reason":"stop"}]}"#,
+            &format!(
+                r#"{{"choices":[],"usage":{{"prompt_tokens":20,"completion_tokens":10,"total_tokens":{total},"completion_tokens_details":{{"reasoning_tokens":4}}}}}}"#
+            ),
+        ])))
+        .await;
+        assert_eq!(answer.usage, Usage { input: 20, output, reasoning: 4, ..Usage::default() });
     }
 }

@@ -1,9 +1,10 @@
 //! A conversation to have with a server, and what was heard.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use updraft_models::{Brief, Delta, Draft, Endpoint, Error, Http, Model, OpenAi, Patience, Prompt, Token};
-use updraft_run::{Answer, Message, ToolSpec};
+use updraft_models::{Access, Brief, Delta, Draft, Error, Model, Patience, Prompt, Reach, Token, resolve};
+use updraft_run::{Answer, Message, Think, ToolSpec};
 
 use crate::server::Server;
 
@@ -11,6 +12,8 @@ pub(crate) struct Talk {
     pub(crate) tools: Vec<ToolSpec>,
     pub(crate) messages: Vec<Message>,
     pub(crate) schema: Option<serde_json::Value>,
+    pub(crate) think: Think,
+    pub(crate) attempt: u32,
     pub(crate) draft: Draft,
     pub(crate) heard: Vec<String>,
     brief: Brief,
@@ -22,18 +25,22 @@ impl Talk {
             tools: Vec::new(),
             messages: vec![Message::User("Hello".into())],
             schema: None,
+            think: Think::Auto,
+            attempt: 1,
             draft: Draft::default(),
             heard: Vec::new(),
             brief: Brief::default(),
         }
     }
 
-    pub(crate) async fn ask(&mut self, model: &OpenAi) -> Result<Answer, Error> {
+    pub(crate) async fn ask(&mut self, model: &dyn Model) -> Result<Answer, Error> {
         let prompt = Prompt {
             system: "Be brief.",
             tools: &self.tools,
             messages: &self.messages,
             max_output: 100,
+            think: self.think,
+            attempt: self.attempt,
             schema: self.schema.as_ref(),
             brief: &self.brief,
         };
@@ -54,30 +61,44 @@ impl Talk {
     }
 }
 
-pub(crate) fn endpoint(server: &Server) -> Endpoint {
-    Endpoint {
-        provider: "openai-compatible".to_owned(),
-        model: "test".to_owned(),
-        base: server.base(),
+/// Everybody is where this server is.
+pub(crate) fn access(server: &Server) -> Access {
+    let reach = |path: &str| Reach {
         key: Some(Token::new("sk-secret-of-ours")),
-        price: None,
+        base: Some(format!("{}{path}", server.root())),
+        speech: None,
+    };
+    let everybody = [
+        ("openai", "/v1"),
+        ("openai-compatible", "/v1"),
+        ("openai-responses", "/v1"),
+        ("anthropic", ""),
+        ("gemini", "/v1beta"),
+        ("vertex", "/v1"),
+        ("ollama", ""),
+    ];
+    Access {
+        reach: everybody.iter().map(|(name, path)| ((*name).to_owned(), reach(path))).collect(),
         patience: Patience {
             first_wait: Duration::from_millis(1),
             stall: Duration::from_millis(300),
             ..Patience::default()
         },
-        http: Http::default(),
+        ..Access::default()
     }
 }
 
-pub(crate) fn model(server: &Server) -> OpenAi {
-    OpenAi::new(endpoint(server)).unwrap()
+/// The model that most tests ask, with nothing to find out about it.
+pub(crate) const CHAT: &str = "openai-compatible/test?tools=native&images=yes";
+
+pub(crate) fn model(server: &Server) -> Arc<dyn Model> {
+    resolve(CHAT, &access(server)).unwrap()
 }
 
 /// One exchange: what the answer is, and what was heard.
 pub(crate) async fn hear(exchange: Vec<crate::server::Act>) -> (Answer, Vec<String>) {
     let server = Server::new(vec![exchange]).await;
     let mut talk = Talk::new();
-    let answer = talk.ask(&model(&server)).await.unwrap();
+    let answer = talk.ask(&*model(&server)).await.unwrap();
     (answer, talk.heard)
 }

@@ -1,11 +1,12 @@
 //! What `auto` takes where a server is configured but no key is.
 
-use updraft_models::{Access, choose};
+use updraft_models::{Access, Reach, choose};
 
 use crate::server::{Server, status};
 
 async fn chosen(server: &Server) -> (String, String) {
-    let access = Access { openai_base: Some(server.base()), ..Access::default() };
+    let reach = Reach { base: Some(server.base()), ..Reach::default() };
+    let access = Access { reach: [("openai-compatible".to_owned(), reach)].into(), ..Access::default() };
     let chosen = choose("auto", &access).await.unwrap();
     (chosen.model.name().to_owned(), chosen.why.replace(&server.base(), "BASE"))
 }
@@ -28,5 +29,5 @@ async fn a_server_that_is_still_loading_is_passed_over() {
     let (name, why) = chosen(&server).await;
 
     assert_eq!(name, "builtin");
-    assert_eq!(why, "builtin: no key is set and BASE lists no models, so no language model is connected");
+    assert_eq!(why, "builtin: BASE lists no models, so no language model is connected");
 }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use updraft_models::{Endpoint, Error, OpenAi, Token};
+use updraft_models::{Access, Error, Patience, Reach, Token, resolve};
 
 use crate::server::{Act, Server, broken, events, says, silent_after, status, stream, whole};
-use crate::talk::{Talk, endpoint, model};
+use crate::talk::{CHAT, Talk, access, model};
 
 const HALF: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"half\"}}]}\n\n";
 
@@ -13,7 +13,7 @@ const HALF: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"half\"}}]}\n\n
 async fn second_time_lucky(first: Vec<Act>) -> (String, Vec<String>) {
     let server = Server::new(vec![first, stream(&says("whole"))]).await;
     let mut talk = Talk::new();
-    let answer = talk.ask(&model(&server)).await.unwrap();
+    let answer = talk.ask(&*model(&server)).await.unwrap();
     let bodies = server.bodies();
     assert_eq!(bodies.len(), 2);
     assert_eq!(bodies[0], bodies[1]);
@@ -39,24 +39,29 @@ async fn rate_limits_are_waited_for_as_long_as_they_ask() {
 }
 
 #[tokio::test]
-async fn a_half_streamed_answer_is_never_used() {
+async fn a_half_streamed_answer_is_never_used_and_whoever_pays_is_told() {
     let error = format!("{HALF}data: {{\"error\":{{\"message\":\"slot lost\",\"code\":500}}}}\n\n");
     let garbled = format!("{HALF}data: {{\"choices\": oops\n\n");
     let cases = [
-        (broken(HALF), "again: "),
-        (stream(HALF), "again: the stream ended before the answer did"),
-        (stream(&error), "again: status 500: slot lost"),
-        (stream(&garbled), "again: expected value at line 1 column 13 in `{\"choices\": oops`"),
-        (silent_after(HALF), "again: nothing came for 300ms"),
+        (broken(HALF), ""),
+        (stream(HALF), "the stream ended before the answer did"),
+        (stream(&error), "status 500: slot lost"),
+        (stream(&garbled), "expected value at line 1 column 13 in `{\"choices\": oops`"),
+        (silent_after(HALF), "nothing came for 300ms"),
     ];
     for (first, why) in cases {
-        let (text, heard) = second_time_lucky(first).await;
+        let server = Server::new(vec![first, stream(&says("whole"))]).await;
+        let mut talk = Talk::new();
 
-        assert_eq!(text, "whole");
-        assert_eq!(heard.len(), 3, "{heard:?}");
-        assert_eq!(heard[0], "text half");
-        assert!(heard[1].starts_with(why), "{heard:?}");
-        assert_eq!(heard[2], "text whole");
+        let error = talk.ask(&*model(&server)).await.unwrap_err();
+        let Error::Broken { message, .. } = &error else { panic!("{error:?}") };
+        assert!(message.starts_with(why), "{message}");
+        assert_eq!(server.bodies().len(), 1);
+
+        talk.attempt = 2;
+        assert_eq!(talk.ask(&*model(&server)).await.unwrap().text, "whole");
+        assert_eq!(talk.heard, ["text half", "again: the answer broke off", "text whole"]);
+        assert_eq!(server.bodies()[0], server.bodies()[1]);
     }
 }
 
@@ -66,7 +71,7 @@ async fn refusals_are_final_cut_to_size_and_free_of_the_key() {
     for code in [400, 401, 403, 404, 422] {
         let server = Server::always(status(code, "", &format!(r#"{{"error":{{"message":"{words}"}}}}"#))).await;
 
-        let error = Talk::new().ask(&model(&server)).await.unwrap_err();
+        let error = Talk::new().ask(&*model(&server)).await.unwrap_err();
 
         assert_eq!(server.bodies().len(), 1);
         let Error::Refused { status, message, .. } = &error else { panic!("{error:?}") };
@@ -82,7 +87,7 @@ async fn a_request_that_is_blamed_in_mid_stream_is_refused() {
         Server::always(stream("data: {\"error\":{\"message\":\"too long\",\"type\":\"invalid_request_error\"}}\n\n"))
             .await;
 
-    let error = Talk::new().ask(&model(&server)).await.unwrap_err();
+    let error = Talk::new().ask(&*model(&server)).await.unwrap_err();
 
     assert!(matches!(error, Error::Refused { status: 400, .. }), "{error}");
     assert_eq!(server.bodies().len(), 1);
@@ -91,14 +96,14 @@ async fn a_request_that_is_blamed_in_mid_stream_is_refused() {
 #[tokio::test]
 async fn four_attempts_are_made_and_the_last_words_kept() {
     let server = Server::always(status(500, "", r#"{"error":{"message":"on fire"}}"#)).await;
-    let error = Talk::new().ask(&model(&server)).await.unwrap_err();
+    let error = Talk::new().ask(&*model(&server)).await.unwrap_err();
     assert_eq!(error.to_string(), "`openai-compatible/test` gave no answer after 4 attempts: status 500: on fire");
     assert_eq!(server.bodies().len(), 4);
 
     let silent = Server::always(vec![Act::Pause(Duration::from_mins(1))]).await;
-    let error = Talk::new().ask(&model(&silent)).await.unwrap_err();
-    assert_eq!(error.to_string(), "`openai-compatible/test` sent nothing for 300ms");
-    assert_eq!(silent.bodies().len(), 4);
+    let error = Talk::new().ask(&*model(&silent)).await.unwrap_err();
+    assert_eq!(error.to_string(), "`openai-compatible/test` broke off: nothing came for 300ms");
+    assert_eq!(silent.bodies().len(), 1);
 }
 
 #[tokio::test]
@@ -113,16 +118,16 @@ async fn a_slow_stream_that_moves_is_not_a_stalled_one() {
     acts.push(Act::Send(format!("{:x}\r\n{last}\r\n0\r\n\r\n", last.len()).into_bytes()));
     let server = Server::new(vec![acts]).await;
 
-    assert_eq!(Talk::new().ask(&model(&server)).await.unwrap().text, "there");
+    assert_eq!(Talk::new().ask(&*model(&server)).await.unwrap().text, "there");
 }
 
 #[tokio::test]
 async fn nobody_there_is_said_with_its_cause() {
     let server = Server::new(Vec::new()).await;
-    let gone = endpoint(&server);
+    let gone = access(&server);
     drop(server);
 
-    let error = Talk::new().ask(&OpenAi::new(gone).unwrap()).await.unwrap_err();
+    let error = Talk::new().ask(&*resolve(CHAT, &gone).unwrap()).await.unwrap_err();
 
     assert!(matches!(error, Error::Unreachable { attempts: 4, .. }), "{error}");
     assert!(error.to_string().contains("refused"), "{error}");
@@ -133,7 +138,7 @@ async fn nobody_there_is_said_with_its_cause() {
 async fn a_web_page_is_no_answer() {
     let server = Server::always(whole(200, "content-type: text/html\r\n", "<html>")).await;
 
-    let error = Talk::new().ask(&model(&server)).await.unwrap_err();
+    let error = Talk::new().ask(&*model(&server)).await.unwrap_err();
 
     assert!(matches!(error, Error::Garbled { .. }), "{error}");
     assert_eq!(server.bodies().len(), 1);
@@ -143,7 +148,7 @@ async fn a_web_page_is_no_answer() {
 async fn a_redirect_is_not_followed_with_the_key() {
     let server = Server::always(status(302, "location: http://elsewhere.example/\r\n", "")).await;
 
-    let error = Talk::new().ask(&model(&server)).await.unwrap_err();
+    let error = Talk::new().ask(&*model(&server)).await.unwrap_err();
 
     assert!(matches!(error, Error::Refused { status: 302, .. }), "{error}");
 }
@@ -154,7 +159,7 @@ async fn one_connection_serves_a_whole_conversation() {
     let model = model(&server);
 
     for _ in 0..5 {
-        Talk::new().ask(&model).await.unwrap();
+        Talk::new().ask(&*model).await.unwrap();
     }
 
     assert_eq!(server.connections(), 1);
@@ -166,16 +171,16 @@ async fn a_server_that_lingers_after_the_end_costs_little() {
         Server::always(silent_after(&events(&[r#"{"choices":[{"delta":{"content":"a"},"finish_reason":"stop"}]}"#])))
             .await;
 
-    assert_eq!(Talk::new().ask(&model(&server)).await.unwrap().text, "a");
+    assert_eq!(Talk::new().ask(&*model(&server)).await.unwrap().text, "a");
     assert_eq!(server.bodies().len(), 1);
 }
 
 #[tokio::test]
 async fn dropping_the_future_closes_the_connection() {
     let server = Server::always(silent_after(HALF)).await;
-    let model = OpenAi::new(Endpoint { patience: updraft_models::Patience::default(), ..endpoint(&server) }).unwrap();
+    let model = resolve(CHAT, &Access { patience: Patience::default(), ..access(&server) }).unwrap();
 
-    let asked = tokio::time::timeout(Duration::from_millis(100), Talk::new().ask(&model)).await;
+    let asked = tokio::time::timeout(Duration::from_millis(100), Talk::new().ask(&*model)).await;
 
     assert!(asked.is_err());
     while server.closed_early() == 0 {
@@ -188,11 +193,11 @@ async fn hundreds_may_ask_at_once() {
     let mut acts = vec![Act::Pause(Duration::from_millis(200))];
     acts.extend(stream(&says("hi")));
     let server = Server::always(acts).await;
-    let mut patient = endpoint(&server);
+    let mut patient = access(&server);
     patient.patience.stall = Duration::from_secs(30);
-    let model = OpenAi::new(patient).unwrap();
+    let model = resolve(CHAT, &patient).unwrap();
 
-    let asks = (0..300).map(|_| async { Talk::new().ask(&model).await.map(|answer| answer.text) });
+    let asks = (0..300).map(|_| async { Talk::new().ask(&*model).await.map(|answer| answer.text) });
     let answers = futures_util::future::join_all(asks).await;
 
     assert!(answers.iter().all(|answer| answer.as_ref().is_ok_and(|text| text == "hi")));
@@ -200,20 +205,15 @@ async fn hundreds_may_ask_at_once() {
 
 #[test]
 fn addresses_and_keys_are_checked_before_anything_is_sent() {
-    let good = Endpoint {
-        provider: "openai".to_owned(),
-        model: "m".to_owned(),
-        base: "https://example.com/v1/".to_owned(),
-        key: None,
-        price: None,
-        patience: updraft_models::Patience::default(),
-        http: updraft_models::Http::default(),
+    let at = |base: &str, key: &str| {
+        let reach = Reach { base: Some(base.to_owned()), key: Some(Token::new(key)), speech: None };
+        resolve("openai/m", &Access { reach: [("openai".to_owned(), reach)].into(), ..Access::default() })
     };
-    assert!(OpenAi::new(good.clone()).is_ok());
+    assert!(at("https://example.com/v1/", "sk").is_ok());
     for base in ["", "example.com/v1", "file:///etc/passwd", "http://"] {
-        let error = OpenAi::new(Endpoint { base: base.to_owned(), ..good.clone() }).unwrap_err();
+        let error = at(base, "sk").err().unwrap();
         assert!(matches!(error, Error::Config { .. }), "{base}: {error}");
     }
-    let error = OpenAi::new(Endpoint { key: Some(Token::new("two\nlines")), ..good }).unwrap_err();
+    let error = at("https://example.com/v1/", "two\nlines").err().unwrap();
     assert!(!error.to_string().contains("lines"));
 }

@@ -3,8 +3,8 @@
 use reqwest::Response;
 use serde_json::Value;
 
-use super::watch::Watch;
 use crate::retry::{Trouble, retry_after};
+use crate::watch::Watch;
 
 /// Longer explanations are pages, not messages.
 const LONGEST_MESSAGE: usize = 300;
@@ -13,7 +13,7 @@ const LONGEST_MESSAGE: usize = 300;
 const LARGEST_BODY: usize = 16 << 10;
 
 /// Reads why the status is not a success.
-pub(super) async fn read(mut response: Response, watch: &mut Watch) -> Trouble {
+pub(crate) async fn read(mut response: Response, watch: &mut Watch) -> Trouble {
     let status = response.status().as_u16();
     let after = retry_after(response.headers());
     let mut body = Vec::new();
@@ -29,7 +29,7 @@ pub(super) async fn read(mut response: Response, watch: &mut Watch) -> Trouble {
 }
 
 /// What an error in the middle of a stream means: the JSON that stood under `error`.
-pub(super) fn in_stream(error: &str) -> Trouble {
+pub(crate) fn in_stream(error: &str) -> Trouble {
     let value: Value = serde_json::from_str(error).unwrap_or_default();
     let message = shorten(&message_of(&value).unwrap_or_else(|| error.to_owned()));
     let code = value.get("code").and_then(|code| code.as_u64().or_else(|| code.as_str()?.parse().ok()));
@@ -52,7 +52,7 @@ fn message_of(value: &Value) -> Option<String> {
 }
 
 /// A text in one line, cut to the length of a message.
-pub(super) fn shorten(text: &str) -> String {
+pub(crate) fn shorten(text: &str) -> String {
     let mut line = String::new();
     let mut length = 0;
     for word in text.split_whitespace() {

@@ -12,19 +12,19 @@ use crate::retry::Trouble;
 /// Ends a wait in which nothing came for too long.
 ///
 /// One timer serves a whole answer: it is not set anew for each piece, but looks at the last one when it rings.
-pub(super) struct Watch {
+pub(crate) struct Watch {
     limit: Duration,
     last: Instant,
     timer: Pin<Box<Sleep>>,
 }
 
 impl Watch {
-    pub(super) fn new(limit: Duration) -> Self {
+    pub(crate) fn new(limit: Duration) -> Self {
         Self { limit, last: Instant::now(), timer: Box::pin(tokio::time::sleep(limit)) }
     }
 
     /// Awaits the next thing to come.
-    pub(super) async fn over<T>(&mut self, next: impl Future<Output = T>) -> Result<T, Trouble> {
+    pub(crate) async fn over<T>(&mut self, next: impl Future<Output = T>) -> Result<T, Trouble> {
         let mut next = pin!(next);
         poll_fn(|context| match next.as_mut().poll(context) {
             Poll::Ready(value) => {

@@ -59,7 +59,11 @@ impl Server {
     }
 
     pub(crate) fn base(&self) -> String {
-        format!("http://{}/v1", self.address)
+        format!("{}/v1", self.root())
+    }
+
+    pub(crate) fn root(&self) -> String {
+        format!("http://{}", self.address)
     }
 
     /// The bodies so far.

@@ -38,7 +38,7 @@ fn long_talk() -> Talk {
 async fn the_body_is_what_servers_expect() {
     let server = Server::always(stream(&says("hi"))).await;
 
-    long_talk().ask(&model(&server)).await.unwrap();
+    long_talk().ask(&*model(&server)).await.unwrap();
 
     let expected = concat!(
         r#"{"model":"test","stream":true,"stream_options":{"include_usage":true},"#,
@@ -69,10 +69,10 @@ async fn each_body_begins_with_the_one_before_and_is_the_same_when_made_anew() {
     let mut grown = long_talk();
     for length in [1, 3, 5, 7] {
         grown.messages = whole.messages[..length].to_vec();
-        grown.ask(&model).await.unwrap();
+        grown.ask(&*model).await.unwrap();
     }
     let mut anew = long_talk();
-    anew.ask(&model).await.unwrap();
+    anew.ask(&*model).await.unwrap();
 
     let bodies = server.bodies();
     for pair in bodies[..4].windows(2) {
@@ -87,11 +87,11 @@ async fn a_conversation_that_became_shorter_is_written_anew() {
     let server = Server::always(stream(&says("hi"))).await;
     let model = model(&server);
     let mut talk = long_talk();
-    talk.ask(&model).await.unwrap();
+    talk.ask(&*model).await.unwrap();
     talk.messages.truncate(1);
-    talk.ask(&model).await.unwrap();
+    talk.ask(&*model).await.unwrap();
     talk.draft = Draft::default();
-    talk.ask(&model).await.unwrap();
+    talk.ask(&*model).await.unwrap();
 
     let bodies = server.bodies();
     assert_eq!(bodies[1], bodies[2]);
@@ -102,10 +102,10 @@ async fn a_schema_is_sent_where_no_tools_are() {
     let server = Server::always(stream(&says("hi"))).await;
     let mut talk = Talk::new();
     talk.schema = Some(json!({"type": "object"}));
-    talk.ask(&model(&server)).await.unwrap();
+    talk.ask(&*model(&server)).await.unwrap();
     let mut talk = long_talk();
     talk.schema = Some(json!({"type": "object"}));
-    talk.ask(&model(&server)).await.unwrap();
+    talk.ask(&*model(&server)).await.unwrap();
 
     let tail = r#"],"response_format":{"type":"json_schema","json_schema":{"name":"answer","schema":{"type":"object"}}},"max_tokens":100}"#;
     assert!(server.bodies()[0].ends_with(tail));

@@ -1,0 +1,118 @@
+//! What is needed to reach models. Whoever reads the environment and the settings fills it in.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use reqwest::Url;
+use updraft_run::Price;
+
+use crate::providers::{Provider, Speech, provider};
+use crate::{Error, Http, Model, Patience, Token};
+
+/// What is needed to reach models.
+#[derive(Clone, Debug, Default)]
+pub struct Access {
+    /// Keys and addresses by the provider's name; also of providers that only the settings know.
+    pub reach: BTreeMap<String, Reach>,
+    /// What Vertex needs beside them.
+    pub google: Google,
+    /// Prices by `provider/name`.
+    pub prices: BTreeMap<String, Price>,
+    /// Models by the names people gave them.
+    pub profiles: BTreeMap<String, String>,
+    /// How long providers are waited for.
+    pub patience: Patience,
+    /// The connections, shared by all models.
+    pub http: Http,
+    /// Whether `auto` may look for servers on this machine.
+    pub probe: bool,
+    /// Finds the answers of an earlier run, for `recorded/RUN`.
+    pub recorded: Option<Recordings>,
+}
+
+/// How one provider is reached.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reach {
+    /// Its key, where one is set.
+    pub key: Option<Token>,
+    /// Where it is, where that is not the usual place.
+    pub base: Option<String>,
+    /// How it is spoken to, for a provider that only the settings know.
+    pub speech: Option<Speech>,
+}
+
+/// A Google Cloud project, and who we are there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Google {
+    /// The project (`GOOGLE_CLOUD_PROJECT`).
+    pub project: Option<String>,
+    /// The place (`GOOGLE_CLOUD_LOCATION`).
+    pub location: Option<String>,
+    /// The file with credentials (`GOOGLE_APPLICATION_CREDENTIALS`, or where gcloud puts it).
+    pub credentials: Option<PathBuf>,
+}
+
+/// Finds a model that says what an earlier run heard.
+#[derive(Clone)]
+pub struct Recordings(pub Arc<Finder>);
+
+/// From the id of a run to a model that repeats its answers.
+pub type Finder = dyn Fn(&str) -> Result<Arc<dyn Model>, Error> + Send + Sync;
+
+impl fmt::Debug for Recordings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Recordings(..)")
+    }
+}
+
+impl Access {
+    /// The key for a provider.
+    pub fn key(&self, provider: &str) -> Option<&Token> {
+        self.reach.get(provider)?.key.as_ref().filter(|key| !key.is_empty())
+    }
+
+    /// The address of a provider that was set.
+    pub fn base(&self, provider: &str) -> Option<&str> {
+        self.reach.get(provider)?.base.as_deref()
+    }
+
+    /// How a provider is spoken to and where it is; `None` for one that nobody knows.
+    pub(crate) fn find(&self, name: &str) -> Option<(Speech, Option<Provider>, String)> {
+        let known = provider(name);
+        let reach = self.reach.get(name);
+        let speech = reach.and_then(|reach| reach.speech).or_else(|| known.map(|known| known.speech))?;
+        let base = reach.and_then(|reach| reach.base.clone()).or_else(|| Some(known?.base.to_owned()))?;
+        Some((speech, known, base))
+    }
+}
+
+/// Whether an address is on this machine, or in the network of the house.
+pub(crate) fn is_local(base: &str) -> bool {
+    let Ok(url) = Url::parse(base.trim()) else { return false };
+    match url.host() {
+        Some(url::Host::Domain(name)) => {
+            name == "localhost" || name.ends_with(".localhost") || name.ends_with(".local")
+        }
+        Some(url::Host::Ipv4(address)) => address.is_loopback() || address.is_private() || address.is_unspecified(),
+        Some(url::Host::Ipv6(address)) => address.is_loopback() || address.is_unique_local(),
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_near_is_told_from_what_is_far() {
+        for near in ["http://127.0.0.1:8080/v1", "http://localhost:1", "http://[::1]/v1", "http://192.168.1.7:8000/v1"]
+        {
+            assert!(is_local(near), "{near}");
+        }
+        for far in ["https://api.openai.com/v1", "http://127.example.com", "nonsense"] {
+            assert!(!is_local(far), "{far}");
+        }
+    }
+}

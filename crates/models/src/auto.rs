@@ -1,0 +1,203 @@
+//! The choice where people wrote `auto`, or what a model is for instead of its name.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::Url;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::providers::{Models, provider, providers};
+use crate::{Access, Builtin, Error, Model, resolve};
+
+/// A server on this machine that is there answers well within this.
+const PROBE_TIME: Duration = Duration::from_millis(200);
+/// A server that was configured may be across the world.
+const CONFIGURED_TIME: Duration = Duration::from_secs(3);
+
+/// A model, and one line that says why it was taken.
+#[derive(Clone)]
+pub struct Chosen {
+    /// The model.
+    pub model: Arc<dyn Model>,
+    /// How it is written, so that the same one is found again.
+    pub spec: String,
+    /// What was taken and why, for a person.
+    pub why: String,
+}
+
+impl Chosen {
+    fn new(spec: &str, why: &str, access: &Access) -> Result<Self, Error> {
+        let model = resolve(spec, access)?;
+        Ok(Self { why: format!("{}: {why}", model.name()), model, spec: spec.to_owned() })
+    }
+
+    fn builtin(why: &str) -> Self {
+        Self { model: Arc::new(Builtin), spec: "builtin".to_owned(), why: format!("builtin: {why}") }
+    }
+}
+
+/// Finds the model of this name; for `auto` the first that can be reached: by a key, on this machine, or built in.
+pub async fn choose(spec: &str, access: &Access) -> Result<Chosen, Error> {
+    let spec = spec.trim();
+    if spec == "auto" {
+        return first(access).await;
+    }
+    if is_purpose(spec) && !access.profiles.contains_key(spec) {
+        let chosen = first(access).await?;
+        return match for_purpose(spec, &chosen.spec, access) {
+            Some(own) if own != chosen.spec => {
+                Chosen::new(&own, &format!("it is the {spec} one of what is there"), access)
+            }
+            _ => Ok(chosen),
+        };
+    }
+    let spec = access.profiles.get(spec).map_or(spec, String::as_str);
+    let model = resolve(spec, access)?;
+    Ok(Chosen { why: format!("{}, as asked for", model.name()), model, spec: spec.to_owned() })
+}
+
+async fn first(access: &Access) -> Result<Chosen, Error> {
+    if let Some(base) = foreign_base(access) {
+        return at_base(base, access).await;
+    }
+    if let Some(spec) = by_key(access) {
+        let house = spec.split('/').next().and_then(provider).map_or("this provider", |provider| provider.about);
+        return Chosen::new(&spec, &format!("a key for {house} is set"), access);
+    }
+    if let Some(host) = access.base("ollama") {
+        let Some(name) = ollama_model(host, access, CONFIGURED_TIME).await else {
+            let why = format!("no key is set and Ollama at {host} offers no model, so no language model is connected");
+            return Ok(Chosen::builtin(&why));
+        };
+        return Chosen::new(&format!("ollama/{name}?base={host}"), &format!("Ollama at {host} has it"), access);
+    }
+    if access.probe
+        && let Some((spec, why)) = probe(access).await
+    {
+        return Chosen::new(&spec, &why, access);
+    }
+    Ok(Chosen::builtin("no key is set and no server was found, so no language model is connected"))
+}
+
+/// The model whose provider a key is set for.
+pub(crate) fn by_key(access: &Access) -> Option<String> {
+    let usable = |name: &str| access.key(name).is_some();
+    let with_key = providers().into_iter().find(|one| usable(one.name) && !one.models.fast.is_empty() && !one.is_open);
+    let vertex = || provider("vertex").filter(|_| access.google.project.is_some());
+    let chosen = with_key.or_else(vertex)?;
+    Some(format!("{}/{}", chosen.name, chosen.models.fast))
+}
+
+/// An address for OpenAI's dialect that is not OpenAI's own.
+fn foreign_base(access: &Access) -> Option<&str> {
+    let base = access.base("openai-compatible").or_else(|| access.base("openai"))?;
+    (!base.contains("api.openai.com")).then_some(base)
+}
+
+/// The first model of a server that was configured, or the built-in one where it does not answer.
+async fn at_base(base: &str, access: &Access) -> Result<Chosen, Error> {
+    let Some(name) = first_listed(base, access, CONFIGURED_TIME).await else {
+        let why = format!("{base} lists no models, so no language model is connected");
+        return Ok(Chosen::builtin(&why));
+    };
+    Chosen::new(&format!("openai-compatible/{name}?base={base}"), &format!("it is listed at {base}"), access)
+}
+
+/// Asks the servers that commonly listen on this machine, all at once; the order is the preference.
+async fn probe(access: &Access) -> Option<(String, String)> {
+    let servers = [
+        ("llama.cpp", "http://127.0.0.1:8080/v1"),
+        ("LM Studio", "http://127.0.0.1:1234/v1"),
+        ("vLLM", "http://127.0.0.1:8000/v1"),
+    ];
+    let ollama = async {
+        let host = provider("ollama")?.base;
+        let name = ollama_model(host, access, PROBE_TIME).await?;
+        Some((format!("ollama/{name}"), format!("Ollama answers at {host}")))
+    };
+    let others = servers.map(|(server, base)| async move {
+        let name = first_listed(base, access, PROBE_TIME).await?;
+        Some((format!("openai-compatible/{name}?base={base}"), format!("{server} answers at {base}")))
+    });
+    let (ollama, others) = futures_util::future::join(ollama, futures_util::future::join_all(others)).await;
+    std::iter::once(ollama).chain(others).flatten().next()
+}
+
+/// What people write instead of a model's name.
+pub fn is_purpose(name: &str) -> bool {
+    matches!(name, "fast" | "strong" | "cheap" | "vision")
+}
+
+/// The model for a purpose: of the provider whose model was chosen, or for pictures of any that is there.
+pub fn for_purpose(purpose: &str, chosen: &str, access: &Access) -> Option<String> {
+    if let Some(own) = access.profiles.get(purpose) {
+        return Some(own.clone());
+    }
+    let of = |models: Models| match purpose {
+        "fast" => models.fast,
+        "strong" => models.strong,
+        "cheap" => models.cheap,
+        "vision" => models.vision,
+        _ => "",
+    };
+    let spec = |name: &str| {
+        let model = of(provider(name)?.models);
+        (!model.is_empty()).then(|| format!("{name}/{model}"))
+    };
+    let own = chosen.split('/').next().unwrap_or_default();
+    let any_that_sees =
+        || providers().into_iter().filter(|one| access.key(one.name).is_some()).find_map(|one| spec(one.name));
+    spec(own).or_else(|| if purpose == "vision" { any_that_sees() } else { None })
+}
+
+#[derive(Deserialize)]
+struct Listed {
+    data: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    id: String,
+}
+
+/// The first model that a server lists, if it answers at once. One that is still loading answers 503, and is passed over.
+async fn first_listed(base: &str, access: &Access, limit: Duration) -> Option<String> {
+    let listed: Listed = get(&format!("{}/models", base.trim_end_matches('/')), access, limit).await?;
+    listed.data.into_iter().next().map(|entry| entry.id)
+}
+
+#[derive(Deserialize)]
+struct Installed {
+    models: Vec<Tag>,
+}
+
+#[derive(Deserialize)]
+struct Tag {
+    name: String,
+    /// Newer servers say what each can do.
+    #[serde(default)]
+    capabilities: Option<Vec<Value>>,
+}
+
+/// A model that Ollama has: the first that knows tools, else the first.
+async fn ollama_model(host: &str, access: &Access, limit: Duration) -> Option<String> {
+    let installed: Installed = get(&format!("{}/api/tags", host.trim_end_matches('/')), access, limit).await?;
+    let has_tools = |tag: &&Tag| tag.capabilities.as_ref().is_some_and(|all| all.iter().any(|one| one == "tools"));
+    let best = installed.models.iter().find(has_tools).or_else(|| installed.models.first());
+    best.map(|tag| tag.name.clone())
+}
+
+async fn get<T: for<'de> Deserialize<'de>>(url: &str, access: &Access, limit: Duration) -> Option<T> {
+    let url = Url::parse(url).ok()?;
+    let client = access.http.client(&url).ok()?;
+    let asked = async {
+        let mut request = client.get(url);
+        if let Some(key) = access.key("openai-compatible") {
+            request = request.header(reqwest::header::AUTHORIZATION, key.header("Bearer ").ok()?);
+        }
+        let response = request.send().await.ok()?.error_for_status().ok()?;
+        serde_json::from_slice(&response.bytes().await.ok()?).ok()
+    };
+    tokio::time::timeout(limit, asked).await.ok()?
+}

@@ -1,0 +1,96 @@
+//! What sets one provider's language apart from another's: where to post, how messages are written, how parts are read.
+//!
+//! A dialect is thin. The request's body is written in three pieces: what comes before the messages, each message, and
+//! what comes after. The first two make up the [`Draft`](crate::Draft), which only grows; so a dialect must write the
+//! same bytes for the same content, and put whatever may change between two asks into the last piece.
+
+use std::fmt;
+
+use reqwest::header::HeaderMap;
+use serde::Serialize;
+use updraft_run::{Message, Think};
+
+use crate::fold::Fold;
+use crate::retry::Trouble;
+use crate::{Hear, Prompt};
+
+/// A provider's language.
+pub(crate) trait Dialect: Send + Sync + fmt::Debug {
+    /// What follows the base address, query included.
+    fn path(&self) -> String;
+
+    /// Headers of its own, beside the key's.
+    fn headers(&self, _headers: &mut HeaderMap) {}
+
+    /// How the parts of an answer are set apart.
+    fn framing(&self) -> Framing {
+        Framing::Events
+    }
+
+    /// Everything before the first message, ending with the list of messages open.
+    fn begin(&self, bytes: &mut Vec<u8>, prompt: &Prompt<'_>) -> serde_json::Result<()>;
+
+    /// One message, added to the list that is open.
+    fn message(&self, bytes: &mut Vec<u8>, message: &Message) -> serde_json::Result<()>;
+
+    /// Everything after the messages, beginning with the end of their list.
+    fn finish(&self, bytes: &mut Vec<u8>, prompt: &Prompt<'_>) -> serde_json::Result<()>;
+
+    /// Reads one answer.
+    fn decoder(&self) -> Box<dyn Decode>;
+
+    /// Tokens the answer's cap is widened by, so that thinking does not eat the answer.
+    fn room_to_think(&self, think: Think) -> u64;
+
+    /// Whether the provider never bills more than the cap. One that may think beyond it is reserved more for.
+    fn bills_within_cap(&self) -> bool {
+        true
+    }
+
+    /// Whether a schema for the answer may stand beside tools.
+    fn takes_schema_beside_tools(&self) -> bool {
+        false
+    }
+}
+
+/// How the parts of an answer are set apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Framing {
+    /// Server-sent events.
+    Events,
+    /// One JSON object a line.
+    Lines,
+}
+
+/// Reads the parts of one answer in order.
+pub(crate) trait Decode: Send {
+    /// Takes the data of one event, or one line.
+    fn take(&mut self, data: &[u8], fold: &mut Fold, hear: Hear<'_>) -> Result<(), Trouble>;
+}
+
+/// Adds a member to the list that is open.
+pub(crate) fn push(bytes: &mut Vec<u8>, member: &impl Serialize) -> serde_json::Result<()> {
+    separate(bytes);
+    serde_json::to_writer(bytes, member)
+}
+
+/// Puts a comma where something stands before.
+pub(crate) fn separate(bytes: &mut Vec<u8>) {
+    if !matches!(bytes.last(), Some(b'[' | b'{')) {
+        bytes.push(b',');
+    }
+}
+
+/// Adds a field to the object that is open.
+pub(crate) fn field(bytes: &mut Vec<u8>, name: &str, value: &impl Serialize) -> serde_json::Result<()> {
+    separate(bytes);
+    serde_json::to_writer(&mut *bytes, name)?;
+    bytes.push(b':');
+    serde_json::to_writer(bytes, value)
+}
+
+/// A part of an answer that cannot be read.
+pub(crate) fn garbled(why: &serde_json::Error, data: &[u8]) -> Trouble {
+    let text = String::from_utf8_lossy(&data[..data.len().min(2_000)]);
+    Trouble::Garbled(format!("{why} in `{}`", crate::refusal::shorten(&text)))
+}

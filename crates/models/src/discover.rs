@@ -1,0 +1,90 @@
+//! What a server on someone's own machine says about a model: whether its template knows tools, whether it sees.
+
+use std::time::Duration;
+
+use reqwest::header::HeaderMap;
+use reqwest::{Client, Url};
+use serde_json::{Value, json};
+
+use crate::manner::ToolsBy;
+
+/// A server that is there answers well within this; without an answer, what is usual is assumed.
+const LONGEST_WAIT: Duration = Duration::from_secs(3);
+
+/// How a server is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Question {
+    /// llama.cpp's `/props`, above the `/v1` of the base.
+    Props,
+    /// Ollama's `/api/show`.
+    Show,
+}
+
+/// What it said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) tools: Option<ToolsBy>,
+    pub(crate) sees: Option<bool>,
+}
+
+impl Question {
+    /// Asks. A server that does not know the question leaves everything open; one that cannot be reached is asked again
+    /// the next time.
+    pub(crate) async fn ask(self, client: &Client, base: &Url, headers: &HeaderMap, model: &str) -> Option<Found> {
+        let asked = async {
+            let request = match self {
+                Question::Props => {
+                    let mut url = base.clone();
+                    let path = base.path().trim_end_matches('/');
+                    url.set_path(&format!("{}/props", path.strip_suffix("/v1").unwrap_or(path)));
+                    client.get(url)
+                }
+                Question::Show => {
+                    let mut url = base.clone();
+                    url.set_path(&format!("{}/api/show", base.path().trim_end_matches('/')));
+                    client.post(url).body(json!({ "model": model }).to_string())
+                }
+            };
+            let response = request.headers(headers.clone()).send().await.ok()?;
+            // One that is still loading will know more later.
+            if response.status() == 503 {
+                return None;
+            }
+            let Ok(response) = response.error_for_status() else { return Some(Found::default()) };
+            let bytes = response.bytes().await.ok()?;
+            Some(self.understand(&serde_json::from_slice(&bytes).unwrap_or_default()))
+        };
+        tokio::time::timeout(LONGEST_WAIT, asked).await.ok().flatten()
+    }
+
+    fn understand(self, said: &Value) -> Found {
+        let by = |has: bool| if has { ToolsBy::Native } else { ToolsBy::Text };
+        match self {
+            Question::Props => Found {
+                tools: said["chat_template_caps"]["supports_tools"].as_bool().map(by),
+                sees: said["modalities"]["vision"].as_bool(),
+            },
+            Question::Show => {
+                let Some(list) = said["capabilities"].as_array() else { return Found::default() };
+                let has = |name: &str| list.iter().any(|capability| capability == name);
+                Found { tools: Some(by(has("tools"))), sees: Some(has("vision")) }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_server_does_not_say_stays_open() {
+        assert_eq!(Question::Props.understand(&Value::Null), Found::default());
+        let props = json!({"chat_template_caps": {"supports_tools": false}, "modalities": {"vision": true}});
+        let found = Found { tools: Some(ToolsBy::Text), sees: Some(true) };
+        assert_eq!(Question::Props.understand(&props), found);
+        let show = json!({"capabilities": ["completion", "tools"]});
+        let found = Found { tools: Some(ToolsBy::Native), sees: Some(false) };
+        assert_eq!(Question::Show.understand(&show), found);
+    }
+}

@@ -1,0 +1,103 @@
+//! A chain of models: the first that can answer does.
+//!
+//! One that failed goes to the end of the line for a while, so that the next question does not wait for it again.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use updraft_run::{Ceiling, Price};
+
+use crate::{Asking, Delta, Draft, Error, Hear, Model, Prompt};
+
+/// How long a model that failed is asked last.
+const REST: Duration = Duration::from_mins(1);
+
+/// Models in the order they are asked.
+pub(crate) struct Fallback {
+    name: String,
+    models: Vec<Arc<dyn Model>>,
+    /// When each last failed.
+    failed: Mutex<Vec<Option<Instant>>>,
+}
+
+impl Fallback {
+    pub(crate) fn new(name: String, models: Vec<Arc<dyn Model>>) -> Self {
+        Self { name, failed: Mutex::new(vec![None; models.len()]), models }
+    }
+
+    /// Those that did not fail lately first, each group in the order it was written.
+    fn line(&self) -> Vec<usize> {
+        let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        let rests = |at: usize| failed.get(at).copied().flatten().is_some_and(|when| when.elapsed() < REST);
+        let (resting, ready): (Vec<usize>, Vec<usize>) = (0..self.models.len()).partition(|at| rests(*at));
+        ready.into_iter().chain(resting).collect()
+    }
+
+    fn note(&self, at: usize, failed: bool) {
+        let mut all = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        all[at] = failed.then(Instant::now);
+    }
+}
+
+impl Model for Fallback {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The dearest of them: a budget must hold whoever answers.
+    fn price(&self) -> Option<Price> {
+        let prices: Option<Vec<Price>> = self.models.iter().map(|model| model.price()).collect();
+        prices?.into_iter().reduce(|a, b| Price {
+            input: a.input.max(b.input),
+            output: a.output.max(b.output),
+            cached: a.cached.max(b.cached),
+            stored: a.stored.max(b.stored),
+        })
+    }
+
+    fn sees(&self) -> Option<bool> {
+        self.models.first().and_then(|model| model.sees())
+    }
+
+    fn ask<'a>(&'a self, prompt: &'a Prompt<'a>, draft: &'a mut Draft, hear: Hear<'a>) -> Asking<'a> {
+        Box::pin(async move {
+            let mut failed: Option<Error> = None;
+            for at in self.line() {
+                let model = &self.models[at];
+                if let Some(error) = &failed {
+                    hear(Delta::Again(&format!("{error}; asking {}", model.name())));
+                }
+                match model.ask(prompt, draft, hear).await {
+                    Ok(mut answer) => {
+                        self.note(at, false);
+                        if at > 0 {
+                            answer.by = Some(model.name().to_owned());
+                        }
+                        return Ok(answer);
+                    }
+                    // It may be billed: whoever keeps the account decides, and then another is asked first.
+                    Err(broken @ Error::Broken { .. }) => {
+                        self.note(at, true);
+                        return Err(broken);
+                    }
+                    Err(error) => {
+                        tracing::debug!(model = model.name(), %error, "asking the next model");
+                        self.note(at, true);
+                        failed = Some(error);
+                    }
+                }
+            }
+            Err(failed.unwrap_or_else(|| Error::Unknown { name: self.name.clone(), close: Vec::new() }))
+        })
+    }
+
+    fn ceiling(&self, prompt: &Prompt<'_>) -> Ceiling {
+        let mut most = Ceiling { tokens: 0, cost: Some(updraft_run::Cost(0)) };
+        for one in self.models.iter().map(|model| model.ceiling(prompt)) {
+            most.tokens = most.tokens.max(one.tokens);
+            most.cost = most.cost.zip(one.cost).map(|(a, b)| a.max(b));
+        }
+        most
+    }
+}

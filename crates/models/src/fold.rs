@@ -1,0 +1,176 @@
+//! The parts of an answer, folded into one as they arrive, whichever dialect they came in.
+
+use serde_json::{Map, Value};
+use updraft_run::{Answer, Finish, Price, ToolCall, Usage, repair};
+
+use crate::refusal::shorten;
+use crate::retry::Trouble;
+use crate::{Delta, Hear, Prompt, tokens};
+
+/// A whole answer that is larger is not one that a model wrote.
+const LARGEST_ANSWER: usize = 64 << 20;
+
+/// What has arrived so far.
+#[derive(Debug, Default)]
+pub(crate) struct Fold {
+    pub(crate) text: String,
+    pub(crate) reasoning: String,
+    pub(crate) calls: Vec<Written>,
+    /// Absent until the provider has said why the model stopped.
+    pub(crate) finish: Option<Finish>,
+    pub(crate) usage: Option<Usage>,
+    /// Parts to give back unread.
+    pub(crate) opaque: Vec<Value>,
+    /// The provider has said that nothing more comes.
+    pub(crate) done: bool,
+    size: usize,
+}
+
+/// A call as far as it has been written.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    /// The provider's number for it, by which later pieces are matched.
+    pub(crate) index: usize,
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) arguments: Arguments,
+}
+
+/// Arguments, as text that grows or all at once.
+#[derive(Debug)]
+pub(crate) enum Arguments {
+    Text(String),
+    Whole(Value),
+}
+
+impl Default for Arguments {
+    fn default() -> Self {
+        Arguments::Text(String::new())
+    }
+}
+
+impl Fold {
+    pub(crate) fn say(&mut self, text: &str, hear: Hear<'_>) {
+        if !text.is_empty() {
+            self.text.push_str(text);
+            hear(Delta::Text(text));
+        }
+    }
+
+    pub(crate) fn think(&mut self, text: &str, hear: Hear<'_>) {
+        if !text.is_empty() {
+            self.reasoning.push_str(text);
+            hear(Delta::Reasoning(text));
+        }
+    }
+
+    /// A call begins.
+    pub(crate) fn call(&mut self, index: usize, id: &str, name: &str, hear: Hear<'_>) -> &mut Written {
+        if !name.is_empty() {
+            hear(Delta::Call(name));
+        }
+        self.calls.push(Written { index, id: id.to_owned(), name: name.to_owned(), arguments: Arguments::default() });
+        let last = self.calls.len() - 1;
+        &mut self.calls[last]
+    }
+
+    /// The call that this number belongs to, the newest first.
+    pub(crate) fn call_at(&mut self, index: usize) -> Option<&mut Written> {
+        self.calls.iter_mut().rev().find(|call| call.index == index)
+    }
+
+    /// Counts what arrived; an answer without end is given up.
+    pub(crate) fn weigh(&mut self, bytes: usize) -> Result<(), Trouble> {
+        self.size += bytes;
+        if self.size > LARGEST_ANSWER { Err(Trouble::Useless("an answer without end".to_owned())) } else { Ok(()) }
+    }
+
+    /// The whole answer; a stream that ended before its end is none.
+    pub(crate) fn into_answer(
+        self,
+        prompt: &Prompt<'_>,
+        sent: usize,
+        price: impl FnOnce(&Usage) -> Option<Price>,
+    ) -> Result<Answer, Trouble> {
+        if self.finish.is_none() && !self.done {
+            return Err(Trouble::Cut("the stream ended before the answer did".to_owned()));
+        }
+        let finish = self.finish.unwrap_or_default();
+        let mut answer =
+            Answer { text: self.text, reasoning: self.reasoning, finish, opaque: self.opaque, ..Answer::default() };
+        for (at, written) in self.calls.into_iter().enumerate() {
+            let mut call = written.into_call(finish);
+            // Results are matched by id, so each needs one of its own; this one is the same when asked again.
+            if call.id.is_empty() || answer.calls.iter().any(|other| other.id == call.id) {
+                call.id = format!("c{}.{at}", prompt.messages.len());
+            }
+            answer.calls.push(call);
+        }
+        answer.usage = self.usage.unwrap_or_else(|| tokens::estimate(sent, &answer));
+        answer.usage.price = price(&answer.usage);
+        answer.usage.cost = answer.usage.price.map(|price| price.of(&answer.usage));
+        Ok(answer)
+    }
+}
+
+impl Written {
+    /// More of the arguments' text.
+    pub(crate) fn add(&mut self, text: &str) {
+        match &mut self.arguments {
+            Arguments::Text(all) => all.push_str(text),
+            Arguments::Whole(_) => self.arguments = Arguments::Text(text.to_owned()),
+        }
+    }
+
+    fn into_call(self, finish: Finish) -> ToolCall {
+        let (args, fault) = match finish {
+            Finish::Length => (empty(), Some("the answer was cut off at the limit on output".to_owned())),
+            Finish::Filtered => (empty(), Some("the provider withheld the rest of the answer".to_owned())),
+            _ => match read_arguments(self.arguments) {
+                Ok(args) => (args, None),
+                Err(fault) => (empty(), Some(fault)),
+            },
+        };
+        ToolCall { id: self.id, name: self.name, args, fault }
+    }
+}
+
+fn empty() -> Value {
+    Value::Object(Map::new())
+}
+
+fn read_arguments(arguments: Arguments) -> Result<Value, String> {
+    match arguments {
+        Arguments::Text(text) => read_text(&text),
+        Arguments::Whole(Value::Null) => Ok(empty()),
+        Arguments::Whole(value @ Value::Object(_)) => Ok(value),
+        Arguments::Whole(Value::String(text)) => read_text(&text),
+        Arguments::Whole(other) => Err(no_object(&other.to_string())),
+    }
+}
+
+/// Reads the arguments, repaired where that is safe. Where a repair had to guess, the model is told what was wrong
+/// instead: a call that was never meant is worse than one more turn.
+fn read_text(text: &str) -> Result<Value, String> {
+    if text.trim().is_empty() {
+        return Ok(empty());
+    }
+    let value = match serde_json::from_str(text) {
+        Ok(value) => value,
+        Err(why) => match repair(text) {
+            Some(repaired) if !repaired.is_risky() => repaired.value,
+            _ => return Err(format!("the arguments are not JSON: {why}")),
+        },
+    };
+    match value {
+        Value::Object(_) => Ok(value),
+        Value::Null => Ok(empty()),
+        // Some models write the object as a string within the string.
+        Value::String(inner) if inner.trim_start().starts_with('{') => read_text(&inner),
+        _ => Err(no_object(text)),
+    }
+}
+
+fn no_object(text: &str) -> String {
+    format!("the arguments are not an object: `{}`", shorten(text))
+}

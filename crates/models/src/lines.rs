@@ -1,0 +1,81 @@
+//! JSON objects, one a line, out of bytes that arrive in pieces cut anywhere.
+
+use memchr::memchr;
+
+use crate::sse::{LARGEST_EVENT, TooLarge};
+
+/// What of the stream is not yet a whole line.
+#[derive(Debug, Default)]
+pub(crate) struct Lines {
+    rest: Vec<u8>,
+    /// Up to here `rest` is known to hold no end of a line.
+    searched: usize,
+}
+
+impl Lines {
+    /// Takes the next piece and gives each line that it completes.
+    pub(crate) fn feed<E: From<TooLarge>>(
+        &mut self,
+        piece: &[u8],
+        mut each: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.rest.extend_from_slice(piece);
+        let mut start = 0;
+        while let Some(at) = memchr(b'\n', &self.rest[self.searched..]) {
+            let end = self.searched + at;
+            give(&self.rest[start..end], &mut each)?;
+            start = end + 1;
+            self.searched = start;
+        }
+        self.rest.drain(..start);
+        if self.rest.len() > LARGEST_EVENT {
+            return Err(TooLarge.into());
+        }
+        self.searched = self.rest.len();
+        Ok(())
+    }
+
+    /// The stream is over: the last line may lack its end.
+    pub(crate) fn finish<E>(&mut self, mut each: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+        self.searched = 0;
+        give(&std::mem::take(&mut self.rest), &mut each)
+    }
+}
+
+fn give<E>(line: &[u8], each: &mut impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+    let line = line.trim_ascii();
+    if line.is_empty() { Ok(()) } else { each(line) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Fault;
+
+    impl From<TooLarge> for Fault {
+        fn from(_: TooLarge) -> Self {
+            Fault
+        }
+    }
+
+    #[test]
+    fn lines_are_the_same_wherever_the_pieces_are_cut() {
+        for newline in ["\n", "\r\n"] {
+            let stream = ["{\"a\":\"ü\"}", "", "{\"b\":2}", "{\"c\":3}"].join(newline);
+            for size in 1..=stream.len() {
+                let mut lines = Lines::default();
+                let mut seen = Vec::new();
+                let mut note = |line: &[u8]| {
+                    seen.push(String::from_utf8_lossy(line).into_owned());
+                    Ok::<(), Fault>(())
+                };
+                for piece in stream.as_bytes().chunks(size) {
+                    assert!(lines.feed(piece, &mut note).is_ok());
+                }
+                assert!(lines.finish(&mut note).is_ok());
+                assert_eq!(seen, ["{\"a\":\"ü\"}", "{\"b\":2}", "{\"c\":3}"], "{size}");
+            }
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! How a model must be spoken to, beyond its dialect: with tools of its own or as text, with pictures or without.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use updraft_run::{Answer, Message, Picture};
+
+/// How a model learns of tools and calls them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ToolsBy {
+    /// As the provider's own function calls.
+    #[default]
+    Native,
+    /// As text in the prompt; the call is JSON that a schema holds in form.
+    Text,
+}
+
+/// What is known about a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Manner {
+    pub(crate) tools: ToolsBy,
+    /// Whether it takes pictures.
+    pub(crate) sees: bool,
+    /// Whether it runs on someone's own machine: small, so that its strings are bounded.
+    pub(crate) local: bool,
+}
+
+impl Manner {
+    /// The message as this model can take it.
+    pub(crate) fn adapt<'a>(&self, message: &'a Message) -> Cow<'a, Message> {
+        match message {
+            Message::Pictures(pictures) if !self.sees => Cow::Owned(Message::User(unseen(pictures).into())),
+            Message::Assistant(answer) if self.tools == ToolsBy::Text && !answer.calls.is_empty() => {
+                Cow::Owned(Message::Assistant(Arc::new(as_text(answer))))
+            }
+            Message::Results(results) if self.tools == ToolsBy::Text => {
+                let lines = results.iter().map(|result| {
+                    json!({ "iteration_context": { "tool": result.name, "tool_result": result.text } }).to_string()
+                });
+                Cow::Owned(Message::User(lines.collect::<Vec<_>>().join("\n").into()))
+            }
+            Message::User(_) | Message::Assistant(_) | Message::Results(_) | Message::Pictures(_) => {
+                Cow::Borrowed(message)
+            }
+        }
+    }
+}
+
+/// What is told in the place of pictures.
+fn unseen(pictures: &[Picture]) -> String {
+    let line = |picture: &Picture| {
+        let Picture { name, mime, bytes } = picture;
+        format!("[{name}: a picture ({mime}, {} bytes) that this model cannot be shown]", bytes.len())
+    };
+    pictures.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// An answer with its calls written out, one JSON object a line.
+fn as_text(answer: &Answer) -> Answer {
+    let calls = answer.calls.iter().map(|call| written(&call.name, &call.args));
+    let said = Some(answer.text.clone()).filter(|text| !text.is_empty());
+    Answer { text: said.into_iter().chain(calls).collect::<Vec<_>>().join("\n"), ..Answer::default() }
+}
+
+/// A call as the text protocol writes it.
+pub(crate) fn written(name: &str, args: &Value) -> String {
+    json!({ "tool": name, "args": args }).to_string()
+}

@@ -1,0 +1,91 @@
+//! Reading an answer in chat completions: chunks of a stream, or the whole at once.
+
+use updraft_run::{Finish, Usage};
+
+use super::wire::{CallPart, Chunk, Part, Text, Used};
+use crate::Hear;
+use crate::dialect::{Decode, garbled};
+use crate::fold::Fold;
+use crate::refusal;
+use crate::retry::Trouble;
+
+/// Reads chunks. Everything that must be remembered is in the fold.
+pub(super) struct Parts;
+
+impl Decode for Parts {
+    fn take(&mut self, data: &[u8], fold: &mut Fold, hear: Hear<'_>) -> Result<(), Trouble> {
+        if data == b"[DONE]" {
+            fold.done = true;
+            return Ok(());
+        }
+        let chunk: Chunk<'_> = serde_json::from_slice(data).map_err(|why| garbled(&why, data))?;
+        if let Some(error) = chunk.error.filter(|raw| raw.get() != "null") {
+            return Err(refusal::in_stream(error.get()));
+        }
+        if let Some(used) = chunk.usage {
+            fold.usage = Some(usage_of(&used));
+        }
+        for choice in chunk.choices.into_iter().flatten().filter(|choice| choice.index.unwrap_or(0) == 0) {
+            for part in [&choice.delta, &choice.message].into_iter().flatten() {
+                add(part, fold, hear);
+            }
+            match choice.finish_reason.as_str() {
+                "" => {}
+                "length" => fold.finish = Some(Finish::Length),
+                "content_filter" => fold.finish = Some(Finish::Filtered),
+                "error" => return Err(Trouble::Cut("the server stopped with an error".to_owned())),
+                _ => fold.finish = Some(Finish::Stop),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn add(part: &Part<'_>, fold: &mut Fold, hear: Hear<'_>) {
+    // A few servers fill both fields with the same words.
+    let thought = [&part.reasoning_content, &part.reasoning].map(Text::as_str);
+    fold.think(thought.into_iter().find(|text| !text.is_empty()).unwrap_or_default(), hear);
+    fold.say(part.content.as_str(), hear);
+    fold.say(part.refusal.as_str(), hear);
+    for call in part.tool_calls.iter().flatten() {
+        add_call(call, fold, hear);
+    }
+}
+
+/// Adds to the call that a part continues: by its index; without one, the last, unless an id says that a new one begins.
+fn add_call(part: &CallPart<'_>, fold: &mut Fold, hear: Hear<'_>) {
+    let id = part.id.as_str();
+    let index = part.index.unwrap_or_else(|| fold.calls.last().map_or(0, |call| call.index));
+    // From the end: servers that give every call the index 0 begin each with an id of its own.
+    let found = fold.call_at(index).is_some_and(|call| id.is_empty() || call.id.is_empty() || call.id == id);
+    let name = part.function.as_ref().map(|function| function.name.as_str()).unwrap_or_default();
+    if !found {
+        fold.call(index, id, name, hear);
+    }
+    let Some(call) = fold.call_at(index) else { return };
+    if call.id.is_empty() {
+        call.id.push_str(id);
+    }
+    if call.name.is_empty() && !name.is_empty() {
+        call.name.push_str(name);
+        hear(crate::Delta::Call(name));
+    }
+    if let Some(function) = &part.function {
+        call.add(function.arguments.as_str());
+    }
+}
+
+fn usage_of(used: &Used) -> Usage {
+    let input = used.prompt_tokens.unwrap_or(0);
+    let written = used.completion_tokens.unwrap_or(0);
+    let reasoning = used.completion_tokens_details.as_ref().and_then(|details| details.reasoning_tokens).unwrap_or(0);
+    // Some count reasoning beside what was written; the sum gives them away.
+    let beside = used.total_tokens.is_some_and(|total| total == input + written + reasoning) && reasoning > 0;
+    Usage {
+        input,
+        output: written + if beside { reasoning } else { 0 },
+        cached: used.prompt_tokens_details.as_ref().and_then(|details| details.cached_tokens).unwrap_or(0),
+        reasoning,
+        ..Usage::default()
+    }
+}

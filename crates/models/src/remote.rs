@@ -1,0 +1,377 @@
+//! A model behind HTTP, in any dialect: asked, listened to, asked again where that costs nothing.
+
+use std::time::Duration;
+
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::{Method, Request, Response, Url};
+use tokio::sync::OnceCell;
+use updraft_run::{Answer, Ceiling, Price, Think, Usage};
+
+use crate::dialect::{Dialect, Framing};
+use crate::discover::{self, Question};
+use crate::fold::Fold;
+use crate::http::chain;
+use crate::lines::Lines;
+use crate::manner::{Manner, ToolsBy};
+use crate::retry::Trouble;
+use crate::sse::Events;
+use crate::told::{Told, bounded};
+use crate::watch::Watch;
+use crate::{Asking, Auth, Delta, Draft, Error, Hear, Http, Model, Patience, Prompt, prices, refusal};
+
+/// After the last part the end of the body is awaited this long: read to its end, a connection serves again.
+const FAREWELL: Duration = Duration::from_millis(50);
+
+/// Where a model is and how it is reached.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    /// The provider's name, the first half of the model's.
+    pub provider: String,
+    /// The model, as the server knows it.
+    pub model: String,
+    /// The address that the dialect's path is added to, such as `http://127.0.0.1:8080/v1`.
+    pub base: String,
+    /// How we say who we are.
+    pub auth: Auth,
+    /// What it costs, where that was set; else the table of prices is looked at.
+    pub price: Option<Price>,
+    /// How long it is waited for.
+    pub patience: Patience,
+    /// The connections to use.
+    pub http: Http,
+    /// How it is used.
+    pub tuning: Tuning,
+}
+
+/// How a model is used, where that differs from what it does by itself.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tuning {
+    /// How much it thinks, where the prompt leaves that open.
+    pub think: Think,
+    /// How freely it chooses its words.
+    pub temperature: Option<f64>,
+    /// Cap on the tokens of one answer, where it is less than the run's.
+    pub max_output: Option<u64>,
+    /// How it calls tools; found out where not set.
+    pub tools: Option<ToolsBy>,
+    /// Whether it takes pictures; found out where not set.
+    pub sees: Option<bool>,
+}
+
+/// A model behind HTTP.
+#[derive(Debug)]
+pub(crate) struct Remote {
+    name: String,
+    base: Url,
+    url: Url,
+    headers: HeaderMap,
+    client: reqwest::Client,
+    dialect: Box<dyn Dialect>,
+    endpoint: Endpoint,
+    known: Known,
+    found: OnceCell<Manner>,
+}
+
+/// What is known about a model before it is asked, and how more is found out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known {
+    pub(crate) tools: Option<ToolsBy>,
+    pub(crate) sees: Option<bool>,
+    pub(crate) local: bool,
+    /// What the server says about the model, where it can be asked.
+    pub(crate) ask: Option<Question>,
+}
+
+impl Known {
+    /// A provider whose models all know tools.
+    pub(crate) fn cloud(sees: bool) -> Self {
+        Self { tools: Some(ToolsBy::Native), sees: Some(sees), local: false, ask: None }
+    }
+
+    /// A server on someone's own machine that can be asked.
+    pub(crate) fn found_by(question: Question) -> Self {
+        Self { tools: None, sees: None, local: true, ask: Some(question) }
+    }
+}
+
+impl Remote {
+    /// Checks the address and the key; nothing is sent yet. The first for `https://` loads the system's certificates.
+    pub(crate) fn new(endpoint: Endpoint, dialect: Box<dyn Dialect>, known: Known) -> Result<Self, Error> {
+        let base = parse_base(&endpoint.base)?;
+        let mut headers = HeaderMap::with_capacity(4);
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        endpoint.auth.write_fixed(&mut headers)?;
+        dialect.headers(&mut headers);
+        Ok(Self {
+            name: format!("{}/{}", endpoint.provider, endpoint.model),
+            client: endpoint.http.client(&base)?.clone(),
+            url: below(&base, &dialect.path())?,
+            base,
+            headers,
+            dialect,
+            known: Known {
+                tools: endpoint.tuning.tools.or(known.tools),
+                sees: endpoint.tuning.sees.or(known.sees),
+                ..known
+            },
+            endpoint,
+            found: OnceCell::new(),
+        })
+    }
+
+    /// How the model must be spoken to. The server is asked once, where that is not known.
+    async fn manner(&self) -> Manner {
+        let Known { tools, sees, local, ask } = self.known;
+        let known = |found: discover::Found| Manner {
+            tools: tools.or(found.tools).unwrap_or_default(),
+            sees: sees.or(found.sees).unwrap_or(!local),
+            local,
+        };
+        let Some(question) = ask.filter(|_| tools.is_none() || sees.is_none()) else {
+            return known(discover::Found::default());
+        };
+        let asked = self.found.get_or_try_init(|| async {
+            let said = question.ask(&self.client, &self.base, &self.headers, &self.endpoint.model).await;
+            said.map(known).ok_or(())
+        });
+        asked.await.copied().unwrap_or_else(|()| known(discover::Found::default()))
+    }
+
+    async fn ask_until_answered(
+        &self,
+        prompt: &Prompt<'_>,
+        body: Vec<u8>,
+        salt: u64,
+        hear: Hear<'_>,
+    ) -> Result<Answer, Error> {
+        let patience = &self.endpoint.patience;
+        if prompt.attempt > 1 {
+            hear(Delta::Again("the answer broke off"));
+            tokio::time::sleep(patience.wait(prompt.attempt - 1, None, salt)).await;
+        }
+        let mut attempt = 1;
+        loop {
+            let mut began = Began::No;
+            let trouble = match self.attempt(prompt, body.clone(), &mut began, hear).await {
+                Ok(answer) => return Ok(answer),
+                Err(trouble) => trouble.without(&self.endpoint.auth),
+            };
+            if began == Began::Perhaps && trouble.passes() {
+                return Err(Error::Broken { model: self.name.clone(), message: trouble.words() });
+            }
+            if !trouble.passes() || attempt >= patience.attempts {
+                return Err(trouble.into_error(&self.name, attempt));
+            }
+            tracing::debug!(model = %self.name, attempt, ?trouble, "asking again");
+            trouble.tell(hear);
+            tokio::time::sleep(patience.wait(attempt, trouble.asked_wait(), salt)).await;
+            attempt += 1;
+        }
+    }
+
+    async fn attempt(
+        &self,
+        prompt: &Prompt<'_>,
+        body: Vec<u8>,
+        began: &mut Began,
+        hear: Hear<'_>,
+    ) -> Result<Answer, Trouble> {
+        let sent = body.len();
+        let mut watch = Watch::new(self.endpoint.patience.stall);
+        let request = self.request(body).await?;
+        *began = Began::Perhaps;
+        let response = watch.over(self.client.execute(request)).await?;
+        let response = response.map_err(|why| {
+            if why.is_connect() {
+                *began = Began::No;
+            }
+            cut(why)
+        })?;
+        if !response.status().is_success() {
+            *began = Began::No;
+            return Err(refusal::read(response, &mut watch).await);
+        }
+        let fold = match content_type(&response) {
+            Content::Parts => self.read_parts(response, &mut watch, hear).await?,
+            Content::Whole => self.read_whole(response, &mut watch, hear).await?,
+            Content::Page => return Err(Trouble::Useless(format!("a web page came from {}", self.url.path()))),
+        };
+        fold.into_answer(prompt, sent, |usage| self.price_of(usage))
+    }
+
+    async fn request(&self, body: Vec<u8>) -> Result<Request, Trouble> {
+        let mut request = Request::new(Method::POST, self.url.clone());
+        *request.headers_mut() = self.headers.clone();
+        self.endpoint.auth.write_fresh(request.headers_mut()).await?;
+        *request.body_mut() = Some(body.into());
+        Ok(request)
+    }
+
+    async fn read_parts(&self, mut response: Response, watch: &mut Watch, hear: Hear<'_>) -> Result<Fold, Trouble> {
+        let mut frames = Frames::new(self.dialect.framing());
+        let mut decoder = self.dialect.decoder();
+        let mut fold = Fold::default();
+        while !fold.done {
+            let Some(piece) = watch.over(response.chunk()).await?.map_err(cut)? else {
+                frames.finish(|data| decoder.take(data, &mut fold, hear))?;
+                return Ok(fold);
+            };
+            fold.weigh(piece.len())?;
+            frames.feed(&piece, |data| decoder.take(data, &mut fold, hear))?;
+        }
+        let _ = tokio::time::timeout(FAREWELL, response.chunk()).await;
+        Ok(fold)
+    }
+
+    /// Reads an answer from a server that does not stream in spite of being asked to.
+    async fn read_whole(&self, mut response: Response, watch: &mut Watch, hear: Hear<'_>) -> Result<Fold, Trouble> {
+        let mut all = Vec::new();
+        let mut fold = Fold::default();
+        while let Some(piece) = watch.over(response.chunk()).await?.map_err(cut)? {
+            fold.weigh(piece.len())?;
+            all.extend_from_slice(&piece);
+        }
+        self.dialect.decoder().take(&all, &mut fold, hear)?;
+        Ok(fold)
+    }
+
+    /// What a call that used this much is charged by.
+    fn price_of(&self, usage: &Usage) -> Option<Price> {
+        let Endpoint { provider, model, price, .. } = &self.endpoint;
+        price.or_else(|| prices::price_for(provider, model, usage))
+    }
+}
+
+impl Model for Remote {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn price(&self) -> Option<Price> {
+        let Endpoint { provider, model, price, .. } = &self.endpoint;
+        price.or_else(|| prices::price_of(provider, model))
+    }
+
+    fn sees(&self) -> Option<bool> {
+        self.known.sees
+    }
+
+    fn ask<'a>(&'a self, prompt: &'a Prompt<'a>, draft: &'a mut Draft, hear: Hear<'a>) -> Asking<'a> {
+        Box::pin(async move {
+            let manner = self.manner().await;
+            let tuned = self.tuned(prompt);
+            // Where a conversation lies in memory sets it apart from those that fail at the same time.
+            let salt = std::ptr::from_ref(draft) as u64;
+            if manner.tools == ToolsBy::Text && !prompt.tools.is_empty() {
+                let told = Told::new(&tuned, &manner);
+                let prompt = told.prompt(&tuned);
+                draft.extend(&format!("{} as text", self.name), &*self.dialect, &manner, &prompt)?;
+                let body = draft.finished(&*self.dialect, &prompt)?;
+                let answer = self.ask_until_answered(&prompt, body, salt, hear).await?;
+                return Ok(told.read(answer, prompt.messages.len()));
+            }
+            let bounded = tuned.schema.filter(|_| manner.local).map(bounded);
+            let prompt = Prompt { schema: bounded.as_ref().or(tuned.schema), ..tuned };
+            draft.extend(&self.name, &*self.dialect, &manner, &prompt)?;
+            let body = draft.finished(&*self.dialect, &prompt)?;
+            self.ask_until_answered(&prompt, body, salt, hear).await
+        })
+    }
+
+    fn ceiling(&self, prompt: &Prompt<'_>) -> Ceiling {
+        let tuned = self.tuned(prompt);
+        let cap = tuned.max_output + self.dialect.room_to_think(tuned.think);
+        let output = if self.dialect.bills_within_cap() { cap } else { cap.saturating_mul(2) };
+        let usage = Usage { input: prompt.estimated_tokens(), output, ..Usage::default() };
+        Ceiling { tokens: usage.tokens(), cost: self.price().map(|price| price.ceiling(&usage)) }
+    }
+}
+
+impl Remote {
+    /// The prompt with what was set for this model.
+    fn tuned<'a>(&self, prompt: &Prompt<'a>) -> Prompt<'a> {
+        let Tuning { think, max_output, .. } = self.endpoint.tuning;
+        let think = if prompt.think == Think::Auto { think } else { prompt.think };
+        let max_output = max_output.map_or(prompt.max_output, |cap| cap.min(prompt.max_output));
+        Prompt { think, max_output, ..prompt.clone() }
+    }
+}
+
+/// Whether the provider may have begun to write, and so to count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Began {
+    No,
+    Perhaps,
+}
+
+fn parse_base(base: &str) -> Result<Url, Error> {
+    let wrong = |what: String| Error::Config {
+        what,
+        hint: "give the address before the provider's own paths, such as `http://127.0.0.1:8080/v1`".to_owned(),
+    };
+    let url = Url::parse(base.trim()).map_err(|why| wrong(format!("`{base}` is not an address: {why}")))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(wrong(format!("`{base}` is not an address that begins with `http://` or `https://`")));
+    }
+    Ok(url)
+}
+
+/// An address below the base.
+pub(crate) fn below(base: &Url, path: &str) -> Result<Url, Error> {
+    let mut url = base.clone();
+    let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
+    url.set_path(&format!("{}{path}", base.path().trim_end_matches('/')));
+    url.set_query(query);
+    Ok(url)
+}
+
+/// What a successful response holds, by its own word.
+enum Content {
+    Parts,
+    Whole,
+    Page,
+}
+
+fn content_type(response: &Response) -> Content {
+    let value = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
+    if value.starts_with(b"application/json") {
+        Content::Whole
+    } else if value.starts_with(b"text/html") {
+        Content::Page
+    } else {
+        Content::Parts
+    }
+}
+
+/// Cuts a stream into parts.
+enum Frames {
+    Events(Events),
+    Lines(Lines),
+}
+
+impl Frames {
+    fn new(framing: Framing) -> Self {
+        match framing {
+            Framing::Events => Frames::Events(Events::default()),
+            Framing::Lines => Frames::Lines(Lines::default()),
+        }
+    }
+
+    fn feed(&mut self, piece: &[u8], each: impl FnMut(&[u8]) -> Result<(), Trouble>) -> Result<(), Trouble> {
+        match self {
+            Frames::Events(events) => events.feed(piece, each),
+            Frames::Lines(lines) => lines.feed(piece, each),
+        }
+    }
+
+    fn finish(&mut self, each: impl FnMut(&[u8]) -> Result<(), Trouble>) -> Result<(), Trouble> {
+        match self {
+            Frames::Events(events) => events.finish(each),
+            Frames::Lines(lines) => lines.finish(each),
+        }
+    }
+}
+
+fn cut(why: reqwest::Error) -> Trouble {
+    Trouble::Cut(chain(&why.without_url()))
+}

@@ -1,0 +1,127 @@
+//! How much a model thinks before it answers: by choice, or by need.
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::Judgement;
+use crate::state::Run;
+use crate::step::Step;
+
+/// How much a model shall think before it answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Think {
+    /// By need: more where the task or an earlier failure asks for it, else as the model does by itself.
+    #[default]
+    Auto,
+    /// Not at all, where the model lets us.
+    Off,
+    /// A little.
+    Low,
+    /// Well.
+    Medium,
+    /// Long.
+    High,
+    /// For at most this many tokens.
+    Tokens(u64),
+}
+
+impl Think {
+    /// Reads what people write: `auto`, `off`, `low`, `medium`, `high`, or a number of tokens.
+    pub fn parse(text: &str) -> Option<Self> {
+        Some(match text.trim() {
+            "auto" => Think::Auto,
+            "off" | "none" | "false" | "no" => Think::Off,
+            "low" | "minimal" => Think::Low,
+            "medium" | "on" | "true" | "yes" => Think::Medium,
+            "high" | "max" => Think::High,
+            number => match number.parse().ok()? {
+                0 => Think::Off,
+                tokens => Think::Tokens(tokens),
+            },
+        })
+    }
+
+    /// The tokens it stands for; absent where that is left to the model.
+    pub fn tokens(self) -> Option<u64> {
+        match self {
+            Think::Auto => None,
+            Think::Off => Some(0),
+            Think::Low => Some(2_048),
+            Think::Medium => Some(8_192),
+            Think::High => Some(24_576),
+            Think::Tokens(tokens) => Some(tokens),
+        }
+    }
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+    pub(crate) fn is_auto(&self) -> bool {
+        *self == Think::Auto
+    }
+}
+
+/// Words that a task worth thinking about tends to hold, as the beginnings of words.
+const HARD: [&str; 13] = [
+    "analy",
+    "compar",
+    "evaluat",
+    "trade-off",
+    "tradeoff",
+    "weigh",
+    "prove",
+    "proof",
+    "debug",
+    "diagnos",
+    "architect",
+    "reason",
+    "optimi",
+];
+
+impl Run {
+    /// How much a step's model shall think: what was chosen for the run or the agent, else by need.
+    pub fn think_for(&self, step: &Step) -> Think {
+        let card = self.roster.agent(&step.spec.agent);
+        let chosen = [self.settings.think, card.map_or(Think::Auto, |card| card.think)];
+        if let Some(chosen) = chosen.into_iter().find(|think| *think != Think::Auto) {
+            return chosen;
+        }
+        let failed_before = step.carried.as_ref().is_some_and(|carried| match carried.judgement {
+            Judgement::Retry { .. } | Judgement::Pivot { .. } | Judgement::Replan { .. } => true,
+            Judgement::Again { .. } | Judgement::Accept | Judgement::GiveUp => false,
+        });
+        let task = if step.spec.prompt.is_empty() { &step.spec.description } else { &step.spec.prompt };
+        let task = if task.is_empty() { &self.goal.text } else { task };
+        if failed_before || step.spec.agent == "thinker" || is_hard(task) { Think::Medium } else { Think::Auto }
+    }
+}
+
+fn is_hard(task: &str) -> bool {
+    let mut words = task.split(|letter: char| !letter.is_alphanumeric() && letter != '-').filter(|word| word.len() > 2);
+    words.any(|word| {
+        let word = word.to_lowercase();
+        word == "why" || HARD.iter().any(|hard| word.starts_with(hard))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_people_write_is_understood() {
+        assert_eq!(Think::parse(" high "), Some(Think::High));
+        assert_eq!(Think::parse("off"), Some(Think::Off));
+        assert_eq!(Think::parse("0"), Some(Think::Off));
+        assert_eq!(Think::parse("4096"), Some(Think::Tokens(4096)));
+        assert_eq!(Think::parse("very"), None);
+    }
+
+    #[test]
+    fn hard_tasks_are_told_by_their_words() {
+        for hard in ["Analyze the log", "COMPARE both", "find out why it fails", "Weigh the trade-offs"] {
+            assert!(is_hard(hard), "{hard}");
+        }
+        for plain in ["List the files", "Read whyte.txt", "Write a poem about a loom"] {
+            assert!(!is_hard(plain), "{plain}");
+        }
+    }
+}
