@@ -121,7 +121,8 @@ mod tests {
     fn told() -> Told {
         let parameters = json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
         let tools = [ToolSpec { name: "read_file".into(), description: "Reads.".into(), parameters }];
-        let prompt = Prompt { tools: &tools, system: "Be brief.", ..Prompt::empty(&Brief::default()) };
+        let brief = Brief::default();
+        let prompt = Prompt { tools: &tools, system: "Be brief.", ..Prompt::empty(&brief) };
         Told::new(&prompt, &Manner { tools: ToolsBy::Text, sees: false, local: true })
     }
 
