@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use updraft_run::Think;
 
 use crate::Error;
 
@@ -38,8 +39,10 @@ pub struct Agent {
     pub purpose: String,
     /// Names of tools, and of groups of them.
     pub tools: Vec<String>,
-    /// Its model as `provider/name`, where it is not the run's.
+    /// Its model as `provider/name`, or what it needs one for (`fast`, `strong`, a profile), where it is not the run's.
     pub model: Option<String>,
+    /// How much it thinks.
+    pub think: Think,
     /// Turns it may take.
     pub turns: Option<u32>,
     /// Whether a model judges its results.
@@ -160,8 +163,11 @@ impl Agent {
             "name" => self.name = unquoted(value).into(),
             "purpose" => self.purpose = unquoted(value).into(),
             "tools" => self.tools = list(key, value)?,
-            // A bare word names a profile; without profiles the run's own model serves.
-            "model" => self.model = Some(unquoted(value).to_owned()).filter(|m| m.contains('/') || m == "builtin"),
+            "model" => self.model = Some(unquoted(value).to_owned()).filter(|model| !model.is_empty()),
+            "think" | "thinking" => match Think::parse(unquoted(value)) {
+                Some(think) => self.think = think,
+                None => return Err(format!("`{key}` is `{value}`; expected auto, off, low, medium, high or a number")),
+            },
             "turns" => match unquoted(value).parse() {
                 Ok(turns @ 1..=1000) => self.turns = Some(turns),
                 _ => return Err(format!("`turns` is `{value}`; expected a number from 1 to 1000")),
@@ -181,7 +187,7 @@ impl Agent {
                 _ => return Err("`schema` must be a JSON Schema object on one line".into()),
             },
             other => {
-                let known = ["name", "purpose", "tools", "model", "turns", "reflect", "permissions", "schema"];
+                let known = ["name", "purpose", "tools", "model", "think", "turns", "reflect", "permissions", "schema"];
                 return Err(format!("`{other}` is not known here; there is {}", updraft_run::close_to(other, &known)));
             }
         }

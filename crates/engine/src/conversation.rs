@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use updraft_journal::Journal;
 use updraft_models::{Brief, Draft, Prompt};
 use updraft_run::{
-    Answer, Carried, Entry, Hash, Judgement, Kind, Message, Mode, Note, Opening, Outcome, Reply, Role, Run, Step,
-    ToolResult, ToolSpec, outcome_words,
+    Answer, Carried, Entry, Hash, Judgement, Kind, Message, Mode, Note, Opening, Outcome, Picture, PictureRef, Reply,
+    Role, Run, Step, Think, ToolResult, ToolSpec, outcome_words,
 };
 
 use crate::context::{Context, Past};
@@ -15,6 +16,33 @@ use crate::words::Kit;
 
 /// Earlier steps named in a step's context.
 const MOST_HISTORY: usize = 20;
+
+/// What prompts are made of beside the run: its words, and the pictures in the journal.
+#[derive(Clone, Copy)]
+pub(crate) struct Sources<'a> {
+    pub(crate) kit: &'a Kit,
+    pub(crate) journal: &'a Journal,
+}
+
+impl Sources<'_> {
+    /// The pictures as a model is shown them. One that the journal has lost is left out.
+    fn pictures<'r>(&self, wanted: impl Iterator<Item = &'r PictureRef>) -> Option<Message> {
+        let found = wanted.filter_map(|picture| {
+            let bytes = self.journal.blob(&picture.blob.hash).ok().flatten()?;
+            Some(Picture { name: picture.name.clone(), mime: picture.mime.clone(), bytes: bytes.into() })
+        });
+        let found: Vec<Picture> = found.collect();
+        (!found.is_empty()).then(|| Message::Pictures(found.into()))
+    }
+}
+
+/// How a question is put, beside what it says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Way {
+    pub(crate) max_output: u64,
+    pub(crate) think: Think,
+    pub(crate) attempt: u32,
+}
 
 /// One visit's conversation with a model, kept between turns and only appended to.
 #[derive(Debug)]
@@ -31,6 +59,8 @@ pub(crate) struct Conversation {
     system: Arc<str>,
     tools: Arc<[ToolSpec]>,
     messages: Vec<Message>,
+    /// The form its answer must have, where there is one.
+    schema: Option<Arc<Value>>,
     brief: Brief,
     /// A hash over everything the model is told so far, each message chained to those before.
     chain: [u8; 32],
@@ -40,7 +70,8 @@ pub(crate) struct Conversation {
 
 impl Conversation {
     /// Begins the conversation of a step's present visit, and catches up with what was said.
-    pub(crate) fn open(run: &Run, step: &Step, kit: &Kit, (hash, context): (Hash, &Context)) -> Self {
+    pub(crate) fn open(run: &Run, step: &Step, from: Sources<'_>, (hash, context): (Hash, &Context)) -> Self {
+        let kit = from.kit;
         let equipped = kit.agent(&step.spec.agent);
         let system = equipped.map_or_else(|| Arc::from(""), |agent| agent.system.clone());
         let tools = equipped.map_or_else(|| Arc::from([]), |agent| agent.tools.clone());
@@ -61,12 +92,16 @@ impl Conversation {
             system,
             tools,
             messages: Vec::new(),
+            schema: run.roster().agent(&step.spec.agent).and_then(|card| card.schema.clone()).map(Arc::new),
             brief: brief_of(run, step),
             chain: hasher.finalize().into(),
             draft: Draft::default(),
         };
         conversation.push(Message::User(opening(run, step, kit, context).into()));
-        conversation.catch_up(step, kit);
+        if let Some(shown) = from.pictures(run.goal().pictures.iter()) {
+            conversation.push(shown);
+        }
+        conversation.catch_up(step, from);
         conversation
     }
 
@@ -83,7 +118,8 @@ impl Conversation {
     }
 
     /// Appends what was said since.
-    pub(crate) fn catch_up(&mut self, step: &Step, kit: &Kit) {
+    pub(crate) fn catch_up(&mut self, step: &Step, from: Sources<'_>) {
+        let kit = from.kit;
         for entry in step.talk.iter().skip(self.consumed) {
             match entry {
                 Entry::Answer(answer) => {
@@ -93,6 +129,9 @@ impl Conversation {
                 Entry::Results(outcomes) => {
                     let message = results(self.last.as_deref(), outcomes, kit);
                     self.push(message);
+                    if let Some(shown) = from.pictures(outcomes.iter().flat_map(pictures_of)) {
+                        self.push(shown);
+                    }
                 }
                 Entry::Note(note) => self.push(Message::User(note_in_words(note, kit).into())),
                 Entry::Summary(summary) => {
@@ -114,6 +153,7 @@ impl Conversation {
             system: self.system.clone(),
             tools: Arc::from([]),
             messages: Vec::new(),
+            schema: (kind == Kind::Judge).then(judgement_schema),
             brief: self.brief.clone(),
             chain: Sha256::digest(self.system.as_bytes()).into(),
             draft: Draft::default(),
@@ -131,13 +171,15 @@ impl Conversation {
     }
 
     /// The prompt as a model takes it, beside the draft it is serialised into.
-    pub(crate) fn parts(&mut self, max_output: u64) -> (Prompt<'_>, &mut Draft) {
+    pub(crate) fn parts(&mut self, way: Way) -> (Prompt<'_>, &mut Draft) {
         let prompt = Prompt {
             system: &self.system,
             tools: &self.tools,
             messages: &self.messages,
-            max_output,
-            schema: None,
+            max_output: way.max_output,
+            think: way.think,
+            attempt: way.attempt,
+            schema: self.schema.as_deref(),
             brief: &self.brief,
         };
         (prompt, &mut self.draft)
@@ -160,6 +202,13 @@ impl Conversation {
                 Message::Results(results) => {
                     let results = results.iter();
                     parts.extend(results.map(|result| format!("[result of {}]\n{}\n", result.name, result.text)));
+                }
+                Message::Pictures(pictures) => {
+                    let pictures = pictures.iter();
+                    parts.extend(
+                        pictures
+                            .map(|one| format!("[picture {}: {}, {} bytes]\n", one.name, one.mime, one.bytes.len())),
+                    );
                 }
             }
         }
@@ -193,6 +242,13 @@ impl Conversation {
                     }
                 }
             }
+            Message::Pictures(pictures) => {
+                hasher.update([4]);
+                for picture in pictures.iter() {
+                    hasher.update(picture.name.as_bytes());
+                    hasher.update(Sha256::digest(&picture.bytes));
+                }
+            }
         }
         self.chain = hasher.finalize().into();
         self.messages.push(message);
@@ -204,6 +260,26 @@ pub(crate) fn answer_in_words(answer: &Answer) -> String {
     let calls = answer.calls.iter().map(|call| format!("calls {}({})", call.name, call.args));
     let text = Some(answer.text.clone()).filter(|text| !text.is_empty());
     text.into_iter().chain(calls).collect::<Vec<_>>().join("\n")
+}
+
+/// The form of a judgement.
+fn judgement_schema() -> Arc<Value> {
+    Arc::new(json!({
+        "type": "object",
+        "properties": {
+            "feedback": { "type": "string" },
+            "verdict": { "type": "string", "enum": ["accept", "retry", "pivot", "replan"] },
+        },
+        "required": ["verdict", "feedback"],
+        "additionalProperties": false,
+    }))
+}
+
+fn pictures_of(outcome: &Outcome) -> &[PictureRef] {
+    match outcome {
+        Outcome::Replied(Reply::Output(output)) => &output.pictures,
+        Outcome::Replied(_) | Outcome::Rejected(_) => &[],
+    }
 }
 
 fn summary(step: &Step) -> Option<&Arc<str>> {

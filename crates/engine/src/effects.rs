@@ -9,7 +9,7 @@ use updraft_models::{Delta, Model};
 use updraft_run::{Address, Answer, Failure, FailureKind, Reply, ToolCall};
 use updraft_tools::Called;
 
-use crate::conversation::Conversation;
+use crate::conversation::{Conversation, Way};
 use crate::perform::{Doing, Perform};
 
 /// An effect that has ended.
@@ -58,8 +58,8 @@ impl Effects {
     pub(crate) fn ask(&mut self, id: Address, attempt: u32, asking: Asking) {
         let stop = self.stop_for(&id);
         self.running.push(Box::pin(async move {
-            let Asking { model, mut conversation, max_output, mut hear } = asking;
-            let (prompt, draft) = conversation.parts(max_output);
+            let Asking { model, mut conversation, way, mut hear } = asking;
+            let (prompt, draft) = conversation.parts(way);
             let answer = tokio::select! {
                 answer = model.ask(&prompt, draft, &mut *hear) => answer.map_err(|error| failed(&error)),
                 () = stop.cancelled() => Err(Reply::Cancelled),
@@ -100,7 +100,7 @@ impl Effects {
 pub(crate) struct Asking {
     pub(crate) model: Arc<dyn Model>,
     pub(crate) conversation: Box<Conversation>,
-    pub(crate) max_output: u64,
+    pub(crate) way: Way,
     pub(crate) hear: Listener,
 }
 
@@ -114,6 +114,10 @@ pub(crate) struct Calling {
 
 /// A model's error as the run hears it.
 pub(crate) fn failed(error: &updraft_models::Error) -> Reply {
+    // What was written before it broke off may be billed: the run keeps the account and decides.
+    if let updraft_models::Error::Broken { .. } = error {
+        return Reply::InDoubt { evidence: error.to_string() };
+    }
     let kind = match error {
         updraft_models::Error::Config { .. }
         | updraft_models::Error::Unknown { .. }

@@ -84,7 +84,7 @@ impl Engine {
 
     /// Starts a run. When this returns, the goal is safe on disk.
     pub async fn start(&self, id: RunId, new: NewRun<'_>) -> Result<Handle, Error> {
-        let Prepared { start, words, context, context_blob, kit } = new.prepare(&self.0)?;
+        let Prepared { start, words, context, context_blob, pictures, kit } = new.prepare(&self.0)?;
         let now = self.0.now();
         let head = Head {
             workspace: start.settings.workspace.clone(),
@@ -93,7 +93,7 @@ impl Engine {
         };
         let mut run = Run::default();
         let record = run.advance(Input::Start(Box::new(start)), now);
-        let blobs = words.into_iter().chain([context_blob.clone()]).collect();
+        let blobs = words.into_iter().chain([context_blob.clone()]).chain(pictures).collect();
         let watched = record.clone();
         let batch = Batch { blobs, ..Batch::of(vec![record]) };
         let lease = self.0.journal.create(head, batch).await?;

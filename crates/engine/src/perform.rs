@@ -120,7 +120,7 @@ impl Perform for Hands {
                     context.cancel = cancel;
                     self.dispatcher.call(call, &context).await
                 }
-                Err(fault) => Called { reply: Reply::Failed(fault), overflow: None },
+                Err(fault) => Called::of(Reply::Failed(fault)),
             }
         })
     }

@@ -8,7 +8,7 @@ use updraft_run::{Address, Event, Facts, Hash, Kind, Record, Run, RunId};
 
 use crate::Error;
 use crate::context::Context;
-use crate::conversation::Conversation;
+use crate::conversation::{Conversation, Sources};
 use crate::words::{Kit, Words};
 
 /// What a replay found.
@@ -208,8 +208,9 @@ impl<'a> Rebuilder<'a> {
         let context = self.contexts.get(&hash).unwrap_or(&nothing);
         let begins = id.kind == Kind::Ask && id.turn == 0;
         let kept = self.open.remove(&id.step).filter(|kept| !begins && kept.fits(step, kit));
-        let mut conversation = kept.unwrap_or_else(|| Conversation::open(run, step, kit, (hash, context)));
-        conversation.catch_up(step, kit);
+        let from = Sources { kit, journal: self.journal };
+        let mut conversation = kept.unwrap_or_else(|| Conversation::open(run, step, from, (hash, context)));
+        conversation.catch_up(step, from);
         let aside = (id.kind != Kind::Ask).then(|| conversation.aside(run, step, kit, id.kind));
         let place = self.open.entry(id.step.clone()).insert_entry(conversation).into_mut();
         Ok(Some(match aside {

@@ -33,6 +33,10 @@ pub struct NewRun<'a> {
     pub prompts: &'a Prompts,
     /// Resolves names and groups of tools to their definitions.
     pub tools: &'a dyn Fn(&[String]) -> Vec<ToolSpec>,
+    /// Resolves what an agent's file says of its model to a model; `None` is the run's own.
+    pub models: &'a dyn Fn(&str) -> Option<String>,
+    /// The bytes of the goal's pictures.
+    pub pictures: Vec<Vec<u8>>,
 }
 
 pub(crate) struct Prepared {
@@ -41,6 +45,7 @@ pub(crate) struct Prepared {
     pub(crate) words: Option<Blob>,
     pub(crate) context: Arc<Context>,
     pub(crate) context_blob: Blob,
+    pub(crate) pictures: Vec<Blob>,
     pub(crate) kit: Arc<Kit>,
 }
 
@@ -81,7 +86,7 @@ impl NewRun<'_> {
     pub(crate) fn prepare(self, engine: &Inner) -> Result<Prepared, Error> {
         self.check()?;
         let (roster, words) = self.gather();
-        self.check_prices(engine, &roster)?;
+        self.check_models(engine, &roster)?;
         let words_blob = Blob::new(serde_json::to_vec(&words).unwrap_or_default());
         let kit = engine.kit(words_blob.hash(), &roster, || Ok(Kit::new(&roster, words)))?;
         let context = Context::look(Path::new(&self.settings.workspace));
@@ -89,7 +94,8 @@ impl NewRun<'_> {
         let roster = Arc::new(Roster { words: Some(words_blob.hash()), ..roster });
         let settings = Arc::new(Settings { context: Some(context_blob.hash()), ..self.settings });
         let start = Start { goal: self.goal, roster, settings, budget: self.budget, plan: self.plan.map(Arc::new) };
-        Ok(Prepared { start, words: Some(words_blob), context: Arc::new(context), context_blob, kit })
+        let pictures = self.pictures.into_iter().map(Blob::new).collect();
+        Ok(Prepared { start, words: Some(words_blob), context: Arc::new(context), context_blob, pictures, kit })
     }
 
     fn gather(&self) -> (Roster, Words) {
@@ -97,17 +103,25 @@ impl NewRun<'_> {
             Mode::Agent(name) => Some(name.as_str()),
             Mode::Plan | Mode::Swarm | Mode::Given => None,
         };
-        Words::gather(cast(self.agents, only), self.prompts, self.tools)
+        let (mut roster, words) = Words::gather(cast(self.agents, only), self.prompts, self.tools);
+        for card in &mut roster.agents {
+            card.model =
+                card.model.take().and_then(|name| (self.models)(&name)).filter(|own| *own != self.settings.model);
+        }
+        (roster, words)
     }
 
-    /// A budget in money is refused at once where a price is not known.
-    fn check_prices(&self, engine: &Inner, roster: &Roster) -> Result<(), Error> {
+    /// A budget in money is refused at once where a price is not known, and pictures where nobody can be shown them.
+    fn check_models(&self, engine: &Inner, roster: &Roster) -> Result<(), Error> {
         let own = roster.agents.iter().filter_map(|card| card.model.as_deref());
         for name in std::iter::once(self.settings.model.as_str()).chain(own) {
             let model = engine.hands.model(name)?;
             let capped = self.budget.cost.is_some() || self.settings.step_budget.cost.is_some();
             if capped && model.price().is_none() {
                 return Err(Error::UnknownPrice { model: name.to_owned() });
+            }
+            if let Some(picture) = self.goal.pictures.first().filter(|_| model.sees() == Some(false)) {
+                return Err(Error::Blind { model: model.name().to_owned(), picture: picture.name.clone() });
             }
         }
         Ok(())

@@ -57,6 +57,7 @@ fn card_of(agent: &Agent, tools: Vec<String>) -> AgentCard {
         name: agent.name.clone(),
         tools,
         model: agent.model.clone(),
+        think: agent.think,
         turns: agent.turns,
         reflect: if agent.reflect_by_model { Reflect::Model } else { Reflect::Rule },
         read_only: agent.read_only,

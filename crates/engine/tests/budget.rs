@@ -100,7 +100,7 @@ impl Capped {
 
     /// An engine that ends after so many records, and holds its run to this many dollars.
     fn engine(&self, ends_after: Option<u32>, dollars: u64) -> (Engine, Arc<Auditor>) {
-        let price = Price::per_million(1.0, 10.0, None);
+        let price = Price::per_million(1.0, 10.0, None, None);
         let model = Priced { price, billed: Arc::clone(&self.billed) };
         let auditor = Arc::new(Auditor { left: Mutex::new(ends_after), seen: Notify::new(), cap: dollars * DOLLAR });
         let options = Options { watch: auditor.clone(), ..Options::default() };
@@ -119,6 +119,8 @@ impl Capped {
             agents: &agents,
             prompts: &prompts,
             tools: &specs,
+            models: &|_| None,
+            pictures: Vec::new(),
         };
         engine.start(id(), new).await.unwrap()
     }

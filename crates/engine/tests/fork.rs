@@ -70,6 +70,8 @@ impl Forks {
             agents: &agents,
             prompts: &prompts,
             tools: &specs,
+            models: &|_| None,
+            pictures: Vec::new(),
         };
         let rested = engine.start(id(source), new).await.unwrap().drive().await.unwrap();
         assert_eq!(rested.run.answer(), ANSWER);

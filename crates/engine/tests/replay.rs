@@ -123,6 +123,8 @@ async fn a_run_that_used_up_its_budget_and_went_on_is_given_again() {
         agents: &agents,
         prompts: &prompts,
         tools: &specs,
+        models: &|_| None,
+        pictures: Vec::new(),
     };
     let mut rested = engine.start(id("capped"), new).await.unwrap().drive().await.unwrap();
     let mut tokens = 9_500;
@@ -166,6 +168,8 @@ async fn a_run_that_was_judged_told_paused_and_cancelled_is_given_again() {
         agents: &agents,
         prompts: &Prompts::compiled_in(),
         tools: &specs,
+        models: &|_| None,
+        pictures: Vec::new(),
     };
     let mut handle = engine.start(id("steered"), new).await.unwrap();
     handle.send(Input::Tell { message: "mind the gap".into() });
@@ -279,6 +283,8 @@ async fn a_question_that_waited_for_money_while_the_workspace_changed_is_given_a
         agents: &agents,
         prompts: &prompts,
         tools: &support::stamps::specs,
+        models: &|_| None,
+        pictures: Vec::new(),
     };
     let rested = engine.start(id("held"), new).await.unwrap().drive().await.unwrap();
     assert_eq!(rested.run.status(), "done", "{:?}", rested.run.phase());
@@ -296,6 +302,8 @@ async fn thinks(engine: &Engine, run: &str, world: &World, agents: &Agents) -> u
         agents,
         prompts: &Prompts::compiled_in(),
         tools: &specs,
+        models: &|_| None,
+        pictures: Vec::new(),
     };
     engine.start(id(run), new).await.unwrap()
 }

@@ -119,6 +119,8 @@ async fn a_budget_stops_the_run_with_what_it_has_and_a_larger_one_goes_on() {
         agents: &agents,
         prompts: &prompts,
         tools: &support::specs,
+        models: &|_| None,
+        pictures: Vec::new(),
     };
     let rested = engine.start(id("capped"), new).await.unwrap().drive().await.unwrap();
     assert_eq!(*rested.run.phase(), Phase::Exhausted(Limit::Turns));
@@ -178,6 +180,8 @@ async fn a_time_budget_ends_a_model_call_that_takes_too_long() {
         agents: &agents,
         prompts: &prompts,
         tools: &support::specs,
+        models: &|_| None,
+        pictures: Vec::new(),
     };
     let handle = engine.start(id("hasty"), new).await.unwrap();
     let rested = tokio::time::timeout(Duration::from_mins(1), handle.drive()).await.unwrap().unwrap();

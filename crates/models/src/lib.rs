@@ -36,7 +36,6 @@ mod lines;
 mod manner;
 mod model;
 mod openai;
-mod prices;
 mod providers;
 mod refusal;
 mod remote;

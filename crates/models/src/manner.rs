@@ -65,5 +65,5 @@ fn as_text(answer: &Answer) -> Answer {
 
 /// A call as the text protocol writes it.
 pub(crate) fn written(name: &str, args: &Value) -> String {
-    json!({ "tool": name, "args": args }).to_string()
+    json!({ "action": name, "args": args }).to_string()
 }

@@ -63,6 +63,15 @@ impl Run {
             Input::Replied { id, attempt, reply: Reply::InDoubt { .. }, .. } if self.may_ask_again(id, *attempt) => {
                 vec![Event::Interrupted { id: id.clone(), attempt: *attempt }]
             }
+            Input::Replied { id, attempt, reply: Reply::InDoubt { evidence }, .. } if self.is_asked(id, *attempt) => {
+                let why = Failure::new(FailureKind::Model, format!("{evidence} (attempt {attempt})"));
+                vec![Event::Replied {
+                    id: id.clone(),
+                    attempt: *attempt,
+                    reply: Reply::Failed(why),
+                    prepared: Vec::new(),
+                }]
+            }
             Input::Replied { id, attempt, reply, prepared } if self.is_current(id, *attempt) => {
                 let prepared = self.one_for_each_call(id, reply, prepared);
                 vec![Event::Replied { id: id.clone(), attempt: *attempt, reply: reply.clone(), prepared }]

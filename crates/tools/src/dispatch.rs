@@ -34,6 +34,15 @@ pub struct Called {
     pub reply: Reply,
     /// The whole text of an output that was cut. `Output::whole` names it already; whoever keeps the journal stores it.
     pub overflow: Option<Vec<u8>>,
+    /// The pictures that `Output::pictures` names, to be stored as well.
+    pub pictures: Vec<Vec<u8>>,
+}
+
+impl Called {
+    /// A reply with nothing to store.
+    pub fn of(reply: Reply) -> Self {
+        Self { reply, overflow: None, pictures: Vec::new() }
+    }
 }
 
 impl Dispatcher {
@@ -74,7 +83,8 @@ impl Dispatcher {
             Ok((entry, args)) => (entry, args.into_owned()),
             Err(fault) => return self.fit(Reply::Failed(fault)),
         };
-        let called = self.fit(self.persist(entry, args, cx).await);
+        let fitted = self.fit(self.persist(entry, args, cx).await);
+        let called = Called { pictures: cx.kept(), ..fitted };
         debug!(tool = call.name, cut = called.overflow.is_some(), "tool replied");
         called
     }
@@ -139,9 +149,9 @@ impl Dispatcher {
             Reply::Output(output) => self.fit_output(output),
             Reply::Failed(failure) => {
                 let message = cut_message(failure.message);
-                Called { reply: Reply::Failed(Failure { message, ..failure }), overflow: None }
+                Called::of(Reply::Failed(Failure { message, ..failure }))
             }
-            other => Called { reply: other, overflow: None },
+            other => Called::of(other),
         }
     }
 
@@ -156,7 +166,7 @@ impl Dispatcher {
         if output.value.as_ref().is_some_and(|value| !fits(value, self.limits.value)) {
             Arc::make_mut(&mut output).value = None;
         }
-        Called { reply: Reply::Output(output), overflow }
+        Called { overflow, ..Called::of(Reply::Output(output)) }
     }
 }
 

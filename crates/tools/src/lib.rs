@@ -33,6 +33,7 @@
 //! | `dispatch` | one call from wish to reply |
 //! | `schema` | arguments against a JSON Schema that may be hostile |
 //! | `place` | the workspace, reached only through its directory descriptor |
+//! | `picture` | pictures, told by their first bytes |
 //! | `builtin` | the tools that are always there, one file each |
 
 mod builtin;
@@ -40,6 +41,7 @@ mod cut;
 mod dispatch;
 mod error;
 mod limits;
+mod picture;
 mod place;
 mod registry;
 mod schema;
@@ -50,6 +52,7 @@ pub use builtin::{Nap, ask_user_spec};
 pub use dispatch::{Called, Dispatcher};
 pub use error::Error;
 pub use limits::Limits;
+pub use picture::{LARGEST_PICTURE, mime_of};
 pub use place::{Inside, Place, Workspace};
 pub use registry::Registry;
 pub use schema::{Mismatch, Schema};

@@ -2,14 +2,15 @@
 
 use std::fmt;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
-use updraft_run::{Class, Facts, Failure, Found, Prepared, Reply, ToolSpec};
+use updraft_run::{BlobRef, Class, Facts, Failure, Found, Prepared, Reply, ToolSpec};
 
+use crate::dispatch::hash;
 use crate::place::Place;
 
 /// A call on its way to a reply.
@@ -76,6 +77,7 @@ pub struct CallContext {
     /// Where it tells how it is getting on.
     pub log: Log,
     transient: Arc<AtomicBool>,
+    kept: Arc<Mutex<Vec<Vec<u8>>>>,
 }
 
 impl CallContext {
@@ -87,7 +89,20 @@ impl CallContext {
             key: key.into(),
             log: Log::default(),
             transient: Arc::default(),
+            kept: Arc::default(),
         }
+    }
+
+    /// Hands over bytes that the reply names, for whoever keeps the journal to store.
+    pub fn keep(&self, bytes: Vec<u8>) -> BlobRef {
+        let named = BlobRef { hash: hash(&bytes), len: bytes.len() as u64 };
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).push(bytes);
+        named
+    }
+
+    /// What was handed over so far.
+    pub(crate) fn kept(&self) -> Vec<Vec<u8>> {
+        std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// A failure that may pass by itself (a refused connection, a busy server): a repeatable call is tried again.

@@ -139,6 +139,8 @@ impl Stage {
             agents: &self.agents,
             prompts: &self.prompts,
             tools: &|wanted| self.registry.specs_for(wanted),
+            models: &|_| None,
+            pictures: Vec::new(),
         };
         let rested = self.engine.start(wire::new_id()?, new).await?.drive().await?;
         let is_good = matches!(rested.run.phase(), Phase::Over { failed: None, .. });

@@ -99,6 +99,8 @@ impl Plan {
             agents: &self.agents,
             prompts: &self.prompts,
             tools,
+            models: &|_| None,
+            pictures: Vec::new(),
         })
     }
 

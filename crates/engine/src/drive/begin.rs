@@ -10,7 +10,7 @@ use updraft_run::{Address, Effect, Event, Facts, Funds, Input, Kind, Phase, Reco
 use super::{Begin, Drive};
 use crate::Error;
 use crate::context::Context;
-use crate::conversation::Conversation;
+use crate::conversation::{Conversation, Sources, Way};
 use crate::effects::{Asking, Calling, Listener, failed};
 
 /// A conversation to go on with, and the context it began with, where that is not the run's.
@@ -117,8 +117,7 @@ impl Drive {
         };
         let facts = Facts { prompt: Some(conversation.hash()), context, files: Vec::new() };
         self.riding.push(Input::Begun { id: id.clone(), attempt, epoch: self.lease.epoch(), facts }.into());
-        let asking =
-            Asking { model, conversation, max_output: self.run.settings().max_output, hear: self.listener(id) };
+        let asking = Asking { model, conversation, way: self.way(id), hear: self.listener(id) };
         self.effects.ask(id.clone(), attempt, asking);
         Ok(())
     }
@@ -126,10 +125,10 @@ impl Drive {
     /// Tells the run the most a model call can use.
     fn estimate(&mut self, id: &Address) -> Result<(), Error> {
         let Some((mut conversation, _)) = self.conversation(id)? else { return Ok(()) };
-        let max_output = self.run.settings().max_output;
+        let way = self.way(id);
         let input = match self.engine.hands.model(self.model_name(id)) {
             Ok(model) => {
-                let ceiling = model.ceiling(&conversation.parts(max_output).0);
+                let ceiling = model.ceiling(&conversation.parts(way).0);
                 Input::Estimated { id: id.clone(), ceiling }
             }
             Err(error) => Input::Replied {
@@ -158,9 +157,9 @@ impl Drive {
             kept
         } else {
             let (hash, context) = self.context_of(step, id.turn == 0)?;
-            Box::new(Conversation::open(&self.run, step, &self.kit, (hash, &context)))
+            Box::new(Conversation::open(&self.run, step, self.sources(), (hash, &context)))
         };
-        conversation.catch_up(step, &self.kit);
+        conversation.catch_up(step, self.sources());
         if id.kind != Kind::Ask {
             let aside = Box::new(conversation.aside(&self.run, step, &self.kit, id.kind));
             self.conversations.insert(id.step.clone(), conversation);
@@ -196,6 +195,16 @@ impl Drive {
         let agent = self.run.step(&id.step).map(|step| step.spec.agent.as_str()).unwrap_or_default();
         let own = self.run.roster().agent(agent).and_then(|card| card.model.as_deref());
         own.unwrap_or(&self.run.settings().model)
+    }
+
+    fn sources(&self) -> Sources<'_> {
+        Sources { kit: &self.kit, journal: &self.engine.journal }
+    }
+
+    /// How a question is put: its cap, how much the model thinks, how often it broke off before.
+    fn way(&self, id: &Address) -> Way {
+        let think = self.run.step(&id.step).filter(|_| id.kind == Kind::Ask).map(|step| self.run.think_for(step));
+        Way { max_output: self.run.settings().max_output, think: think.unwrap_or_default(), attempt: self.attempt(id) }
     }
 
     fn attempt(&self, id: &Address) -> u32 {

@@ -80,8 +80,17 @@ pub(crate) async fn start(
     plan: Option<Graph>,
 ) -> updraft_engine::Handle {
     let (agents, prompts) = (Agents::compiled_in().unwrap(), Prompts::compiled_in());
-    let new =
-        NewRun { goal, settings, budget: Budget::default(), plan, agents: &agents, prompts: &prompts, tools: &specs };
+    let new = NewRun {
+        goal,
+        settings,
+        budget: Budget::default(),
+        plan,
+        agents: &agents,
+        prompts: &prompts,
+        tools: &specs,
+        models: &|_| None,
+        pictures: Vec::new(),
+    };
     engine.start(RunId::parse(id).unwrap(), new).await.unwrap()
 }
 

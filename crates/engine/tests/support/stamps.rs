@@ -145,14 +145,14 @@ impl Perform for ScriptedHands {
         Box::pin(async move {
             if self.wrong == Wrong::ActFirst && call.name == "stamp" {
                 let reply = Reply::Output(Arc::new(Output { text: "stamped".into(), ..Output::default() }));
-                return Called { reply, overflow: None };
+                return Called::of(reply);
             }
             if self.dawdle {
                 for _ in 0..3 * call.args["name"].as_str().unwrap().len() + call.name.len() {
                     tokio::task::yield_now().await;
                 }
             }
-            Called { reply: self.act(call, &key), overflow: None }
+            Called::of(self.act(call, &key))
         })
     }
 
@@ -266,6 +266,8 @@ pub(crate) async fn begin(engine: &Engine, id: &RunId, workspace: &Path) -> Hand
         agents: &agents,
         prompts: &prompts,
         tools: &specs,
+        models: &|_| None,
+        pictures: Vec::new(),
     };
     engine.start(id.clone(), new).await.unwrap()
 }

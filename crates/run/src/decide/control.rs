@@ -116,8 +116,12 @@ impl Run {
     /// one of its own on the account.
     pub(super) fn may_ask_again(&self, id: &Address, attempt: u32) -> bool {
         let stopping = matches!(self.phase, Phase::Cancelling { .. });
-        let current = self.open.get(id).is_some_and(|open| open.effect == Effect::Ask && open.attempt == attempt);
-        current && attempt < BROKEN_ANSWERS && !stopping
+        self.is_asked(id, attempt) && attempt < BROKEN_ANSWERS && !stopping
+    }
+
+    /// Whether this is the attempt at a question that is under way.
+    pub(super) fn is_asked(&self, id: &Address, attempt: u32) -> bool {
+        self.open.get(id).is_some_and(|open| open.effect == Effect::Ask && open.attempt == attempt)
     }
 
     /// Whether the call at an address only reads, and nothing outside this process hears of it.

@@ -1,4 +1,4 @@
-//! `read_file`: a text file, or some of its lines.
+//! `read_file`: a text file, or some of its lines; or a picture.
 
 mod window;
 
@@ -8,10 +8,11 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use updraft_run::{Class, Failure, Output, ToolSpec};
+use updraft_run::{Class, Failure, Output, PictureRef, ToolSpec};
 
 use super::{failed, parse, reply, spec, whole};
 use crate::limits::Limits;
+use crate::picture::{LARGEST_PICTURE, mime_of};
 use crate::place::{Inside, Links, Place};
 use crate::text::{self, Encoding};
 use crate::tool::{CallContext, Calling, Tool, Traits};
@@ -49,8 +50,8 @@ impl ReadFile {
             "required": ["path"],
             "additionalProperties": false
         });
-        let description =
-            "Read a text file of the workspace, or some of its lines. Long files are cut; read on with start_line.";
+        let description = "Read a text file of the workspace, or some of its lines. Long files are cut; read on with start_line. \
+             A picture (PNG, JPEG, GIF, WebP) is shown.";
         Self {
             spec: spec("read_file", description, parameters),
             read: limits.read,
@@ -60,7 +61,8 @@ impl ReadFile {
         }
     }
 
-    fn read(&self, args: &Value, place: &Place, cancel: &CancellationToken) -> Result<Output, Failure> {
+    fn read(&self, args: &Value, cx: &CallContext) -> Result<Output, Failure> {
+        let (place, cancel) = (&cx.place, &cx.cancel);
         let args: Args = parse(args)?;
         let start = args.start_line.unwrap_or(1);
         let end = args.end_line.unwrap_or(u64::MAX);
@@ -69,7 +71,10 @@ impl ReadFile {
         }
         let path = place.workspace.locate(&args.path)?;
         let most = args.max_bytes.map_or(self.read, |most| self.read.min(most as usize));
-        let seen = self.look(&path, place, Window::new(start..=end, most), cancel)?;
+        let seen = match self.look(&path, place, Window::new(start..=end, most), cancel) {
+            Ok(seen) => seen,
+            Err(why) => return picture(&path, cx)?.ok_or(why),
+        };
         match seen.lines_total {
             Some(0) => {}
             Some(total) if start > total => {
@@ -127,8 +132,28 @@ impl Tool for ReadFile {
     }
 
     fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {
-        Box::pin(async move { reply(self.read(&args, &cx.place, &cx.cancel)) })
+        Box::pin(async move { reply(self.read(&args, cx)) })
     }
+}
+
+/// The file as a picture, if it is one.
+fn picture(path: &Inside, cx: &CallContext) -> Result<Option<Output>, Failure> {
+    let (mut file, stat) = cx.place.workspace.open_file(path, Links::Inside)?;
+    let io = |error: std::io::Error| Failure::new(updraft_run::FailureKind::Tool, format!("`{path}`: {error}"));
+    let mut bytes = vec![0; 16];
+    let filled = fill(&mut file, &mut bytes).map_err(io)?;
+    bytes.truncate(filled);
+    let Some(mime) = mime_of(&bytes) else { return Ok(None) };
+    if stat.st_size as u64 > LARGEST_PICTURE {
+        return failed(format!(
+            "`{path}` is a picture of {} bytes; models are shown at most {LARGEST_PICTURE}",
+            stat.st_size
+        ));
+    }
+    file.take(LARGEST_PICTURE).read_to_end(&mut bytes).map_err(io)?;
+    let text = format!("[`{path}` is a picture ({mime}, {} bytes); it is shown next]\n", bytes.len());
+    let shown = PictureRef { name: path.as_str().to_owned(), mime: mime.to_owned(), blob: cx.keep(bytes) };
+    Ok(Some(Output { text, pictures: vec![shown], ..Output::default() }))
 }
 
 fn output(path: &Inside, start: u64, seen: Seen) -> Output {
