@@ -11,6 +11,7 @@ def check(dialect, content):
     parse = PARSERS[dialect]()
     for payload in payloads:
         parse(payload)
+    assert [ENDS[dialect](payload) for payload in payloads].index(True) == len(payloads) - 1, "it ends too early"
     return len(payloads)
 
 
@@ -88,4 +89,11 @@ def ollama():
     return parse
 
 
+ENDS = {
+    "openai": lambda payload: bool(payload["usage"] if "usage" in payload else payload["choices"][0]["finish_reason"]),
+    "responses": lambda payload: payload["type"] == "response.completed",
+    "anthropic": lambda payload: payload["type"] == "message_stop",
+    "gemini": lambda payload: "finishReason" in payload["candidates"][0],
+    "ollama": lambda payload: payload["done"],
+}
 PARSERS = {"openai": openai, "responses": responses, "anthropic": anthropic, "gemini": gemini, "ollama": ollama}
