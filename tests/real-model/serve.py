@@ -20,9 +20,15 @@ def main(model):
     threading.Thread(target=end_with_stdin, daemon=True).start()
     params = xllamacpp.CommonParams()
     params.model.path = model
+    params.model_alias = {"smollm2"}
+    params.verbosity = 1
     params.n_ctx = TOKENS
     params.n_parallel = 1
     params.port = 0
+    # It takes the likeliest word, but does not go round in circles.
+    params.sampling.temp = 0
+    params.sampling.penalty_repeat = 1.2
+    params.sampling.penalty_last_n = 256
     # Two threads on a busy machine wait for each other, burn twice the time and are slower.
     params.cpuparams.n_threads = 1
     params.cpuparams_batch.n_threads = 1
