@@ -19,11 +19,13 @@
 //! | `openai` | any server with `/chat/completions` |
 //! | `scripted` | answers written down beforehand, for tests |
 //! | `resolve` | names, prices and the choice of `auto` |
+//! | `limits` | how often providers may be asked, kept by all processes together |
 //! | `http`, `sse`, `retry`, `tokens` | what providers over HTTP share |
 
 mod builtin;
 mod error;
 mod http;
+mod limits;
 mod model;
 mod openai;
 mod resolve;
@@ -35,6 +37,7 @@ mod tokens;
 pub use builtin::Builtin;
 pub use error::Error;
 pub use http::{Http, Token};
+pub use limits::{Limit, Limits, Permit, exhausted_for, reset_after, retry_delay};
 pub use model::{Asking, Brief, Delta, Draft, Hear, Model, Price, Prompt};
 pub use openai::{Endpoint, OpenAi};
 pub use resolve::{Access, Chosen, Known, choose, known, resolve};
