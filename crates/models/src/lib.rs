@@ -20,6 +20,7 @@
 //! | `scripted` | answers written down beforehand, for tests |
 //! | `resolve` | names, prices and the choice of `auto` |
 //! | `limits` | how often providers may be asked, kept by all processes together |
+//! | `prices` | what models cost |
 //! | `http`, `sse`, `retry`, `tokens` | what providers over HTTP share |
 
 mod builtin;
@@ -28,6 +29,7 @@ mod http;
 mod limits;
 mod model;
 mod openai;
+mod prices;
 mod resolve;
 mod retry;
 mod scripted;
@@ -40,6 +42,7 @@ pub use http::{Http, Token};
 pub use limits::{Limit, Limits, Permit, exhausted_for, reset_after, retry_delay};
 pub use model::{Asking, Brief, Delta, Draft, Hear, Model, Price, Prompt};
 pub use openai::{Endpoint, OpenAi};
+pub use prices::{context_window, known_models, price_for, price_of};
 pub use resolve::{Access, Chosen, Known, choose, known, resolve};
 pub use retry::Patience;
 pub use scripted::Scripted;
