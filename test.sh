@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
-NETWORKX_VERSION=3.4.2 # the judge of our node-link export; needs Python 3.10 or newer
+PYTHON_VERSION="3, 11" # the oldest that all of tests/judges/requirements.txt take
 STARTED=$SECONDS
 PART=""
 SKIPPED=()
@@ -50,24 +50,34 @@ check_machine() {
     cargo --version
 }
 
-# Leaves UPDRAFT_TEST_PYTHON empty where there is no networkx; the tests that need it then say that they were skipped.
+# What is left empty here was not to be had; the tests that need it then say that they were skipped.
+# All of it lives in a cache outside of the repository (tests/judges/environment.py) and is made only once.
 prepare_python() {
-    export UPDRAFT_TEST_PYTHON=""
-    local venv="${CARGO_TARGET_DIR:-$PWD/target}/test-venv"
-    local is_right="import networkx, sys; sys.exit(networkx.__version__ != '$NETWORKX_VERSION')"
-    if ! "$venv/bin/python" -c "$is_right" >/dev/null 2>&1; then
-        rm -rf "$venv"
-        if ! python3 -m venv "$venv"; then
-            skip "tests against networkx: no python3 with venv here"
-            return
-        fi
-        if ! "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --retries 1 "networkx==$NETWORKX_VERSION"; then
-            skip "tests against networkx: could not install networkx $NETWORKX_VERSION from PyPI"
-            return
-        fi
+    export UPDRAFT_TEST_PYTHON="" UPDRAFT_TEST_MODEL="" UPDRAFT_TEST_MODEL_PYTHON=""
+    if ! python3 -c "import ensurepip, sys, venv; sys.exit(sys.version_info < ($PYTHON_VERSION))" >/dev/null 2>&1; then
+        skip "tests against networkx, official clients and a real model: no python3 with venv, ${PYTHON_VERSION/, /.} or newer"
+        return
     fi
-    UPDRAFT_TEST_PYTHON="$(cd "$venv" && pwd)/bin/python"
-    printf 'networkx %s ready\n' "$NETWORKX_VERSION"
+    if UPDRAFT_TEST_PYTHON=$(python3 tests/judges/environment.py tests/judges/requirements.txt); then
+        printf 'networkx and official clients ready\n'
+    else
+        UPDRAFT_TEST_PYTHON=""
+        skip "tests against networkx and official clients: could not install tests/judges/requirements.txt from PyPI"
+    fi
+    prepare_model
+}
+
+prepare_model() {
+    local python
+    if ! python=$(python3 tests/judges/environment.py tests/real-model/requirements.txt); then
+        skip "tests with a real model: could not install its server from PyPI"
+    elif ! UPDRAFT_TEST_MODEL=$("$python" tests/real-model/fetch.py); then
+        UPDRAFT_TEST_MODEL=""
+        skip "tests with a real model: could not fetch the model from PyPI"
+    else
+        UPDRAFT_TEST_MODEL_PYTHON=$python
+        printf 'a real model ready\n'
+    fi
 }
 
 run_tests() {
@@ -107,6 +117,11 @@ if [[ $MODE == quick ]]; then
     heading "unit tests"
     run_tests --lib --bins
     exit 0
+fi
+
+if [[ -n $UPDRAFT_TEST_PYTHON ]]; then
+    heading "judges of our requests"
+    "$UPDRAFT_TEST_PYTHON" tests/judges/judge.py --self-test
 fi
 
 heading "tests"

@@ -9,7 +9,7 @@ use reqwest::Url;
 use updraft_run::Price;
 
 use crate::providers::{Provider, Speech, provider};
-use crate::{Error, Http, Model, Patience, Token};
+use crate::{Error, Http, Limit, Limits, Model, Patience, Token};
 
 /// What is needed to reach models.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +22,10 @@ pub struct Access {
     pub prices: BTreeMap<String, Price>,
     /// Models by the names people gave them.
     pub profiles: BTreeMap<String, String>,
+    /// Limits by `provider/name`, or by provider.
+    pub limit: BTreeMap<String, Limit>,
+    /// Who keeps them.
+    pub limits: Limits,
     /// How long providers are waited for.
     pub patience: Patience,
     /// The connections, shared by all models.
@@ -76,6 +80,13 @@ impl Access {
     /// The address of a provider that was set.
     pub fn base(&self, provider: &str) -> Option<&str> {
         self.reach.get(provider)?.base.as_deref()
+    }
+
+    /// How often a model may be asked. Gemini's free tier is assumed where nothing else is said.
+    pub(crate) fn limit_of(&self, provider: &str, model: &str) -> Limit {
+        let set = self.limit.get(&format!("{provider}/{model}")).or_else(|| self.limit.get(provider));
+        let usual = if provider == "gemini" { Limit::GEMINI_FREE } else { Limit::default() };
+        set.cloned().unwrap_or(usual)
     }
 
     /// How a provider is spoken to and where it is; `None` for one that nobody knows.

@@ -62,7 +62,7 @@ async fn first(access: &Access) -> Result<Chosen, Error> {
         return at_base(base, access).await;
     }
     if let Some(spec) = by_key(access) {
-        let house = spec.split('/').next().and_then(provider).map_or("this provider", |provider| provider.about);
+        let house = spec.split('/').next().unwrap_or_default();
         return Chosen::new(&spec, &format!("a key for {house} is set"), access);
     }
     if let Some(host) = access.base("ollama") {

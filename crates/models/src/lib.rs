@@ -19,6 +19,8 @@
 //! | `openai` | any server with `/chat/completions` |
 //! | `scripted` | answers written down beforehand, for tests |
 //! | `resolve` | names, prices and the choice of `auto` |
+//! | `limits` | how often providers may be asked, kept by all processes together |
+//! | `prices` | what models cost |
 //! | `http`, `sse`, `retry`, `tokens` | what providers over HTTP share |
 
 mod access;
@@ -32,10 +34,12 @@ mod error;
 mod fallback;
 mod fold;
 mod http;
+mod limits;
 mod lines;
 mod manner;
 mod model;
 mod openai;
+mod prices;
 mod providers;
 mod refusal;
 mod remote;
@@ -56,8 +60,10 @@ pub use builtin::Builtin;
 pub use draft::Draft;
 pub use error::Error;
 pub use http::{Http, Token};
+pub use limits::{Limit, Limits, Permit, exhausted_for, reset_after, retry_delay};
 pub use manner::ToolsBy;
 pub use model::{Asking, Brief, Delta, Hear, Model, Prompt};
+pub use prices::{context_window, known_models, price_for, price_of};
 pub use providers::{Models, Provider, Speech, provider, providers};
 pub use remote::{Endpoint, Tuning};
 pub use resolve::{Known, known, resolve};

@@ -3,8 +3,9 @@
 use reqwest::Response;
 use serde_json::Value;
 
-use crate::retry::{Trouble, retry_after};
+use crate::retry::Trouble;
 use crate::watch::Watch;
+use crate::{reset_after, retry_delay};
 
 /// Longer explanations are pages, not messages.
 const LONGEST_MESSAGE: usize = 300;
@@ -15,7 +16,7 @@ const LARGEST_BODY: usize = 16 << 10;
 /// Reads why the status is not a success.
 pub(crate) async fn read(mut response: Response, watch: &mut Watch) -> Trouble {
     let status = response.status().as_u16();
-    let after = retry_after(response.headers());
+    let after = reset_after(response.headers());
     let mut body = Vec::new();
     while body.len() < LARGEST_BODY {
         // What is missing of an explanation changes nothing: the status has been seen.
@@ -23,8 +24,9 @@ pub(crate) async fn read(mut response: Response, watch: &mut Watch) -> Trouble {
         body.extend_from_slice(&piece);
     }
     let text = String::from_utf8_lossy(&body);
-    let message = serde_json::from_str(&text).ok().and_then(|value| message_of(&value));
-    let message = message.unwrap_or_else(|| text.into_owned());
+    let value: Option<Value> = serde_json::from_str(&text).ok();
+    let after = after.or_else(|| retry_delay(value.as_ref()?));
+    let message = value.and_then(|value| message_of(&value)).unwrap_or_else(|| text.into_owned());
     Trouble::of_status(status, shorten(&message), after)
 }
 

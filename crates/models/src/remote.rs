@@ -17,10 +17,16 @@ use crate::retry::Trouble;
 use crate::sse::Events;
 use crate::told::{Told, bounded};
 use crate::watch::Watch;
-use crate::{Asking, Auth, Delta, Draft, Error, Hear, Http, Model, Patience, Prompt, prices, refusal};
+use crate::{
+    Asking, Auth, Delta, Draft, Error, Hear, Http, Limit, Limits, Model, Patience, Permit, Prompt, exhausted_for,
+    prices, refusal,
+};
 
 /// After the last part the end of the body is awaited this long: read to its end, a connection serves again.
 const FAREWELL: Duration = Duration::from_millis(50);
+
+/// A provider that asks for a longer wait has run out of what we may use.
+const LONGEST_PAUSE: Duration = Duration::from_mins(10);
 
 /// Where a model is and how it is reached.
 #[derive(Clone, Debug)]
@@ -41,6 +47,10 @@ pub struct Endpoint {
     pub http: Http,
     /// How it is used.
     pub tuning: Tuning,
+    /// How often it may be asked.
+    pub limit: Limit,
+    /// Who keeps the limits.
+    pub limits: Limits,
 }
 
 /// How a model is used, where that differs from what it does by itself.
@@ -70,6 +80,8 @@ pub(crate) struct Remote {
     endpoint: Endpoint,
     known: Known,
     found: OnceCell<Manner>,
+    /// What the limits are kept under: the model and the key.
+    account: String,
 }
 
 /// What is known about a model before it is asked, and how more is found out.
@@ -104,6 +116,7 @@ impl Remote {
         dialect.headers(&mut headers);
         Ok(Self {
             name: format!("{}/{}", endpoint.provider, endpoint.model),
+            account: format!("{}/{} {}", endpoint.provider, endpoint.model, endpoint.auth.fingerprint()),
             client: endpoint.http.client(&base)?.clone(),
             url: below(&base, &dialect.path())?,
             base,
@@ -177,8 +190,9 @@ impl Remote {
         hear: Hear<'_>,
     ) -> Result<Answer, Trouble> {
         let sent = body.len();
-        let mut watch = Watch::new(self.endpoint.patience.stall);
         let request = self.request(body).await?;
+        let permit = self.admit(prompt, hear).await;
+        let mut watch = Watch::new(self.endpoint.patience.stall);
         *began = Began::Perhaps;
         let response = watch.over(self.client.execute(request)).await?;
         let response = response.map_err(|why| {
@@ -187,16 +201,47 @@ impl Remote {
             }
             cut(why)
         })?;
+        permit.heard();
         if !response.status().is_success() {
             *began = Began::No;
-            return Err(refusal::read(response, &mut watch).await);
+            let refused = refusal::read(response, &mut watch).await;
+            return Err(self.heed(refused));
+        }
+        if let Some(wait) = exhausted_for(response.headers()) {
+            self.endpoint.limits.pause(&self.account, wait);
         }
         let fold = match content_type(&response) {
             Content::Parts => self.read_parts(response, &mut watch, hear).await?,
             Content::Whole => self.read_whole(response, &mut watch, hear).await?,
             Content::Page => return Err(Trouble::Useless(format!("a web page came from {}", self.url.path()))),
         };
-        fold.into_answer(prompt, sent, |usage| self.price_of(usage))
+        let answer = fold.into_answer(prompt, sent, |usage| self.price_of(usage))?;
+        permit.used(answer.usage.tokens());
+        Ok(answer)
+    }
+
+    /// Lets everybody wait who asks with the same key. A wait of hours is a refusal: another model may do meanwhile.
+    fn heed(&self, refused: Trouble) -> Trouble {
+        match refused {
+            Trouble::Busy { status, message, after: Some(after) } if after > LONGEST_PAUSE => {
+                Trouble::Refused { status, message: format!("{message} (it asks to wait {})", in_words(after)) }
+            }
+            Trouble::Busy { status: 429 | 503 | 529, after: Some(after), .. } => {
+                self.endpoint.limits.pause(&self.account, after);
+                refused
+            }
+            other => other,
+        }
+    }
+
+    /// Waits for the provider's limits.
+    async fn admit(&self, prompt: &Prompt<'_>, hear: Hear<'_>) -> Permit {
+        let Endpoint { provider, limit, limits, .. } = &self.endpoint;
+        let tokens = limit.tokens.map_or(0, |_| prompt.estimated_tokens() / 2 + prompt.max_output);
+        let mut waiting = |wait: Duration| {
+            hear(Delta::Waiting(&format!("{} for {provider}'s limit", in_words(wait))));
+        };
+        limits.admit(&self.account, limit, tokens, &mut waiting).await
     }
 
     async fn request(&self, body: Vec<u8>) -> Result<Request, Trouble> {
@@ -369,6 +414,15 @@ impl Frames {
             Frames::Events(events) => events.finish(each),
             Frames::Lines(lines) => lines.finish(each),
         }
+    }
+}
+
+/// A wait as people say it.
+fn in_words(wait: Duration) -> String {
+    match wait.as_secs() {
+        0 => format!("{} ms", wait.as_millis()),
+        seconds @ 1..60 => format!("{seconds} s"),
+        seconds => format!("{} min {} s", seconds / 60, seconds % 60),
     }
 }
 

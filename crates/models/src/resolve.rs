@@ -56,6 +56,8 @@ fn one(spec: &Spec, access: &Access) -> Result<Arc<dyn Model>, Error> {
                 patience: access.patience.clone(),
                 http: access.http.clone(),
                 tuning: spec.tuning.clone(),
+                limit: access.limit_of(name, model),
+                limits: access.limits.clone(),
                 base,
             };
             Ok(Arc::new(remote(speech, endpoint, access)?))
@@ -153,9 +155,6 @@ fn close_to(written: &str, access: &Access) -> Vec<String> {
             || strsim::damerau_levenshtein(provider, family) <= 2
     };
     let close: Vec<String> = all.iter().filter(near).cloned().collect();
-    if close.is_empty() {
-        all.into_iter().filter(|name| !name.contains("/g") || name.contains("NAME")).collect()
-    } else {
-        close
-    }
+    let any = || all.iter().filter(|name| name.ends_with("/NAME") || !name.contains('/')).cloned().collect();
+    if close.is_empty() { any() } else { close }
 }

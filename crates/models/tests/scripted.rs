@@ -172,16 +172,16 @@ fn unknown_names_are_answered_with_close_ones() {
     };
 
     assert_eq!(close("bultin"), ["builtin"]);
-    assert_eq!(close("gpt-5-mini"), ["openai/gpt-5-mini"]);
+    assert_eq!(close("gpt-5-mini"), ["openai/gpt-5-mini", "openai-responses/gpt-5-mini"]);
     assert_eq!(close("opnai/gpt-5"), ["openai/gpt-5-mini", "openai/gpt-5", "openai/NAME"]);
-    assert_eq!(close("llama").len(), known().len());
+    assert!(close("llama-3").contains(&"ollama/NAME".to_owned()));
 }
 
 #[tokio::test]
 async fn auto_takes_a_key_first_and_the_built_in_model_last() {
     let keyed = keyed();
 
-    assert_eq!(choose("auto", &keyed).await.unwrap().why, "openai/gpt-5-mini: a key for OpenAI is set");
+    assert_eq!(choose("auto", &keyed).await.unwrap().why, "openai/gpt-5-mini: a key for openai is set");
     let none = choose("auto", &Access::default()).await.unwrap();
     assert_eq!(none.model.name(), "builtin");
     assert_eq!(choose("builtin", &keyed).await.unwrap().why, "builtin, as asked for");

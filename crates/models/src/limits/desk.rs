@@ -1,0 +1,103 @@
+//! Where this process keeps the book open, and goes on by itself where the file fails.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::book::{Book, LONGEST_PAUSE};
+use super::clock;
+
+/// How often those without a limit look whether another process was asked to wait.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// The book, opened when first needed, and the pauses by heart.
+pub(super) struct Desk {
+    path: Option<PathBuf>,
+    window: Duration,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    book: Option<Book>,
+    /// The file failed: from then on the book is in memory.
+    is_alone: bool,
+    pauses: HashMap<String, Duration>,
+    looked: Option<Duration>,
+}
+
+impl Desk {
+    pub(super) fn new(path: Option<PathBuf>, window: Duration) -> Self {
+        Self { path, window, state: Mutex::default() }
+    }
+
+    pub(super) fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// Does something with the book. Where the file fails, the same is done once more with a book of our own;
+    /// `None` where even that fails.
+    pub(super) fn write<T>(&self, act: impl Fn(&mut Book) -> rusqlite::Result<T>) -> Option<T> {
+        self.with(&mut self.state(), act)
+    }
+
+    /// Remembers a pause, and tells the others.
+    pub(super) fn pause(&self, account: &str, wait: Duration, now: Duration) {
+        let until = now + wait.min(LONGEST_PAUSE);
+        let state = &mut *self.state();
+        remember(&mut state.pauses, account.to_owned(), until);
+        self.with(state, |book| book.pause(account, until));
+    }
+
+    /// How long an account without a limit still has to wait. Costs next to nothing, except once a second.
+    pub(super) fn paused(&self, account: &str, now: Duration) -> Option<Duration> {
+        let state = &mut *self.state();
+        if state.looked.is_none_or(|looked| now.saturating_sub(looked) >= LOOK) {
+            state.looked = Some(now);
+            state.pauses.retain(|_, until| *until > now);
+            // A file that nobody has made yet holds no pause.
+            let is_there = state.book.is_some() || self.path.as_ref().is_some_and(|path| path.exists());
+            if is_there && let Some(pauses) = self.with(state, |book| book.pauses(now)) {
+                for (account, until) in pauses {
+                    remember(&mut state.pauses, account, until);
+                }
+            }
+        }
+        let left = state.pauses.get(account)?.saturating_sub(now);
+        (!left.is_zero()).then_some(left)
+    }
+
+    fn with<T>(&self, state: &mut State, act: impl Fn(&mut Book) -> rusqlite::Result<T>) -> Option<T> {
+        let error = match self.open(state).and_then(&act) {
+            Ok(done) => return Some(done),
+            Err(error) => error,
+        };
+        if !state.is_alone {
+            let path = self.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
+            tracing::warn!(path, %error, "rate limits are not shared with other processes");
+        }
+        state.is_alone = true;
+        state.book = None;
+        self.open(state).and_then(&act).ok()
+    }
+
+    fn open<'a>(&self, state: &'a mut State) -> rusqlite::Result<&'a mut Book> {
+        let book = if let Some(book) = state.book.take() {
+            book
+        } else {
+            let path = self.path.as_deref().filter(|_| !state.is_alone);
+            Book::open(path, self.window, clock::now())?
+        };
+        Ok(state.book.insert(book))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn remember(pauses: &mut HashMap<String, Duration>, account: String, until: Duration) {
+    let known = pauses.entry(account).or_default();
+    *known = until.max(*known);
+}

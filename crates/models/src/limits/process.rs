@@ -1,0 +1,70 @@
+//! Who is alive: a process that was killed cannot give back its places.
+
+use std::fs;
+use std::sync::LazyLock;
+
+/// What the system can tell about another process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Life {
+    Alive,
+    Gone,
+    /// It runs in another container, or this system has no `/proc`.
+    Unknown,
+}
+
+/// This process: its id, when it started, and the namespace its id belongs to.
+pub(super) fn own() -> &'static str {
+    static OWN: LazyLock<String> = LazyLock::new(|| {
+        let pid = std::process::id();
+        format!("{pid} {} {}", start_of(pid).unwrap_or_default(), namespace())
+    });
+    &OWN
+}
+
+/// What became of a process that called itself this.
+pub(super) fn life_of(process: &str) -> Life {
+    if process == own() {
+        return Life::Alive;
+    }
+    let mut parts = process.splitn(3, ' ');
+    let (pid, started, place) = (parts.next(), parts.next(), parts.next());
+    let Some(pid) = pid.and_then(|pid| pid.parse().ok()) else { return Life::Unknown };
+    if place != Some(&namespace()) || namespace().is_empty() {
+        return Life::Unknown;
+    }
+    // A later process with the same id has another start.
+    if start_of(pid) == started.and_then(|text| text.parse().ok()) { Life::Alive } else { Life::Gone }
+}
+
+fn namespace() -> String {
+    fs::read_link("/proc/self/ns/pid").unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Clock ticks from boot to the start of a process, if it is there and has not ended: field 22 of `/proc/PID/stat`.
+fn start_of(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in parentheses may hold anything, parentheses and spaces too.
+    let mut fields = stat.get(stat.rfind(')')? + 1..)?.split_ascii_whitespace();
+    match fields.next()? {
+        "Z" | "X" | "x" => None,
+        _ => fields.nth(18)?.parse().ok(),
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_alive_until_it_ends_or_its_id_is_given_to_another() {
+        let parent = rustix::process::getppid().unwrap().as_raw_nonzero().get() as u32;
+        let started = start_of(parent).unwrap();
+
+        assert_eq!(life_of(own()), Life::Alive);
+        assert_eq!(life_of(&format!("{parent} {started} {}", namespace())), Life::Alive);
+        assert_eq!(life_of(&format!("{parent} {} {}", started + 1, namespace())), Life::Gone);
+        assert_eq!(life_of(&format!("{} 1 {}", u32::MAX, namespace())), Life::Gone);
+        assert_eq!(life_of(&format!("{parent} {started} elsewhere")), Life::Unknown);
+        assert_eq!(life_of("nonsense"), Life::Unknown);
+    }
+}

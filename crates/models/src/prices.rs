@@ -1,0 +1,148 @@
+//! What models cost, from a table that comes with the program (`genai-prices`).
+//!
+//! A price that is not in it is unknown, which is not the same as nothing. The table is read when first asked, which
+//! takes some tens of milliseconds.
+
+use std::time::SystemTime;
+
+use genai_prices::{Calculator, ModelInfo, PriceCalculation, PriceRequest, ProviderInfo, Usage as Counted, UsageKey};
+use updraft_run::Usage;
+
+use crate::Price;
+
+/// More tokens than any model reads at once: the price of the largest prompts applies.
+const LARGEST: u64 = 1_000_000_000;
+
+/// The most a model costs today, whatever the size of the prompt; `None` where the table does not tell.
+pub fn price_of(provider: &str, model: &str) -> Option<Price> {
+    Entry::find(provider, model)?.highest(None)
+}
+
+/// What a model costs today for a call like this one: some charge more for large prompts.
+pub fn price_for(provider: &str, model: &str, usage: &Usage) -> Option<Price> {
+    Entry::find(provider, model)?.price(usage.input, None)
+}
+
+/// How many tokens a model can read and write in one call.
+pub fn context_window(provider: &str, model: &str) -> Option<u64> {
+    match Entry::find(provider, model)? {
+        Entry::Local => None,
+        Entry::Listed { provider, model } => {
+            let id = calculate(provider, model, &Counted::new(), None)?.model_id;
+            let listed = Calculator::bundled().providers().find(|listed| listed.id() == provider)?;
+            listed.models().find(|model| model.id() == id)?.context_window()
+        }
+    }
+}
+
+/// The models of a provider that write text at a known price, in the order of the alphabet.
+pub fn known_models(provider: &str) -> Vec<&'static str> {
+    let Some(id) = listed_as(provider) else { return Vec::new() };
+    let Some(listed) = Calculator::bundled().providers().find(|listed| listed.id() == id) else { return Vec::new() };
+    let writes = |model: &&str| price_for(provider, model, &Usage::default()).is_some_and(|price| price.output > 0);
+    let mut names: Vec<&str> = listed.models().map(ModelInfo::id).filter(writes).collect();
+    names.sort_unstable();
+    names
+}
+
+/// Where a model's price is found.
+enum Entry<'a> {
+    /// It runs on a machine of ours, and costs nothing.
+    Local,
+    Listed {
+        provider: &'static str,
+        model: &'a str,
+    },
+}
+
+impl<'a> Entry<'a> {
+    fn find(provider: &str, model: &'a str) -> Option<Self> {
+        if provider == "ollama" {
+            // Some of its models run elsewhere, for money, and say so in their names.
+            let is_local = !model.ends_with("-cloud") && !model.ends_with(":cloud");
+            return is_local.then_some(Self::Local);
+        }
+        Some(Self::Listed { provider: listed_as(provider)?, model: model.strip_prefix("models/").unwrap_or(model) })
+    }
+
+    fn highest(&self, at: Option<SystemTime>) -> Option<Price> {
+        let (small, large) = (self.rates(1, at)?, self.rates(LARGEST, at)?);
+        Some(small.or_more(&large).price())
+    }
+
+    fn price(&self, tokens: u64, at: Option<SystemTime>) -> Option<Price> {
+        Some(self.rates(tokens, at)?.price())
+    }
+
+    /// What applies to prompts of this size. The table answers with sums, so each rate is asked for by itself.
+    fn rates(&self, tokens: u64, at: Option<SystemTime>) -> Option<Rates> {
+        let (provider, model) = match self {
+            Self::Local => return Some(Rates::default()),
+            Self::Listed { provider, model } => (*provider, *model),
+        };
+        let tokens = tokens.max(1) as f64;
+        let sum = |key| {
+            let usage = Counted::from([(UsageKey::INPUT_TOKENS, tokens), (key, tokens)]);
+            calculate(provider, model, &usage, at)
+        };
+        let per_million = |dollars: f64| dollars / tokens * 1e6;
+
+        let plain = sum(UsageKey::OUTPUT_TOKENS)?;
+        let (input, output) = (per_million(plain.input_price), per_million(plain.output_price));
+        // What is charged for each request by itself has no place in a price per token.
+        let is_by_token = plain.total_price <= (plain.input_price + plain.output_price) * 1.000_001;
+        // Models that are priced by the hour or the page have no price here, and the table gives nothing as zero.
+        let is_priced = input > 0.0 || output > 0.0 || model.ends_with(":free");
+        if !is_by_token || !is_priced {
+            return None;
+        }
+        let cached = per_million(sum(UsageKey::CACHE_READ_TOKENS)?.input_price);
+        let stored = per_million(sum(UsageKey::CACHE_WRITE_TOKENS)?.input_price);
+        Some(Rates { input, output, cached, stored })
+    }
+}
+
+/// Dollars per million tokens.
+#[derive(Default)]
+struct Rates {
+    input: f64,
+    output: f64,
+    cached: f64,
+    stored: f64,
+}
+
+impl Rates {
+    fn or_more(self, other: &Self) -> Self {
+        Self {
+            input: self.input.max(other.input),
+            output: self.output.max(other.output),
+            cached: self.cached.max(other.cached),
+            stored: self.stored.max(other.stored),
+        }
+    }
+
+    fn price(self) -> Price {
+        Price::per_million(self.input, self.output, Some(self.cached), Some(self.stored))
+    }
+}
+
+/// The table's name for a provider of ours. Where anybody may stand behind a name, nothing is known.
+fn listed_as(provider: &str) -> Option<&'static str> {
+    let id = match provider {
+        "openai-responses" => "openai",
+        "gemini" | "vertex" => "google",
+        "xai" => "x-ai",
+        other => other,
+    };
+    Calculator::bundled().providers().map(ProviderInfo::id).find(|listed| *listed == id)
+}
+
+fn calculate(provider: &str, model: &str, usage: &Counted, at: Option<SystemTime>) -> Option<PriceCalculation> {
+    let mut request = PriceRequest::new(model, usage).with_provider_id(provider);
+    request.timestamp = at;
+    Calculator::bundled().calculate(&request).ok()
+}
+
+#[cfg(test)]
+#[path = "prices/tests.rs"]
+mod tests;

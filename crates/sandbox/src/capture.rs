@@ -1,0 +1,179 @@
+//! What a child says, kept within bounds: its beginning and its end in memory, all of it in a file if one is named.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::fs::File;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::sync::Notify;
+
+/// How much of each stream is kept in memory, and where the whole of it goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Capture {
+    /// Bytes kept of the beginning.
+    pub head: usize,
+    /// Bytes kept of the end.
+    pub tail: usize,
+    /// A file that gets all of stdout, made only if something is left out of the head and the tail.
+    pub stdout_file: Option<PathBuf>,
+    /// The same for stderr.
+    pub stderr_file: Option<PathBuf>,
+}
+
+impl Default for Capture {
+    /// About what a person or a model reads: beyond this, output costs more than it tells.
+    fn default() -> Self {
+        Capture { head: 32 << 10, tail: 32 << 10, stdout_file: None, stderr_file: None }
+    }
+}
+
+/// One stream of a child, as much as was kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Captured {
+    /// The beginning; all of it, if nothing was left out.
+    pub head: Vec<u8>,
+    /// The end, if something was left out between.
+    pub tail: Vec<u8>,
+    /// Bytes left out between head and tail.
+    pub omitted: u64,
+    /// The file that has all of it, if something was left out and a file was named.
+    pub file: Option<PathBuf>,
+}
+
+impl Captured {
+    /// As text, with a line for what was left out.
+    pub fn text(&self) -> String {
+        let head = String::from_utf8_lossy(&self.head);
+        if self.omitted == 0 {
+            return format!("{head}{}", String::from_utf8_lossy(&self.tail));
+        }
+        format!("{head}\n[{} bytes left out]\n{}", self.omitted, String::from_utf8_lossy(&self.tail))
+    }
+}
+
+/// Bytes that both streams have given together, and who wants to know when they are too many.
+#[derive(Default)]
+pub(crate) struct Meter {
+    count: AtomicU64,
+    pub(crate) is_over: Notify,
+}
+
+/// A stream on its way in.
+pub(crate) struct Collector {
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    omitted: u64,
+    keep: (usize, usize),
+    path: Option<PathBuf>,
+    file: Option<File>,
+}
+
+impl Collector {
+    pub(crate) fn new(head: usize, tail: usize, path: Option<PathBuf>) -> Self {
+        Collector { head: Vec::new(), tail: VecDeque::new(), omitted: 0, keep: (head, tail), path, file: None }
+    }
+
+    /// Reads until the stream ends. What was read stays even if this is dropped half way.
+    pub(crate) async fn read_all(
+        &mut self,
+        stream: &mut (impl AsyncRead + Unpin),
+        meter: &Arc<Meter>,
+        limit: u64,
+    ) -> std::io::Result<()> {
+        let mut buffer = vec![0; 64 << 10];
+        loop {
+            let count = stream.read(&mut buffer).await?;
+            if count == 0 {
+                return Ok(());
+            }
+            let before = meter.count.fetch_add(count as u64, Ordering::Relaxed);
+            if before + count as u64 > limit {
+                meter.is_over.notify_one();
+                return Ok(());
+            }
+            self.take(&buffer[..count]).await?;
+        }
+    }
+
+    async fn take(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        let (head, tail) = self.keep;
+        let fits = bytes.len().min(head - self.head.len());
+        let spills = self.file.is_none() && self.tail.len() + bytes.len() - fits > tail;
+        if spills && let Some(path) = &self.path {
+            // The first time something would be lost: the file begins with all that was kept so far.
+            let mut file = File::create_new(path).await?;
+            file.write_all(&self.head).await?;
+            let (a, b) = self.tail.as_slices();
+            file.write_all(a).await?;
+            file.write_all(b).await?;
+            self.file = Some(file);
+        }
+        if let Some(file) = &mut self.file {
+            file.write_all(bytes).await?;
+        }
+        self.head.extend_from_slice(&bytes[..fits]);
+        self.tail.extend(&bytes[fits..]);
+        let over = self.tail.len().saturating_sub(tail);
+        self.tail.drain(..over);
+        self.omitted += over as u64;
+        Ok(())
+    }
+
+    pub(crate) async fn finish(mut self) -> Captured {
+        let mut path = self.path.filter(|_| self.file.is_some());
+        if let Some(file) = &mut self.file
+            && file.flush().await.is_err()
+        {
+            path = None;
+        }
+        let mut captured = Captured { head: self.head, tail: self.tail.into(), omitted: self.omitted, file: path };
+        if captured.omitted == 0 {
+            captured.head.append(&mut captured.tail);
+        }
+        captured
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn captured(text: &[u8], keep: usize, path: Option<PathBuf>, limit: u64) -> Captured {
+        let mut collector = Collector::new(keep, keep, path);
+        let mut stream = text;
+        collector.read_all(&mut stream, &Arc::default(), limit).await.unwrap();
+        collector.finish().await
+    }
+
+    #[tokio::test]
+    async fn what_fits_is_kept_whole_and_no_file_is_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("all");
+        let got = captured(b"0123456789", 5, Some(path.clone()), 100).await;
+        assert_eq!(got, Captured { head: b"0123456789".to_vec(), ..Captured::default() });
+        assert!(!path.exists());
+    }
+
+    #[tokio::test]
+    async fn the_middle_is_left_out_and_the_file_has_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("all");
+        let got = captured(b"aaaaa_middle_zzzzz", 5, Some(path.clone()), 100).await;
+        let wanted =
+            Captured { head: b"aaaaa".to_vec(), tail: b"zzzzz".to_vec(), omitted: 8, file: Some(path.clone()) };
+        assert_eq!(got, wanted);
+        assert_eq!(got.text(), "aaaaa\n[8 bytes left out]\nzzzzz");
+        assert_eq!(std::fs::read(path).unwrap(), b"aaaaa_middle_zzzzz");
+    }
+
+    #[tokio::test]
+    async fn beyond_the_limit_nothing_more_is_read_and_someone_is_told() {
+        let meter = Arc::new(Meter::default());
+        let mut collector = Collector::new(5, 5, None);
+        let mut endless = tokio::io::repeat(b'x');
+        collector.read_all(&mut endless, &meter, 1 << 20).await.unwrap();
+        meter.is_over.notified().await;
+    }
+}

@@ -1,0 +1,95 @@
+//! What can go wrong before a command runs, or in watching it.
+
+use std::path::PathBuf;
+
+/// Why a child did not start, or how we lost it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The policy asks for something that is never given.
+    #[error("{what} `{}` {why}", path.display())]
+    Policy {
+        /// Which part of the policy.
+        what: &'static str,
+        /// The path it names.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+
+    /// The sandbox could not be set up, so nothing was run. The program's exit code for it is [`SETUP_FAILED`].
+    #[error("the sandbox could not be set up: {cause}; {remedy}")]
+    SetUp {
+        /// What the kernel refused.
+        cause: String,
+        /// What to do about it.
+        remedy: String,
+    },
+
+    /// This machine offers less than was asked for.
+    #[error("level `{wanted}` is not to be had here: {missing}; {remedy}")]
+    Level {
+        /// What was asked for.
+        wanted: crate::Level,
+        /// What the machine lacks.
+        missing: String,
+        /// How to get it.
+        remedy: String,
+    },
+
+    /// The sandbox stands, but the program in it could not be started.
+    #[error("`{program}` cannot be run in the sandbox: {source}")]
+    Program {
+        /// What was to be run.
+        program: String,
+        /// Why not.
+        source: std::io::Error,
+    },
+
+    /// The launcher ended without a word. Its descendants ended with it.
+    #[error("the launcher ended before it reported")]
+    Lost,
+
+    /// A pipe, a socket or a file of ours failed.
+    #[error("{doing}")]
+    Io {
+        /// What we were doing.
+        doing: &'static str,
+        /// What came back.
+        source: std::io::Error,
+    },
+
+    /// No sandbox exists for this operating system.
+    #[error("there is no sandbox on this system yet: Linux only; nothing of the policy would be enforced")]
+    Unsupported,
+}
+
+/// The exit code of a program whose sandbox could not be set up.
+pub const SETUP_FAILED: i32 = 125;
+
+impl Error {
+    /// The exit code a shell would expect for this: 127 not found, 126 not executable, else 125.
+    pub fn exit_code(&self) -> i32 {
+        match self {
+            Error::Program { source, .. } if source.kind() == std::io::ErrorKind::NotFound => 127,
+            Error::Program { .. } => 126,
+            Error::Policy { .. }
+            | Error::SetUp { .. }
+            | Error::Level { .. }
+            | Error::Lost
+            | Error::Io { .. }
+            | Error::Unsupported => SETUP_FAILED,
+        }
+    }
+}
+
+/// Names what we were doing when the system said no.
+pub(crate) trait Doing<T> {
+    fn doing(self, doing: &'static str) -> Result<T, Error>;
+}
+
+impl<T, E: Into<std::io::Error>> Doing<T> for Result<T, E> {
+    fn doing(self, doing: &'static str) -> Result<T, Error> {
+        self.map_err(|source| Error::Io { doing, source: source.into() })
+    }
+}

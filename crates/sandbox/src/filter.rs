@@ -1,0 +1,186 @@
+//! Which system calls a child cannot make: those that ordinary programs do not need and kernels were broken through.
+//!
+//! Built once in our process and handed to each launcher. The filters stack: each names one answer.
+
+use std::collections::BTreeMap;
+
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    sock_filter,
+};
+
+use crate::policy::{Level, Network};
+
+/// Answered with EPERM whatever the arguments.
+const REFUSED: [i64; 55] = [
+    libc::SYS_acct,
+    libc::SYS_add_key,
+    libc::SYS_adjtimex,
+    libc::SYS_bpf,
+    libc::SYS_chroot,
+    libc::SYS_clock_adjtime,
+    libc::SYS_clock_settime,
+    libc::SYS_delete_module,
+    libc::SYS_fanotify_init,
+    libc::SYS_finit_module,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fsopen,
+    libc::SYS_fspick,
+    libc::SYS_init_module,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_io_uring_setup,
+    libc::SYS_kcmp,
+    libc::SYS_kexec_file_load,
+    libc::SYS_kexec_load,
+    libc::SYS_keyctl,
+    libc::SYS_lookup_dcookie,
+    libc::SYS_mount,
+    libc::SYS_mount_setattr,
+    libc::SYS_move_mount,
+    libc::SYS_move_pages,
+    libc::SYS_migrate_pages,
+    libc::SYS_nfsservctl,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_open_tree,
+    libc::SYS_perf_event_open,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_pivot_root,
+    libc::SYS_process_madvise,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_ptrace,
+    libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
+    libc::SYS_reboot,
+    libc::SYS_request_key,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    libc::SYS_setns,
+    libc::SYS_settimeofday,
+    libc::SYS_swapoff,
+    libc::SYS_swapon,
+    libc::SYS_syslog,
+    libc::SYS_umount2,
+    libc::SYS_unshare,
+    libc::SYS_userfaultfd,
+    libc::SYS_vhangup,
+    libc::SYS_vmsplice,
+    libc::SYS_memfd_secret,
+];
+
+/// Only on x86.
+#[cfg(target_arch = "x86_64")]
+const REFUSED_HERE: [i64; 6] =
+    [libc::SYS_ioperm, libc::SYS_iopl, libc::SYS_modify_ldt, libc::SYS_uselib, libc::SYS_sysfs, libc::SYS_ustat];
+#[cfg(not(target_arch = "x86_64"))]
+const REFUSED_HERE: [i64; 0] = [];
+
+/// Without an IPC namespace these reach other programs of the user.
+const SYSTEM_V: [i64; 4] = [libc::SYS_shmget, libc::SYS_msgget, libc::SYS_semget, libc::SYS_mq_open];
+
+const NAMESPACES: i32 = libc::CLONE_NEWUSER
+    | libc::CLONE_NEWNS
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWCGROUP;
+/// CLONE_NEWTIME shares its bit with the exit signal of clone, and is no way out; unshare and clone3 are refused.
+const PUSH_INTO_TERMINAL: [u64; 2] = [libc::TIOCSTI, 0x541C];
+
+/// The filters for a level and a network, each packed one instruction to a number.
+pub(crate) fn filters(level: Level, network: &Network) -> Result<Vec<Vec<u64>>, seccompiler::Error> {
+    if level == Level::None {
+        return Ok(Vec::new());
+    }
+    let refused = program(refused(level, network)?, libc::EPERM)?;
+    // clone3 hides its flags behind a pointer; libraries fall back to clone. memfd memory belongs to no process and so
+    // could not be counted; libraries fall back to a file.
+    let absent = plain_rules(&[libc::SYS_clone3, libc::SYS_memfd_create]);
+    // Space taken without writing could not be counted either; libraries fall back to writing.
+    let unsupported = plain_rules(&[libc::SYS_fallocate]);
+    let programs = [with_x32_refused(refused), program(absent, libc::ENOSYS)?, program(unsupported, libc::EOPNOTSUPP)?];
+    Ok(programs.iter().map(|program| program.iter().map(packed).collect()).collect())
+}
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+fn plain_rules(calls: &[i64]) -> Rules {
+    calls.iter().map(|&call| (call, Vec::new())).collect()
+}
+
+fn refused(level: Level, network: &Network) -> Result<Rules, seccompiler::Error> {
+    let mut rules = plain_rules(&REFUSED);
+    rules.extend(plain_rules(&REFUSED_HERE));
+    let mut clone = Vec::new();
+    for bit in (0..32).map(|shift| 1_u64 << shift).filter(|bit| NAMESPACES as u64 & bit != 0) {
+        clone.push(when(0, SeccompCmpOp::MaskedEq(bit), bit)?);
+    }
+    rules.insert(libc::SYS_clone, clone);
+    let terminal: Result<Vec<_>, _> =
+        PUSH_INTO_TERMINAL.map(|call| when(1, SeccompCmpOp::Eq, call)).into_iter().collect();
+    rules.insert(libc::SYS_ioctl, terminal?);
+    if level == Level::Full || *network == Network::Host {
+        rules.insert(libc::SYS_socket, families()?);
+    } else {
+        // The host's network is all around, and no rule of Landlock covers every way into it.
+        rules.insert(libc::SYS_socket, Vec::new());
+    }
+    if level != Level::Full {
+        rules.extend(plain_rules(&SYSTEM_V));
+    }
+    Ok(rules)
+}
+
+/// Every family but local, internet and the kernel's routing tables: vsock among them reaches a machine's host.
+fn families() -> Result<Vec<SeccompRule>, seccompiler::Error> {
+    let allowed = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
+    let mut rules = Vec::new();
+    for family in 0..u64::from(libc::AF_INET6.cast_unsigned() + 54) {
+        if !allowed.iter().any(|&one| one as u64 == family) {
+            rules.push(when(0, SeccompCmpOp::Eq, family)?);
+        }
+    }
+    rules.push(when(0, SeccompCmpOp::Gt, 63)?);
+    let netlink = condition(0, SeccompCmpOp::Eq, libc::AF_NETLINK as u64)?;
+    let other_than_routing = condition(2, SeccompCmpOp::Ne, libc::NETLINK_ROUTE as u64)?;
+    rules.push(SeccompRule::new(vec![netlink, other_than_routing])?);
+    Ok(rules)
+}
+
+/// Compares 32 bits: the kernel ignores the rest of these arguments, so a filter must too.
+fn condition(argument: u8, op: SeccompCmpOp, value: u64) -> Result<SeccompCondition, seccompiler::Error> {
+    Ok(SeccompCondition::new(argument, SeccompCmpArgLen::Dword, op, value)?)
+}
+
+fn when(argument: u8, op: SeccompCmpOp, value: u64) -> Result<SeccompRule, seccompiler::Error> {
+    Ok(SeccompRule::new(vec![condition(argument, op, value)?])?)
+}
+
+fn program(rules: Rules, errno: i32) -> Result<BpfProgram, seccompiler::Error> {
+    let answer = SeccompAction::Errno(errno.cast_unsigned());
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, answer, std::env::consts::ARCH.try_into()?)?;
+    Ok(filter.try_into()?)
+}
+
+/// Puts in front: system calls by their x32 numbers, which no rule names, are refused.
+fn with_x32_refused(program: BpfProgram) -> BpfProgram {
+    const LOAD_NUMBER: u16 = 0x20;
+    const JUMP_IF_AT_LEAST: u16 = 0x35;
+    const RETURN: u16 = 0x06;
+    const FIRST_X32: u32 = 0x4000_0000;
+    let one = |code, jt, jf, k| sock_filter { code, jt, jf, k };
+    let refuse = u32::from(SeccompAction::Errno(libc::EPERM.cast_unsigned()));
+    // 0x35 is `jump if greater or equal`: then fall through to the refusal, else skip it.
+    let mut whole = vec![one(LOAD_NUMBER, 0, 0, 0), one(JUMP_IF_AT_LEAST, 0, 1, FIRST_X32), one(RETURN, 0, 0, refuse)];
+    whole.extend(program);
+    whole
+}
+
+fn packed(one: &sock_filter) -> u64 {
+    let [c0, c1] = one.code.to_le_bytes();
+    let [k0, k1, k2, k3] = one.k.to_le_bytes();
+    u64::from_le_bytes([c0, c1, one.jt, one.jf, k0, k1, k2, k3])
+}

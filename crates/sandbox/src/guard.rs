@@ -1,0 +1,174 @@
+//! Files that run later: read-only while a command runs if they exist, moved aside after it if they are new.
+//!
+//! A hook, an editor's task or an agent's settings planted by a command would run with the user's full rights the next
+//! time someone commits or opens the folder. Nothing is created for the guard's sake: what does not exist is looked for
+//! afterwards.
+
+mod aside;
+mod harmless;
+mod saved;
+mod scan;
+
+use std::collections::BTreeSet;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
+
+use crate::order::MovedAside;
+use crate::policy::Level;
+use aside::Aside;
+use saved::Saved;
+use scan::{Found, Item, Walk};
+
+/// A path of the workspace that is mounted over itself for the time of a command.
+pub(crate) struct Hold {
+    pub(crate) path: PathBuf,
+    /// Opened without following links, so that nobody can change what is mounted.
+    pub(crate) opened: OwnedFd,
+    pub(crate) is_folder: bool,
+    /// A repository stays writable; being a mount it only cannot be renamed.
+    pub(crate) is_read_only: bool,
+}
+
+/// The guarded files of one writable folder, as they were before a command.
+pub(crate) struct Guard {
+    folder: PathBuf,
+    root: OwnedFd,
+    before: Found,
+    /// When the walk began, less the grain of file systems' clocks.
+    settled: (i64, u64),
+    saved: Saved,
+}
+
+/// What was found after a command.
+#[derive(Default)]
+pub(crate) struct Outcome {
+    pub(crate) moved: Vec<MovedAside>,
+    pub(crate) troubles: Vec<String>,
+}
+
+impl Guard {
+    /// Walks the folder before a command starts.
+    pub(crate) fn before(folder: &Path, level: Level) -> std::io::Result<Guard> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = rustix::fs::openat(CWD, folder, flags, Mode::empty())?;
+        let settled = a_little_before_now();
+        let before = Walk::all(&root, None);
+        let saved = Saved::of(&root, &before, level);
+        Ok(Guard { folder: folder.to_owned(), root, before, settled, saved })
+    }
+
+    /// What to mount over itself, outer folders first.
+    pub(crate) fn holds(&self) -> Vec<Hold> {
+        let mut paths: Vec<(PathBuf, bool)> =
+            self.before.repositories.iter().map(|path| (path.clone(), false)).collect();
+        let hooks = self.before.repositories.iter().map(|path| path.join("hooks"));
+        paths.extend(hooks.chain(self.before.folders.iter().cloned()).map(|path| (path, true)));
+        let whole: BTreeSet<PathBuf> =
+            paths.iter().filter(|(_, is_read_only)| *is_read_only).map(|(path, _)| path.clone()).collect();
+        for (path, item) in &self.before.items {
+            let is_covered = path.ancestors().any(|above| whole.contains(above));
+            if item.stamp.kind == FileType::Symlink {
+                paths.extend(self.behind(path).map(|target| (target, true)));
+            } else if !is_covered {
+                paths.push((path.clone(), true));
+            }
+        }
+        // The workspace itself may be a bare repository; it is a mount already.
+        paths.retain(|(path, _)| !path.as_os_str().is_empty());
+        paths.sort();
+        paths.dedup();
+        paths.sort_by_key(|(path, _)| path.components().count());
+        paths.into_iter().filter_map(|(path, is_read_only)| self.hold(&path, is_read_only)).collect()
+    }
+
+    fn hold(&self, path: &Path, is_read_only: bool) -> Option<Hold> {
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let opened = rustix::fs::openat2(&self.root, path, flags, Mode::empty(), resolve).ok()?;
+        let kind = FileType::from_raw_mode(rustix::fs::fstat(&opened).ok()?.st_mode);
+        let is_folder = kind == FileType::Directory;
+        if !is_folder && kind != FileType::RegularFile {
+            return None;
+        }
+        Some(Hold { path: self.folder.join(path), opened, is_folder, is_read_only })
+    }
+
+    /// Where a guarded link leads, if that is in this folder too.
+    fn behind(&self, path: &Path) -> Option<PathBuf> {
+        let target = std::fs::canonicalize(self.folder.join(path)).ok()?;
+        Some(target.strip_prefix(std::fs::canonicalize(&self.folder).ok()?).ok()?.to_owned())
+    }
+
+    /// Walks the folder again once every process of the command is gone, and takes out of the way what is new.
+    pub(crate) fn after(&self, aside: Option<&Path>) -> Outcome {
+        let after = Walk::all(&self.root, Some((&self.before, self.settled)));
+        let mut outcome = Outcome { moved: Vec::new(), troubles: after.troubles.clone() };
+        let mut place = Aside::new(aside);
+        let tops_before: BTreeSet<&PathBuf> = self.before.items.values().map(|item| &item.top).collect();
+        let mut done: BTreeSet<PathBuf> = BTreeSet::new();
+        for (path, item) in &after.items {
+            // A folder that is guarded as a whole and did not exist goes as a whole.
+            let is_known_top = tops_before.contains(&item.top);
+            let unit = if is_known_top { path } else { &item.top };
+            if done.contains(unit) || !self.is_suspicious(path, item) {
+                continue;
+            }
+            done.insert(unit.clone());
+            let restore = self.saved.get(unit);
+            match place.take(&self.root, unit) {
+                Ok(kept_at) => {
+                    let restored = restore.is_some_and(|saved| saved.put_back(&self.root, unit).is_ok());
+                    outcome.moved.push(MovedAside {
+                        path: self.folder.join(unit),
+                        kept_at,
+                        why: item.why.to_owned(),
+                        restored,
+                    });
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => outcome.troubles.push(format!("could not move `{}` aside: {error}", unit.display())),
+            }
+        }
+        self.bring_back_removed(&after, &mut outcome);
+        outcome
+    }
+
+    /// Whether it is new or changed, and could run something.
+    fn is_suspicious(&self, path: &Path, item: &Item) -> bool {
+        if let Some(old) = self.before.items.get(path) {
+            return old.stamp != item.stamp && self.saved.differs(&self.root, path, old, item);
+        }
+        // A known file under a new path: a folder above it was renamed.
+        let is_known = self.before.items.values().any(|old| {
+            (old.stamp.inode, old.stamp.changed) == (item.stamp.inode, item.stamp.changed)
+                && item.stamp.kind != FileType::Directory
+        });
+        !is_known && !harmless::is_harmless(&self.root, &self.folder, path)
+    }
+
+    fn bring_back_removed(&self, after: &Found, outcome: &mut Outcome) {
+        for (path, item) in &self.before.items {
+            let is_gone = !after.items.contains_key(path) && item.stamp.kind != FileType::Directory;
+            let has_place = path.parent().is_some_and(|above| scan::open(&self.root, above).is_ok());
+            let Some(saved) = self.saved.get(path).filter(|_| is_gone && has_place) else { continue };
+            let is_put_back = outcome.moved.iter().any(|moved| moved.restored && moved.path == self.folder.join(path));
+            if !is_put_back && let Err(error) = saved.put_back(&self.root, path) {
+                outcome.troubles.push(format!("could not put `{}` back: {error}", path.display()));
+            }
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "compared with the times of files, which the system's clock gives")]
+fn a_little_before_now() -> (i64, u64) {
+    // File systems stamp with the clock of the last tick, at most 10 ms old.
+    let past = SystemTime::now().checked_sub(Duration::from_millis(20)).unwrap_or(UNIX_EPOCH);
+    let since = past.duration_since(UNIX_EPOCH).unwrap_or_default();
+    (since.as_secs().cast_signed(), u64::from(since.subsec_nanos()))
+}
+
+#[cfg(test)]
+mod tests;

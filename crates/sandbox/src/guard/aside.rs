@@ -1,0 +1,113 @@
+//! Taking a file or folder out of the workspace, to a place where someone can look at it.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::scan;
+
+/// The folder that things are moved to, made when the first one is.
+pub(super) struct Aside {
+    wanted: Option<PathBuf>,
+    made: Option<PathBuf>,
+    count: usize,
+}
+
+impl Aside {
+    pub(super) fn new(wanted: Option<&Path>) -> Aside {
+        Aside { wanted: wanted.map(Path::to_owned), made: None, count: 0 }
+    }
+
+    /// Moves what is at `path` below `root`, following no link, and says where it is now.
+    pub(super) fn take(&mut self, root: &OwnedFd, path: &Path) -> io::Result<PathBuf> {
+        let parent = scan::open(root, path.parent().unwrap_or(Path::new("")))?;
+        let name = path.file_name().unwrap_or_default();
+        // Before a folder is made for it: someone else may have taken it.
+        rustix::fs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let folder = self.folder()?;
+        self.count += 1;
+        let kept_at = folder.join(format!("{}-{}", self.count, name.to_string_lossy()));
+        match rustix::fs::renameat(&parent, name, CWD, &kept_at) {
+            Ok(()) => {}
+            Err(Errno::XDEV) => {
+                copy(parent.as_fd(), name, CWD, &kept_at)?;
+                remove(parent.as_fd(), name)?;
+            }
+            Err(error) => return Err(error.into()),
+        }
+        Ok(kept_at)
+    }
+
+    /// A new folder for each command, so that names never meet.
+    fn folder(&mut self) -> io::Result<PathBuf> {
+        if let Some(made) = &self.made {
+            return Ok(made.clone());
+        }
+        let mut builder = tempfile::Builder::new();
+        builder.prefix("updraft-aside-").disable_cleanup(true);
+        let made = match &self.wanted {
+            Some(wanted) => {
+                std::fs::create_dir_all(wanted)?;
+                builder.tempdir_in(wanted)?
+            }
+            None => builder.tempdir()?,
+        };
+        Ok(self.made.insert(made.keep()).clone())
+    }
+}
+
+/// Copies a file, link or folder to another file system. Sockets and pipes are left behind: they run nothing.
+fn copy(from: impl AsFd, name: &OsStr, to: impl AsFd, target: &Path) -> io::Result<()> {
+    let stat = rustix::fs::statat(&from, name, AtFlags::SYMLINK_NOFOLLOW)?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Symlink => {
+            let link = rustix::fs::readlinkat(&from, name, Vec::new())?;
+            Ok(rustix::fs::symlinkat(&link, to, target)?)
+        }
+        FileType::RegularFile => {
+            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+            let source = rustix::fs::openat(&from, name, flags, Mode::empty())?;
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+            let target = rustix::fs::openat(&to, target, flags, Mode::from_raw_mode(0o600))?;
+            io::copy(&mut std::fs::File::from(source), &mut std::fs::File::from(target)).map(drop)
+        }
+        FileType::Directory => {
+            rustix::fs::mkdirat(&to, target, Mode::from_raw_mode(0o700))?;
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let source = rustix::fs::openat(&from, name, flags, Mode::empty())?;
+            let made = rustix::fs::openat(&to, target, flags, Mode::empty())?;
+            for name in names(&source)? {
+                copy(&source, &name, &made, Path::new(&name))?;
+            }
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn remove(from: impl AsFd, name: &OsStr) -> io::Result<()> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let Ok(folder) = rustix::fs::openat(&from, name, flags, Mode::empty()) else {
+        return Ok(rustix::fs::unlinkat(from, name, AtFlags::empty())?);
+    };
+    for inner in names(&folder)? {
+        remove(&folder, &inner)?;
+    }
+    Ok(rustix::fs::unlinkat(from, name, AtFlags::REMOVEDIR)?)
+}
+
+fn names(folder: &OwnedFd) -> io::Result<Vec<std::ffi::OsString>> {
+    use std::os::unix::ffi::OsStrExt;
+    let mut names = Vec::new();
+    for entry in Dir::read_from(folder)? {
+        let name = OsStr::from_bytes(entry?.file_name().to_bytes()).to_owned();
+        if name != "." && name != ".." {
+            names.push(name);
+        }
+    }
+    Ok(names)
+}

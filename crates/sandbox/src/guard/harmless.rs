@@ -1,0 +1,122 @@
+//! New guarded files that run nothing: what `git init`, `git clone` and `git worktree add` write by themselves.
+//!
+//! A list of settings that are known to be harmless, and not one of those that are not: git gains settings.
+
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags, ResolveFlags};
+
+/// Whether the file at this path only says what git itself would write.
+pub(super) fn is_harmless(root: &OwnedFd, folder: &Path, path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    match name {
+        "config" | "config.worktree" => text(root, path).is_some_and(|text| config_is_harmless(&text)),
+        "commondir" => text(root, path).is_some_and(|text| text.trim_end() == "../.."),
+        ".git" => text(root, path).is_some_and(|text| gitdir_is_harmless(&text, folder)),
+        _ => false,
+    }
+}
+
+fn text(root: &OwnedFd, path: &Path) -> Option<String> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+    let file = rustix::fs::openat2(root, path, flags, Mode::empty(), resolve).ok()?;
+    let mut text = String::new();
+    std::fs::File::from(file).take(65_536).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+/// A link from a worktree or submodule to where git keeps such, inside the folder that we walk.
+fn gitdir_is_harmless(text: &str, folder: &Path) -> bool {
+    let Some(target) = text.trim_end().strip_prefix("gitdir: ") else { return false };
+    let parts: Vec<&str> = target.split('/').collect();
+    let is_kept_by_git = parts.windows(2).any(|pair| pair == [".git", "worktrees"] || pair == [".git", "modules"]);
+    let is_inside = if target.starts_with('/') { Path::new(target).starts_with(folder) } else { true };
+    is_kept_by_git && is_inside && !target.contains('\n') && (!target.starts_with('/') || !parts.contains(&".."))
+}
+
+fn config_is_harmless(text: &str) -> bool {
+    let mut section = String::new();
+    for line in text.lines().map(str::trim) {
+        if line.is_empty() || line.starts_with(['#', ';']) {
+            continue;
+        }
+        // A backslash at the end joins lines, and a quote may hide anything.
+        if line.contains('\\') {
+            return false;
+        }
+        if let Some(head) = line.strip_prefix('[') {
+            let Some(head) = head.strip_suffix(']') else { return false };
+            section = head.split([' ', '.']).next().unwrap_or_default().to_ascii_lowercase();
+            continue;
+        }
+        let (key, value) = line.split_once('=').unwrap_or((line, ""));
+        if !setting_is_harmless(&section, &key.trim().to_ascii_lowercase(), value.trim()) {
+            return false;
+        }
+    }
+    true
+}
+
+fn setting_is_harmless(section: &str, key: &str, value: &str) -> bool {
+    match (section, key) {
+        ("core", "repositoryformatversion" | "filemode" | "bare" | "logallrefupdates" | "ignorecase" | "symlinks") => {
+            true
+        }
+        ("core", "precomposeunicode") | ("extensions", "objectformat" | "refstorage") => true,
+        ("user", "name" | "email") | ("init", "defaultbranch") | ("submodule", "active") => true,
+        ("branch", "remote" | "merge") | ("remote", "fetch" | "tagopt") => true,
+        // Other transports run programs: `ext::`, or any `git-remote-` on the path.
+        ("remote" | "submodule", "url") => {
+            ["https://", "http://", "git://"].iter().any(|known| value.starts_with(known))
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_git_init_and_clone_write_is_harmless() {
+        let config = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n\
+                      [remote \"origin\"]\n\turl = https://example.com/a.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n\
+                      [branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n";
+        assert!(config_is_harmless(config));
+    }
+
+    #[test]
+    fn settings_that_run_programs_are_not() {
+        let risky = [
+            "[core]\n\tfsmonitor = ./evil\n",
+            "[core]\n\thooksPath = x\n",
+            "[CORE]\nsshCommand = evil",
+            "[alias]\n\tst = !evil\n",
+            "[include]\n\tpath = ../evil\n",
+            "[includeIf \"gitdir:x\"]\n\tpath = evil\n",
+            "[remote \"o\"]\n\turl = ext::sh -c evil\n",
+            "[remote \"o\"]\n\tuploadpack = evil\n",
+            "[filter \"x\"]\n\tclean = evil\n",
+            "[core]\n\tbare = false\\\n\tfsmonitor = evil\n",
+            "[core] fsmonitor = evil\n",
+            "[credential]\n\thelper = !evil\n",
+        ];
+        let passed: Vec<&str> = risky.into_iter().filter(|text| config_is_harmless(text)).collect();
+        assert_eq!(passed, [""; 0]);
+    }
+
+    #[test]
+    fn a_gitdir_file_may_point_to_gits_own_place_inside_only() {
+        let folder = Path::new("/srv/project");
+        assert!(gitdir_is_harmless("gitdir: /srv/project/.git/worktrees/x\n", folder));
+        assert!(gitdir_is_harmless("gitdir: ../.git/modules/x\n", folder));
+        for text in
+            ["gitdir: evil", "gitdir: /srv/other/.git/worktrees/x", "gitdir: /srv/project/x/../../o/.git/modules/x", ""]
+        {
+            assert!(!gitdir_is_harmless(text, folder), "{text}");
+        }
+    }
+}

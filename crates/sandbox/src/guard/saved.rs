@@ -1,0 +1,93 @@
+//! Copies of guarded files that no mount can protect: links, files with a second name, and all of them below the full
+//! level.
+
+use std::collections::BTreeMap;
+use std::ffi::CString;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
+
+use super::scan::{self, Found, Item};
+use crate::policy::Level;
+
+/// A settings file is small. What is larger is not kept, and a change to it is only told.
+const LARGEST: u64 = 1 << 20;
+
+/// What one guarded file was.
+pub(super) enum Copy {
+    File { bytes: Vec<u8>, mode: u32 },
+    Link(CString),
+}
+
+/// What the guarded files were that could change.
+#[derive(Default)]
+pub(super) struct Saved(BTreeMap<PathBuf, Copy>);
+
+impl Saved {
+    pub(super) fn of(root: &OwnedFd, found: &Found, level: Level) -> Saved {
+        let mut saved = Saved::default();
+        for (path, item) in &found.items {
+            let is_mounted =
+                level == Level::Full && item.stamp.kind == FileType::RegularFile && !item.stamp.has_other_names;
+            if !is_mounted && let Ok(copy) = Copy::of(root, path, item) {
+                saved.0.extend(copy.map(|copy| (path.clone(), copy)));
+            }
+        }
+        saved
+    }
+
+    pub(super) fn get(&self, path: &Path) -> Option<&Copy> {
+        self.0.get(path)
+    }
+
+    /// Whether a file whose stamp changed says something else now, or may be run now.
+    pub(super) fn differs(&self, root: &OwnedFd, path: &Path, old: &Item, new: &Item) -> bool {
+        if old.stamp.kind == FileType::Directory && new.stamp.kind == FileType::Directory {
+            return false;
+        }
+        if old.stamp.kind != new.stamp.kind || old.stamp.mode != new.stamp.mode {
+            return true;
+        }
+        match (self.get(path), Copy::of(root, path, new)) {
+            (Some(Copy::File { bytes, .. }), Ok(Some(Copy::File { bytes: now, .. }))) => *bytes != now,
+            (Some(Copy::Link(target)), Ok(Some(Copy::Link(now)))) => *target != now,
+            (_, _) => true,
+        }
+    }
+}
+
+impl Copy {
+    fn of(root: &OwnedFd, path: &Path, item: &Item) -> io::Result<Option<Copy>> {
+        let parent = scan::open(root, path.parent().unwrap_or(Path::new("")))?;
+        let name = path.file_name().unwrap_or_default();
+        if item.stamp.kind == FileType::Symlink {
+            return Ok(Some(Copy::Link(rustix::fs::readlinkat(&parent, name, Vec::new())?)));
+        }
+        if item.stamp.kind != FileType::RegularFile || item.stamp.size.cast_unsigned() > LARGEST {
+            return Ok(None);
+        }
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        let file = rustix::fs::openat2(&parent, name, flags, Mode::empty(), resolve)?;
+        let mut bytes = Vec::new();
+        std::fs::File::from(file).take(LARGEST + 1).read_to_end(&mut bytes)?;
+        Ok(Some(Copy::File { bytes, mode: item.stamp.mode & 0o7777 }))
+    }
+
+    /// Makes the file again. It must have been moved out of the way.
+    pub(super) fn put_back(&self, root: &OwnedFd, path: &Path) -> io::Result<()> {
+        let parent = scan::open(root, path.parent().unwrap_or(Path::new("")))?;
+        let name = path.file_name().unwrap_or_default();
+        match self {
+            Copy::Link(target) => Ok(rustix::fs::symlinkat(target, &parent, name)?),
+            Copy::File { bytes, mode } => {
+                let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+                let file = rustix::fs::openat(&parent, name, flags, Mode::from_raw_mode(0o600))?;
+                rustix::fs::fchmod(&file, Mode::from_raw_mode(*mode))?;
+                std::fs::File::from(file).write_all(bytes)
+            }
+        }
+    }
+}

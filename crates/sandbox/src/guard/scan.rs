@@ -1,0 +1,243 @@
+//! One walk through a folder that finds every guarded file, and remembers enough to make the next walk cheap.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat};
+
+use crate::names;
+
+/// A guarded file, folder or link, by its path below the root of the walk.
+#[derive(Clone, Debug)]
+pub(crate) struct Item {
+    /// What would run it.
+    pub(crate) why: &'static str,
+    /// The guarded folder it lies in, or itself.
+    pub(crate) top: PathBuf,
+    pub(crate) stamp: Stamp,
+}
+
+/// What tells one state of a file from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    pub(crate) kind: FileType,
+    pub(crate) inode: (u64, u64),
+    /// Whether it can be reached by a second name.
+    pub(crate) has_other_names: bool,
+    pub(crate) size: i64,
+    pub(crate) mode: u32,
+    pub(crate) changed: (i64, u64),
+}
+
+impl Stamp {
+    fn of(stat: &Stat) -> Self {
+        Stamp {
+            kind: FileType::from_raw_mode(stat.st_mode),
+            inode: (stat.st_dev, stat.st_ino),
+            has_other_names: stat.st_nlink > 1,
+            size: stat.st_size,
+            mode: stat.st_mode,
+            changed: (stat.st_ctime, stat.st_ctime_nsec),
+        }
+    }
+}
+
+/// All that one walk found.
+#[derive(Default)]
+pub(crate) struct Found {
+    pub(crate) items: BTreeMap<PathBuf, Item>,
+    /// Folders to be mounted on themselves, so that they cannot be renamed: repositories.
+    pub(crate) repositories: Vec<PathBuf>,
+    /// Folders that are guarded as a whole.
+    pub(crate) folders: Vec<PathBuf>,
+    /// Places that could not be looked into.
+    pub(crate) troubles: Vec<String>,
+    seen: BTreeMap<PathBuf, Seen>,
+}
+
+/// A folder as it was, by which a later walk knows that its list of names is the same.
+#[derive(Clone)]
+struct Seen {
+    stamp: Stamp,
+    /// Folders in it that were walked.
+    below: Vec<PathBuf>,
+    /// Nothing in it is guarded, and it is no part of a repository.
+    is_plain: bool,
+}
+
+/// What kind of folder we are in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Place {
+    Ordinary,
+    /// A folder of a repository, and its path within.
+    Repository(PathBuf),
+    /// A folder all of whose files are guarded.
+    Guarded {
+        why: &'static str,
+        top: PathBuf,
+    },
+}
+
+/// Beyond this, a guarded folder is no settings folder, and its files are not listed one by one.
+const MOST_ITEMS: usize = 20_000;
+
+pub(crate) struct Walk<'a> {
+    root: &'a OwnedFd,
+    before: Option<&'a Found>,
+    found: Found,
+    /// Folders changed later than this may have changed again within the clock's grain.
+    settled: (i64, u64),
+}
+
+impl<'a> Walk<'a> {
+    /// Walks everything below `root`; folders that `before` knows and that have not changed are not listed again.
+    pub(crate) fn all(root: &'a OwnedFd, before: Option<(&'a Found, (i64, u64))>) -> Found {
+        let settled = before.map_or((0, 0), |(_, time)| time);
+        let mut walk = Walk { root, before: before.map(|(found, _)| found), found: Found::default(), settled };
+        let mut left = vec![(PathBuf::new(), Place::Ordinary)];
+        while let Some((path, place)) = left.pop() {
+            left.extend(walk.folder(&path, place));
+        }
+        walk.found
+    }
+
+    /// Looks into one folder and gives the folders in it.
+    fn folder(&mut self, path: &Path, place: Place) -> Vec<(PathBuf, Place)> {
+        let opened = match open(self.root, path) {
+            Ok(opened) => opened,
+            Err(rustix::io::Errno::NOENT | rustix::io::Errno::LOOP) => return Vec::new(),
+            Err(error) => return self.trouble(path, error),
+        };
+        let Ok(stat) = rustix::fs::fstat(&opened) else { return Vec::new() };
+        let stamp = Stamp::of(&stat);
+        if let Some(known) = self.unchanged(path, &stamp, &place) {
+            return known;
+        }
+        let names = match names_in(&opened) {
+            Ok(names) => names,
+            Err(error) => return self.trouble(path, error),
+        };
+        let place = if place == Place::Ordinary && is_repository(path, &names) {
+            self.found.repositories.push(path.to_owned());
+            Place::Repository(PathBuf::new())
+        } else {
+            place
+        };
+        let items_before = self.found.items.len();
+        let mut below = Vec::new();
+        for (name, kind) in &names {
+            below.extend(self.entry(&opened, path, &place, name, *kind));
+        }
+        let is_plain = place == Place::Ordinary && self.found.items.len() == items_before;
+        let seen = Seen { stamp, below: below.iter().map(|(path, _)| path.clone()).collect(), is_plain };
+        self.found.seen.insert(path.to_owned(), seen);
+        below
+    }
+
+    /// The folders below one whose own list of names is the same as before. Those with guarded names are always read.
+    fn unchanged(&mut self, path: &Path, stamp: &Stamp, place: &Place) -> Option<Vec<(PathBuf, Place)>> {
+        let seen = self.before?.seen.get(path)?;
+        let is_same = seen.stamp == *stamp && stamp.changed < self.settled;
+        if !is_same || !seen.is_plain || *place != Place::Ordinary {
+            return None;
+        }
+        self.found.seen.insert(path.to_owned(), seen.clone());
+        Some(seen.below.iter().map(|below| (below.clone(), Place::Ordinary)).collect())
+    }
+
+    /// Looks at one name, and gives the folder behind it if that is to be walked.
+    fn entry(
+        &mut self,
+        opened: &OwnedFd,
+        path: &Path,
+        place: &Place,
+        name: &OsStr,
+        kind: FileType,
+    ) -> Option<(PathBuf, Place)> {
+        let whole = path.join(name);
+        let text = name.to_string_lossy();
+        let is_folder = kind == FileType::Directory;
+        match place {
+            Place::Guarded { why, top } => {
+                self.item(opened, name, &whole, why, top.clone());
+                is_folder.then(|| (whole, place.clone()))
+            }
+            Place::Repository(inside) => {
+                let folder = inside.to_string_lossy();
+                if let Some(why) = names::why_guarded_in_repository(&folder, &text) {
+                    self.item(opened, name, &whole, why, whole.clone());
+                }
+                let within = inside.join(name);
+                is_folder.then_some(())?;
+                if folder == "objects" {
+                    return None;
+                }
+                // Submodules and linked worktrees have repositories of their own in here.
+                let stays = ["hooks", "info", "objects"].iter().any(|known| within == Path::new(known));
+                Some((whole, if stays { Place::Repository(within) } else { Place::Ordinary }))
+            }
+            Place::Ordinary => {
+                let folder = path.file_name().map(OsStr::to_string_lossy).unwrap_or_default();
+                let gitdir =
+                    (names::is_repository_name(&text) && !is_folder).then_some("git follows it to another repository");
+                let Some(why) = names::why_guarded(&folder, &text).or(gitdir) else {
+                    return is_folder.then_some((whole, Place::Ordinary));
+                };
+                self.item(opened, name, &whole, why, whole.clone());
+                if is_folder {
+                    self.found.folders.push(whole.clone());
+                }
+                is_folder.then(|| (whole.clone(), Place::Guarded { why, top: whole }))
+            }
+        }
+    }
+
+    fn item(&mut self, opened: &OwnedFd, name: &OsStr, whole: &Path, why: &'static str, top: PathBuf) {
+        if self.found.items.len() >= MOST_ITEMS {
+            return;
+        }
+        let Ok(stat) = rustix::fs::statat(opened, name, AtFlags::SYMLINK_NOFOLLOW) else { return };
+        self.found.items.insert(whole.to_owned(), Item { why, top, stamp: Stamp::of(&stat) });
+    }
+
+    fn trouble(&mut self, path: &Path, error: rustix::io::Errno) -> Vec<(PathBuf, Place)> {
+        self.found.troubles.push(format!("could not look into `{}`: {error}", path.display()));
+        Vec::new()
+    }
+}
+
+/// Opens a folder below the root, following no link on the way.
+pub(crate) fn open(root: &OwnedFd, path: &Path) -> rustix::io::Result<OwnedFd> {
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    rustix::fs::openat2(root, path, flags, Mode::empty(), ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS)
+}
+
+fn names_in(opened: &OwnedFd) -> rustix::io::Result<Vec<(std::ffi::OsString, FileType)>> {
+    let mut names = Vec::new();
+    for entry in Dir::read_from(opened)? {
+        let entry = entry?;
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if name == "." || name == ".." {
+            continue;
+        }
+        let kind = match entry.file_type() {
+            FileType::Unknown => rustix::fs::statat(opened, name, AtFlags::SYMLINK_NOFOLLOW)
+                .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode)),
+            known => known,
+        };
+        names.push((name.to_owned(), kind));
+    }
+    Ok(names)
+}
+
+/// A repository by its name, or by what git would recognise it by under any other.
+fn is_repository(path: &Path, names: &[(std::ffi::OsString, FileType)]) -> bool {
+    let has = |wanted: &str| names.iter().any(|(name, _)| name == wanted);
+    let by_name = path.file_name().is_some_and(|name| names::is_repository_name(&name.to_string_lossy()));
+    let by_head = has("HEAD") && (has("objects") || has("refs") || has("commondir"));
+    by_name || by_head || (has("objects") && has("refs") && has("config"))
+}

@@ -1,0 +1,225 @@
+//! The guard against folders that a command has changed.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use super::*;
+
+/// A workspace with a repository and an editor's settings, and a place for what is moved aside.
+struct World {
+    folder: tempfile::TempDir,
+    aside: tempfile::TempDir,
+}
+
+impl World {
+    fn new() -> World {
+        let world = World { folder: tempfile::tempdir().unwrap(), aside: tempfile::tempdir().unwrap() };
+        world.write(".git/HEAD", "ref: refs/heads/main\n");
+        world.write(".git/config", "[core]\n\tbare = false\n");
+        world.write(".git/hooks/pre-commit", "check\n");
+        world.write(".git/objects/ab/cdef", "");
+        world.write(".git/refs/heads/main", "");
+        world.write(".vscode/tasks.json", "{}");
+        world.write("src/main.rs", "");
+        world
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.folder.path().join(path)
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.path(path)).unwrap()
+    }
+
+    fn guard(&self, level: Level) -> Guard {
+        Guard::before(self.folder.path(), level).unwrap()
+    }
+
+    /// What is moved aside after the change, as paths below the workspace; `*` marks those that were put back.
+    fn moved_after(&self, level: Level, change: impl FnOnce(&World)) -> Vec<String> {
+        let guard = self.guard(level);
+        change(self);
+        let outcome = guard.after(Some(self.aside.path()));
+        assert_eq!(outcome.troubles, [""; 0]);
+        let name = |moved: &MovedAside| {
+            let path = moved.path.strip_prefix(self.folder.path()).unwrap().display().to_string();
+            assert!(moved.kept_at.symlink_metadata().is_ok(), "{moved:?}");
+            if moved.restored { path + "*" } else { path }
+        };
+        outcome.moved.iter().map(name).collect()
+    }
+}
+
+fn held(guard: &Guard) -> Vec<(String, bool)> {
+    let relative = |hold: &Hold| hold.path.strip_prefix(&guard.folder).unwrap().display().to_string();
+    guard.holds().iter().map(|hold| (relative(hold), hold.is_read_only)).collect()
+}
+
+#[test]
+fn what_exists_is_held_and_the_repository_stays_writable() {
+    let world = World::new();
+    let wanted = [(".git", false), (".vscode", true), (".git/config", true), (".git/hooks", true)];
+    assert_eq!(held(&world.guard(Level::Full)), wanted.map(|(path, is_read_only)| (path.to_owned(), is_read_only)));
+}
+
+#[test]
+fn ordinary_work_moves_nothing() {
+    let world = World::new();
+    let moved = world.moved_after(Level::Full, |world| {
+        world.write("src/lib.rs", "");
+        world.write(".git/index", "");
+        world.write(".git/objects/12/3456", "");
+        world.write("target/debug/build", "");
+        fs::remove_file(world.path("src/main.rs")).unwrap();
+    });
+    assert_eq!(moved, [""; 0]);
+}
+
+#[test]
+fn new_files_that_run_later_are_moved_aside() {
+    let world = World::new();
+    let moved = world.moved_after(Level::Full, |world| {
+        world.write(".envrc", "evil");
+        world.write("deep/er/.idea/x.xml", "evil");
+        world.write("src/.mcp.json", "evil");
+        world.write(".git/info/attributes", "* filter=evil");
+        world.write(".git/commondir", "../evil");
+        world.write(".github/hooks/x.json", "evil");
+        world.write(".github/workflows/ci.yml", "fine");
+        symlink("/etc", world.path(".claude")).unwrap();
+    });
+    let wanted = [
+        ".claude",
+        ".envrc",
+        ".git/commondir",
+        ".git/info/attributes",
+        ".github/hooks",
+        "deep/er/.idea",
+        "src/.mcp.json",
+    ];
+    assert_eq!(moved, wanted);
+    assert!(world.path(".github/workflows/ci.yml").exists() && !world.path(".envrc").exists());
+}
+
+#[test]
+fn repositories_are_known_by_what_they_are() {
+    let world = World::new();
+    let moved = world.moved_after(Level::Full, |world| {
+        for place in ["nested/.git", "renamed", "bare.git", ".git/modules/sub"] {
+            world.write(&format!("{place}/HEAD"), "ref: refs/heads/main\n");
+            world.write(&format!("{place}/objects/x"), "");
+            world.write(&format!("{place}/refs/x"), "");
+            world.write(&format!("{place}/hooks/post-checkout"), "evil");
+            world.write(&format!("{place}/hooks/post-checkout.sample"), "fine");
+            world.write(&format!("{place}/config"), "[core]\n\tfsmonitor = evil\n");
+        }
+        world.write("linked/.git", "gitdir: ../somewhere\n");
+    });
+    let wanted = [
+        ".git/modules/sub/config",
+        ".git/modules/sub/hooks/post-checkout",
+        "bare.git/config",
+        "bare.git/hooks/post-checkout",
+        "linked/.git",
+        "nested/.git/config",
+        "nested/.git/hooks/post-checkout",
+        "renamed/config",
+        "renamed/hooks/post-checkout",
+    ];
+    assert_eq!(moved, wanted);
+}
+
+#[test]
+fn a_new_repository_with_plain_settings_stays() {
+    let world = World::new();
+    let moved = world.moved_after(Level::Full, |world| {
+        world.write("new/.git/HEAD", "ref: refs/heads/main\n");
+        world.write("new/.git/config", "[core]\n\tbare = false\n");
+        world.write("new/.git/hooks/pre-commit.sample", "");
+    });
+    assert_eq!(moved, [""; 0]);
+}
+
+#[test]
+fn a_renamed_folder_takes_its_known_files_along() {
+    let world = World::new();
+    world.write("sub/.git/HEAD", "");
+    world.write("sub/.git/hooks/pre-push", "known");
+    let moved = world.moved_after(Level::Full, |world| fs::rename(world.path("sub"), world.path("other")).unwrap());
+    assert_eq!(moved, [""; 0]);
+}
+
+#[test]
+fn below_the_full_level_changes_are_put_back() {
+    let world = World::new();
+    symlink("tasks", world.path(".envrc")).unwrap();
+    let moved = world.moved_after(Level::Landlock, |world| {
+        world.write(".git/config", "[core]\n\tfsmonitor = evil\n");
+        world.write(".vscode/settings.json", "evil");
+        fs::remove_file(world.path(".git/hooks/pre-commit")).unwrap();
+        fs::remove_file(world.path(".envrc")).unwrap();
+        symlink("evil", world.path(".envrc")).unwrap();
+    });
+    assert_eq!(moved, [".envrc*", ".git/config*", ".vscode/settings.json"]);
+    assert_eq!(world.read(".git/config"), "[core]\n\tbare = false\n");
+    assert_eq!(world.read(".git/hooks/pre-commit"), "check\n");
+    assert_eq!(fs::read_link(world.path(".envrc")).unwrap(), Path::new("tasks"));
+}
+
+#[test]
+fn a_file_made_executable_counts_as_changed() {
+    let world = World::new();
+    let moved = world.moved_after(Level::Landlock, |world| {
+        fs::set_permissions(world.path(".git/hooks/pre-commit"), fs::Permissions::from_mode(0o755)).unwrap();
+    });
+    assert_eq!(moved, [".git/hooks/pre-commit*"]);
+}
+
+#[test]
+fn a_second_name_for_a_guarded_file_is_no_way_in() {
+    let world = World::new();
+    fs::hard_link(world.path(".git/config"), world.path("innocent")).unwrap();
+    let moved = world
+        .moved_after(Level::Full, |world| fs::write(world.path("innocent"), "[core]\n\tfsmonitor = evil\n").unwrap());
+    assert_eq!(moved, [".git/config*"]);
+    assert_eq!(world.read(".git/config"), "[core]\n\tbare = false\n");
+}
+
+#[test]
+fn where_a_guarded_link_leads_is_held_too() {
+    let world = World::new();
+    world.write("shared/env.sh", "known");
+    symlink("shared/env.sh", world.path(".envrc")).unwrap();
+    let held = held(&world.guard(Level::Full));
+    assert!(held.contains(&("shared/env.sh".to_owned(), true)), "{held:?}");
+}
+
+#[test]
+fn a_link_in_place_of_a_folder_is_not_followed() {
+    let world = World::new();
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join(".envrc"), "not ours").unwrap();
+    let moved = world.moved_after(Level::Full, |world| symlink(outside.path(), world.path("way")).unwrap());
+    assert_eq!(moved, [""; 0]);
+    assert!(outside.path().join(".envrc").exists());
+}
+
+#[test]
+fn the_second_walk_sees_what_changed_deep_below() {
+    let world = World::new();
+    for number in 0..50 {
+        world.write(&format!("a/{number}/b/c/file"), "");
+    }
+    let moved = world.moved_after(Level::Full, |world| {
+        world.write("a/7/b/c/.envrc", "evil");
+        world.write("a/8/b/new/.bashrc", "evil");
+    });
+    assert_eq!(moved, ["a/7/b/c/.envrc", "a/8/b/new/.bashrc"]);
+}

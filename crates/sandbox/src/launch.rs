@@ -1,0 +1,182 @@
+//! The launcher: our own binary, executed again, which sets the sandbox up, starts the program and stays until the end.
+//!
+//! It is a process with one thread and an empty environment. Descriptor 0 is a line to the process that started it; when
+//! that line closes, for whatever reason, everything it started ends. At the full level there is a second process, the
+//! first of the new namespaces: see [`first`].
+
+mod attend;
+mod confine;
+mod first;
+mod kernel;
+mod processes;
+mod program;
+mod root;
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::time::Instant;
+
+use rustix::process::{DumpableBehavior, Pid, PidfdFlags, Signal};
+
+use crate::channel::Channel;
+use crate::error::SETUP_FAILED;
+use crate::guard::Guard;
+use crate::order::{Exit, Fault, Killed, News, Order, Verdict};
+use crate::policy::{Level, Lifetime};
+use attend::{Watch, attend};
+use kernel::Fork;
+use processes::Family;
+
+/// The argument by which a program knows that it is wanted as the launcher.
+pub const ARGUMENT: &str = "__sandbox";
+
+/// What a program calls first thing when its first argument is [`ARGUMENT`]: before any thread is started, before the
+/// environment or any file is read.
+pub fn main() -> ! {
+    let code = match kernel::close_from(3).and_then(|()| kernel::take_standard_input()) {
+        Ok(line) => supervise(&Channel::of(line)),
+        Err(_) => SETUP_FAILED,
+    };
+    std::process::exit(code)
+}
+
+fn supervise(line: &Channel) -> i32 {
+    let started = Instant::now();
+    // Nobody who starts us by hand sends an order.
+    let Ok(Some((order, stdin))) = line.receive::<Order>() else { return SETUP_FAILED };
+    match run(&order, stdin, line, started) {
+        Ok(verdict) => {
+            // Whoever asked may be gone. What had to be done is done.
+            let _ = line.send(&News::Ended(verdict), None);
+            0
+        }
+        Err(fault) => {
+            let _ = line.send(&News::Fault(fault), None);
+            SETUP_FAILED
+        }
+    }
+}
+
+fn run(order: &Order, stdin: Option<OwnedFd>, line: &Channel, started: Instant) -> Result<Verdict, Fault> {
+    let quiet = |error: rustix::io::Errno| Fault::set_up("leaving the terminal")(error.into());
+    // Away from the group of our process, so that a signal to that group does not end us before we have ended all.
+    rustix::process::setsid().map_err(quiet)?;
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(quiet)?;
+    let deadline = match order.policy.lifetime {
+        Lifetime::Call => order.policy.limits.time.map(|limit| started + limit),
+        Lifetime::Session => None,
+    };
+    let guards = guards(order)?;
+    let (exit, killed_for) = match order.level {
+        Level::Full => with_namespaces(order, stdin, line, deadline, &guards)?,
+        Level::Landlock | Level::None => without_namespaces(order, stdin, line, deadline)?,
+    };
+    let mut verdict = Verdict { exit, killed_for, ..Verdict::default() };
+    for guard in &guards {
+        let outcome = guard.after(order.policy.aside.as_deref());
+        verdict.moved_aside.extend(outcome.moved);
+        verdict.troubles.extend(outcome.troubles);
+    }
+    Ok(verdict)
+}
+
+/// One for each writable folder of the user. Without a sandbox nothing is guarded either.
+fn guards(order: &Order) -> Result<Vec<Guard>, Fault> {
+    if order.level == Level::None {
+        return Ok(Vec::new());
+    }
+    let folders = [&order.policy.workspace].into_iter().chain(&order.policy.write);
+    let guard = |folder: &PathBuf| {
+        Guard::before(folder, order.level).map_err(Fault::set_up(format!("opening {}", folder.display())))
+    };
+    folders.map(guard).collect()
+}
+
+type Ending = (Option<Exit>, Option<Killed>);
+
+fn with_namespaces(
+    order: &Order,
+    stdin: Option<OwnedFd>,
+    line: &Channel,
+    deadline: Option<Instant>,
+    guards: &[Guard],
+) -> Result<Ending, Fault> {
+    let holds: Vec<_> = guards.iter().flat_map(Guard::holds).collect();
+    let ids = first::Ids::ours();
+    let (inner, theirs) = Channel::pair().map_err(Fault::set_up("making a socket"))?;
+    let pid = match kernel::fork_into(first::namespaces(order)).map_err(Fault::set_up("making namespaces"))? {
+        Fork::Parent(pid) => pid,
+        Fork::Child => {
+            drop(inner);
+            first::main(order, stdin.as_ref(), &theirs, &holds, ids)
+        }
+    };
+    drop((theirs, stdin, holds));
+    let ended = follow(pid, &inner, line, deadline);
+    // Its end is that of every process in its namespace: the kernel lets us collect it only then.
+    let _ = rustix::process::kill_process(pid, Signal::KILL);
+    attend::wait_out(pid);
+    ended
+}
+
+/// Passes news outward until the first process of the namespaces ends or must end.
+fn follow(pid: Pid, inner: &Channel, line: &Channel, deadline: Option<Instant>) -> Result<Ending, Fault> {
+    program::let_go_of_streams().map_err(Fault::set_up("opening /dev/null"))?;
+    let process = rustix::process::pidfd_open(pid, PidfdFlags::empty())
+        .map_err(|error| Fault::set_up("watching a process")(error.into()))?;
+    loop {
+        let ready = attend::wait_for_any(&[inner.as_fd(), line.as_fd(), process.as_fd()], deadline);
+        if ready[0] {
+            match inner.receive::<News>() {
+                Ok(Some((News::Ended(verdict), _))) => return Ok((verdict.exit, verdict.killed_for)),
+                Ok(Some((News::Fault(fault), _))) => return Err(fault),
+                Ok(Some((news, beside))) => drop(line.send(&news, beside.as_ref().map(AsFd::as_fd))),
+                Ok(None) | Err(_) => return Ok((None, None)),
+            }
+        } else if ready[1] || ready[2] {
+            return Ok((None, None));
+        }
+        if deadline.is_some_and(|at| Instant::now() >= at) {
+            return Ok((None, Some(Killed::Time)));
+        }
+    }
+}
+
+fn without_namespaces(
+    order: &Order,
+    stdin: Option<OwnedFd>,
+    line: &Channel,
+    deadline: Option<Instant>,
+) -> Result<Ending, Fault> {
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
+        .map_err(|error| Fault::set_up("adopting orphans")(error.into()))?;
+    let private = private_folder().map_err(Fault::set_up("making a temporary folder"))?;
+    let extra = program::places(order, Some(private.path()));
+    let program = program::start(order, Some(private.path()), &extra, stdin.as_ref())?;
+    drop(stdin);
+    program::let_go_of_streams().map_err(Fault::set_up("opening /dev/null"))?;
+    let _ = line.send(&News::Started, None);
+    let ending = attend(&Watch {
+        program,
+        family: Family::Descendants,
+        limits: &order.policy.limits,
+        disk: &order.policy.workspace,
+        deadline,
+        line: Some(line.as_fd()),
+    });
+    processes::end_descendants();
+    Ok(ending)
+}
+
+/// Home and temporary files where there is no private /tmp. It goes when the command does.
+fn private_folder() -> std::io::Result<tempfile::TempDir> {
+    let folder = tempfile::Builder::new().prefix("updraft-sandbox-").tempdir_in("/tmp")?;
+    std::fs::create_dir(folder.path().join("home"))?;
+    std::fs::create_dir(folder.path().join("tmp"))?;
+    Ok(folder)
+}
+
+/// The version of the kernel's Landlock interface, 0 if there is none. Asking changes nothing.
+pub(crate) fn landlock_abi() -> u32 {
+    kernel::landlock_abi()
+}

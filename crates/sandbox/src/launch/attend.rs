@@ -1,0 +1,136 @@
+//! Staying with a program until it ends: collecting orphans, watching what is used up, ending it in time.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, WaitOptions, WaitStatus};
+
+use super::processes::Family;
+use crate::order::{Exit, Killed};
+use crate::policy::Limits;
+
+/// How often usage is looked at, unless looking itself takes long.
+const TICK: Duration = Duration::from_millis(25);
+/// Watching takes at most one part in this many of the time.
+const SHARE: u32 = 10;
+
+/// Whom we stay with, and what ends it.
+pub(super) struct Watch<'a> {
+    pub(super) program: Pid,
+    pub(super) family: Family,
+    pub(super) limits: &'a Limits,
+    /// A folder on the disk that must not fill.
+    pub(super) disk: &'a Path,
+    pub(super) deadline: Option<Instant>,
+    /// Closed or spoken on when it shall end.
+    pub(super) line: Option<BorrowedFd<'a>>,
+}
+
+/// Returns when the program has ended or must end. Descendants may be left.
+pub(super) fn attend(watch: &Watch<'_>) -> (Option<Exit>, Option<Killed>) {
+    let Ok(program) = rustix::process::pidfd_open(watch.program, PidfdFlags::empty()) else {
+        return (collect(watch.program), None);
+    };
+    let free_at_start = free_space(watch.disk);
+    let mut tick = TICK;
+    loop {
+        let wait = watch.deadline.map_or(tick, |at| at.saturating_duration_since(Instant::now()).min(tick));
+        let news = wait_for(&program, watch.line, wait);
+        if let Some(exit) = collect(watch.program) {
+            return (Some(exit), None);
+        }
+        if watch.deadline.is_some_and(|at| Instant::now() >= at) {
+            return (None, Some(Killed::Time));
+        }
+        match news {
+            News::Line => return (None, None),
+            News::Program => {}
+            News::Nothing => {
+                let began = Instant::now();
+                if let Some(killed) = exceeded(watch, free_at_start) {
+                    return (None, Some(killed));
+                }
+                tick = TICK.max(began.elapsed() * SHARE);
+            }
+        }
+    }
+}
+
+enum News {
+    Program,
+    Line,
+    Nothing,
+}
+
+fn wait_for(program: &OwnedFd, line: Option<BorrowedFd<'_>>, wait: Duration) -> News {
+    let mut fds = vec![PollFd::new(program, PollFlags::IN)];
+    fds.extend(line.as_ref().map(|line| PollFd::new(line, PollFlags::IN)));
+    let wait = Timespec { tv_sec: wait.as_secs().cast_signed(), tv_nsec: wait.subsec_nanos().into() };
+    match rustix::event::poll(&mut fds, Some(&wait)) {
+        Ok(0) | Err(_) => News::Nothing,
+        Ok(_) if fds.get(1).is_some_and(|line| !line.revents().is_empty()) => News::Line,
+        Ok(_) => News::Program,
+    }
+}
+
+/// Collects every child that has ended, and says how the program did if it is among them.
+fn collect(program: Pid) -> Option<Exit> {
+    let mut exit = None;
+    loop {
+        match rustix::process::wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) if pid == program => exit = Some(exit_of(status)),
+            Ok(Some(_)) | Err(Errno::INTR) => {}
+            Ok(None) | Err(_) => return exit,
+        }
+    }
+}
+
+fn exit_of(status: WaitStatus) -> Exit {
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => Exit::Code(code),
+        (None, signal) => Exit::Signal(signal.unwrap_or(0)),
+    }
+}
+
+fn exceeded(watch: &Watch<'_>, free_at_start: u64) -> Option<Killed> {
+    let usage = watch.family.usage();
+    if usage.tasks > watch.limits.processes {
+        return Some(Killed::Processes);
+    }
+    if usage.memory > watch.limits.memory && watch.family.memory_shared_once() > watch.limits.memory {
+        return Some(Killed::Memory);
+    }
+    // What others write is not its fault, and what it writes again and again fills nothing: only both together count.
+    let filled = free_at_start.saturating_sub(free_space(watch.disk));
+    (usage.written.min(filled) > watch.limits.disk).then_some(Killed::Disk)
+}
+
+fn free_space(path: &Path) -> u64 {
+    rustix::fs::statvfs(path).map_or(0, |disk| disk.f_bfree * disk.f_frsize)
+}
+
+/// Waits for one process to end and says how, whatever else happens.
+pub(super) fn wait_out(pid: Pid) -> Option<Exit> {
+    loop {
+        match rustix::process::waitpid(Some(pid), WaitOptions::empty()) {
+            Ok(Some((_, status))) => return Some(exit_of(status)),
+            Ok(None) | Err(Errno::INTR) => {}
+            Err(_) => return None,
+        }
+    }
+}
+
+/// Waits until one of the lines speaks or the time is over; says which ones do.
+pub(super) fn wait_for_any(lines: &[BorrowedFd<'_>], deadline: Option<Instant>) -> Vec<bool> {
+    let mut fds: Vec<PollFd<'_>> =
+        lines.iter().map(|line| PollFd::from_borrowed_fd(line.as_fd(), PollFlags::IN)).collect();
+    let wait = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+    let wait = wait.map(|wait| Timespec { tv_sec: wait.as_secs().cast_signed(), tv_nsec: wait.subsec_nanos().into() });
+    match rustix::event::poll(&mut fds, wait.as_ref()) {
+        Ok(_) => fds.iter().map(|fd| !fd.revents().is_empty()).collect(),
+        Err(_) => vec![false; lines.len()],
+    }
+}

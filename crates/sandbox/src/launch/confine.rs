@@ -1,0 +1,178 @@
+//! What a process does to itself, last, before it becomes the program: limits, no capabilities, Landlock, seccomp.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use landlock::{
+    ABI, Access, AccessFs, CompatLevel, Compatible, PathBeneath, PathFd, RestrictionStatus, Ruleset, RulesetAttr,
+    RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
+};
+use rustix::process::{Resource, Rlimit};
+use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
+use seccompiler::sock_filter;
+
+use super::root::{ETC, NAMES, SYSTEM, scratch_folders};
+use crate::order::Fault;
+use crate::policy::{Level, Limits, Network, Policy};
+
+/// The newest Landlock this was written for. The kernel enforces what it knows of it.
+const ABI_KNOWN: ABI = ABI::V9;
+
+/// Gives up everything the policy does not grant. Only the program itself follows.
+pub(super) fn confine(
+    level: Level,
+    policy: &Policy,
+    private: Option<&Path>,
+    filters: &[Vec<u64>],
+) -> Result<(), Fault> {
+    limit(level, &policy.limits).map_err(Fault::set_up("setting resource limits"))?;
+    match level {
+        Level::Full => {
+            drop_capabilities().map_err(Fault::set_up("dropping capabilities"))?;
+            landlock(&full_rules(policy))?;
+        }
+        Level::Landlock => {
+            drop_capabilities().map_err(Fault::set_up("dropping capabilities"))?;
+            landlock(&lower_rules(policy, private))?;
+        }
+        Level::None => {}
+    }
+    rustix::thread::set_no_new_privs(true).map_err(|error| Fault::set_up("setting no_new_privs")(error.into()))?;
+    filters.iter().try_for_each(|filter| install(filter))
+}
+
+/// Never RLIMIT_AS: runtimes reserve far more addresses than they use memory.
+fn limit(level: Level, limits: &Limits) -> io::Result<()> {
+    let set = |resource, value: u64| {
+        let most = rustix::process::getrlimit(resource).maximum.unwrap_or(u64::MAX);
+        let value = Some(value.min(most));
+        rustix::process::setrlimit(resource, Rlimit { current: value, maximum: value })
+    };
+    set(Resource::Core, 0)?;
+    set(Resource::Nofile, limits.files)?;
+    set(Resource::Data, limits.memory)?;
+    set(Resource::Fsize, limits.disk)?;
+    if let Some(cpu) = limits.cpu {
+        set(Resource::Cpu, cpu.as_secs().max(1))?;
+    }
+    // Counted per user and user namespace: only at the full level is the count ours alone.
+    let others = if level == Level::Full { 0 } else { tasks_on_this_machine() };
+    set(Resource::Nproc, limits.processes + others)?;
+    Ok(())
+}
+
+/// No process of this user can be missed by counting everybody's.
+fn tasks_on_this_machine() -> u64 {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let all = text.split(' ').nth(3).and_then(|part| part.split('/').nth(1)).and_then(|all| all.parse().ok());
+    all.unwrap_or(1 << 16)
+}
+
+fn drop_capabilities() -> io::Result<()> {
+    rustix::thread::clear_ambient_capability_set()?;
+    for number in 0..64 {
+        let one = CapabilitySet::from_bits_retain(1 << number);
+        // The kernel knows fewer than 64 and says so.
+        if rustix::thread::remove_capability_from_bounding_set(one).is_err() {
+            break;
+        }
+    }
+    let locked = CapabilitiesSecureBits::NO_ROOT
+        | CapabilitiesSecureBits::NO_ROOT_LOCKED
+        | CapabilitiesSecureBits::NO_SETUID_FIXUP
+        | CapabilitiesSecureBits::NO_SETUID_FIXUP_LOCKED
+        | CapabilitiesSecureBits::KEEP_CAPS_LOCKED
+        | CapabilitiesSecureBits::NO_CAP_AMBIENT_RAISE
+        | CapabilitiesSecureBits::NO_CAP_AMBIENT_RAISE_LOCKED;
+    match rustix::thread::set_capabilities_secure_bits(locked) {
+        // Whoever may not set them has no capability to lose either.
+        Ok(()) | Err(rustix::io::Errno::PERM) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let none = CapabilitySet::empty();
+    Ok(rustix::thread::set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?)
+}
+
+/// Paths, and what may be done below them.
+struct Rules {
+    read: Vec<PathBuf>,
+    write: Vec<PathBuf>,
+    devices: Vec<PathBuf>,
+}
+
+/// In a root of our own all that is there may be read; only the writable places need naming.
+fn full_rules(policy: &Policy) -> Rules {
+    let mut write: Vec<PathBuf> = scratch_folders(policy).into();
+    write.extend(policy.write.iter().chain([&policy.workspace]).cloned());
+    let devices = ["null", "zero", "full", "random", "urandom", "pts"].map(|name| Path::new("/dev").join(name));
+    Rules { read: vec!["/".into()], write, devices: devices.into() }
+}
+
+/// In the host's own view, every place is named.
+fn lower_rules(policy: &Policy, private: Option<&Path>) -> Rules {
+    let mut read: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
+    read.extend(ETC.iter().map(|name| Path::new("/etc").join(name)));
+    read.extend(["/etc/passwd", "/etc/group", "/etc/hosts", "/etc/hostname"].map(PathBuf::from));
+    // Processes of this user can be seen but not entered: Landlock refuses /proc/PID of those outside.
+    read.extend(["/proc", "/sys/devices/system/cpu"].map(PathBuf::from));
+    if policy.network == Network::Host {
+        read.extend(NAMES.map(PathBuf::from));
+    }
+    read.extend(policy.read.iter().cloned());
+    let mut write: Vec<PathBuf> = policy.write.iter().chain([&policy.workspace]).cloned().collect();
+    write.extend(private.map(Path::to_owned));
+    let devices = ["null", "zero", "full", "random", "urandom"].map(|name| Path::new("/dev").join(name));
+    Rules { read, write, devices: devices.into() }
+}
+
+fn landlock(rules: &Rules) -> Result<(), Fault> {
+    let status = restricted(rules).map_err(|error| Fault::SetUp { doing: format!("Landlock: {error}"), errno: 0 })?;
+    match status.ruleset {
+        // Partly: an older kernel than we know. What it lacks is in the probe's report.
+        RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced => Ok(()),
+        RulesetStatus::NotEnforced => Err(Fault::SetUp { doing: "Landlock".to_owned(), errno: libc::EOPNOTSUPP }),
+    }
+}
+
+fn restricted(rules: &Rules) -> Result<RestrictionStatus, landlock::RulesetError> {
+    let read = AccessFs::from_read(ABI_KNOWN);
+    let write = AccessFs::from_all(ABI_KNOWN);
+    let mut ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(write)?
+        .scope(Scope::from_all(ABI_KNOWN))?
+        .create()?;
+    for path in &rules.read {
+        ruleset = allowed(ruleset, path, read)?;
+    }
+    for path in &rules.write {
+        ruleset = allowed(ruleset, path, write)?;
+    }
+    for path in &rules.devices {
+        ruleset =
+            allowed(ruleset, path, AccessFs::ReadFile | AccessFs::ReadDir | AccessFs::WriteFile | AccessFs::IoctlDev)?;
+    }
+    ruleset.restrict_self()
+}
+
+fn allowed(
+    ruleset: RulesetCreated,
+    path: &Path,
+    access: landlock::BitFlags<AccessFs>,
+) -> Result<RulesetCreated, landlock::RulesetError> {
+    // What is not there needs no rule, and cannot be made there later either.
+    let Ok(opened) = PathFd::new(path) else { return Ok(ruleset) };
+    let is_folder = std::fs::metadata(path).is_ok_and(|metadata| metadata.is_dir());
+    let access = if is_folder { access } else { access & AccessFs::from_file(ABI_KNOWN) };
+    ruleset.add_rule(PathBeneath::new(opened, access))
+}
+
+fn install(filter: &[u64]) -> Result<(), Fault> {
+    let program: Vec<sock_filter> = filter.iter().map(|&packed| unpacked(packed)).collect();
+    seccompiler::apply_filter(&program).map_err(|error| Fault::SetUp { doing: format!("seccomp: {error}"), errno: 0 })
+}
+
+fn unpacked(packed: u64) -> sock_filter {
+    let [c0, c1, jt, jf, k @ ..] = packed.to_le_bytes();
+    sock_filter { code: u16::from_le_bytes([c0, c1]), jt, jf, k: u32::from_le_bytes(k) }
+}

@@ -1,0 +1,110 @@
+//! The first process of the new namespaces: builds their root, starts the program, collects orphans, watches usage.
+//!
+//! When it ends, for whatever reason, the kernel ends every other process in there; and it ends when its parent does.
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::process::{DumpableBehavior, Signal};
+
+use super::attend::{Watch, attend};
+use super::kernel::{self, NETWORK, USER_MOUNT_PID_IPC_UTS_CGROUP};
+use super::processes::Family;
+use super::{program, root};
+use crate::channel::Channel;
+use crate::guard::Hold;
+use crate::order::{Fault, News, Order, Verdict};
+use crate::policy::Network;
+
+/// Which namespaces an order asks for.
+pub(super) fn namespaces(order: &Order) -> u64 {
+    match order.policy.network {
+        Network::None | Network::Allow(_) => USER_MOUNT_PID_IPC_UTS_CGROUP | NETWORK,
+        Network::Host => USER_MOUNT_PID_IPC_UTS_CGROUP,
+    }
+}
+
+pub(super) fn main(order: &Order, stdin: Option<&OwnedFd>, line: &Channel, holds: &[Hold], ids: Ids) -> ! {
+    let news = match live(order, stdin, line, holds, ids) {
+        Ok(verdict) => News::Ended(verdict),
+        Err(fault) => News::Fault(fault),
+    };
+    // If the launcher is gone there is nobody to tell, and this is the end in any case.
+    let _ = line.send(&news, None);
+    std::process::exit(0)
+}
+
+fn live(order: &Order, stdin: Option<&OwnedFd>, line: &Channel, holds: &[Hold], ids: Ids) -> Result<Verdict, Fault> {
+    ids.map().map_err(Fault::set_up("mapping user ids"))?;
+    die_with_parent(line)?;
+    root::enter(&order.policy, holds)?;
+    let mut extra = program::places(order, None);
+    match &order.policy.network {
+        Network::Host => {}
+        Network::None => kernel::loopback_up().map_err(Fault::set_up("bringing loopback up"))?,
+        Network::Allow(_) => {
+            kernel::loopback_up().map_err(Fault::set_up("bringing loopback up"))?;
+            extra.extend(offer_proxy(line).map_err(Fault::set_up("listening for the proxy"))?);
+        }
+    }
+    // From here on nothing in the sandbox can look into this process.
+    let hidden = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    hidden.map_err(|error| Fault::set_up("hiding a process")(error.into()))?;
+    let program = program::start(order, None, &extra, stdin)?;
+    program::let_go_of_streams().map_err(Fault::set_up("opening /dev/null"))?;
+    let _ = line.send(&News::Started, None);
+    let (exit, killed_for) = attend(&Watch {
+        program,
+        family: Family::Namespace,
+        limits: &order.policy.limits,
+        disk: &order.policy.workspace,
+        deadline: None,
+        line: None,
+    });
+    Ok(Verdict { exit, killed_for, ..Verdict::default() })
+}
+
+/// The user and group that we are outside.
+#[derive(Clone, Copy)]
+pub(super) struct Ids {
+    uid: u32,
+    gid: u32,
+}
+
+impl Ids {
+    pub(super) fn ours() -> Ids {
+        Ids { uid: rustix::process::geteuid().as_raw(), gid: rustix::process::getegid().as_raw() }
+    }
+
+    /// The same numbers inside as outside, and only ours.
+    fn map(self) -> std::io::Result<()> {
+        let Ids { uid, gid } = self;
+        // Our own files in /proc belong to us only while we may be looked into.
+        rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)?;
+        std::fs::write("/proc/self/setgroups", "deny")?;
+        std::fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
+        std::fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))
+    }
+}
+
+fn die_with_parent(line: &Channel) -> Result<(), Fault> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(|error| Fault::set_up("binding a process to its parent")(error.into()))?;
+    // It may have died before that took effect; then the line is already closed.
+    let is_closed = super::attend::wait_for_any(&[line.as_fd()], Some(std::time::Instant::now()))[0];
+    if is_closed { Err(Fault::SetUp { doing: "the launcher is gone".to_owned(), errno: 0 }) } else { Ok(()) }
+}
+
+/// A socket that listens on the sandbox's own loopback is handed out to our process, which answers on it. Nothing in
+/// here relays, and no other way leads out.
+fn offer_proxy(line: &Channel) -> std::io::Result<program::Extra> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let address = format!("http://{}", listener.local_addr()?);
+    line.send(&News::Listening, Some(listener.as_fd()))?;
+    let names = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
+    let mut extra: program::Extra = names.iter().map(|&name| (name.to_owned(), address.clone())).collect();
+    for name in ["NO_PROXY", "no_proxy"] {
+        extra.push((name.to_owned(), "localhost,127.0.0.1,::1".to_owned()));
+    }
+    Ok(extra)
+}

@@ -1,0 +1,132 @@
+//! The few calls that need `unsafe`: those that neither std nor rustix has a safe form for.
+#![expect(unsafe_code, reason = "system calls without a safe wrapper; each says why it is sound")]
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use rustix::process::Pid;
+
+/// Who we are after a fork.
+pub(super) enum Fork {
+    Parent(Pid),
+    Child,
+}
+
+/// Namespaces a child gets of its own.
+pub(super) const USER_MOUNT_PID_IPC_UTS_CGROUP: u64 = (libc::CLONE_NEWUSER
+    | libc::CLONE_NEWNS
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWCGROUP) as u64;
+pub(super) const NETWORK: u64 = libc::CLONE_NEWNET as u64;
+
+/// Forks into the given namespaces (none: 0). Only for processes with a single thread.
+pub(super) fn fork_into(namespaces: u64) -> io::Result<Fork> {
+    // SAFETY: the launcher is re-executed for this and never starts a thread, so no lock can be held by another thread
+    // at the moment of the copy. Without CLONE_VM and with a null stack this behaves as fork.
+    let pid = unsafe { libc::syscall(libc::SYS_clone, namespaces | libc::SIGCHLD as u64, 0, 0, 0, 0) };
+    match i32::try_from(pid) {
+        Ok(0) => Ok(Fork::Child),
+        Ok(pid) if pid > 0 => Pid::from_raw(pid).map(Fork::Parent).ok_or_else(io::Error::last_os_error),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[repr(C)]
+struct MountAttr {
+    attr_set: u64,
+    attr_clr: u64,
+    propagation: u64,
+    userns_fd: u64,
+}
+
+/// What a mount no longer allows.
+#[derive(Clone, Copy)]
+pub(super) enum Strict {
+    /// Nothing may be written; no set-uid, no devices.
+    ReadOnly,
+    /// No set-uid, no devices.
+    NoDevices,
+    /// A device node itself: usable, but no set-uid and no programs.
+    Device,
+}
+
+/// Adds restrictions to a mount and all below it. Only adds, so locked flags of a user namespace stay.
+pub(super) fn restrict_mount(mount: BorrowedFd<'_>, strict: Strict, below: bool) -> io::Result<()> {
+    let attr_set = match strict {
+        Strict::ReadOnly => libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV,
+        Strict::NoDevices => libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV,
+        Strict::Device => libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC,
+    };
+    let attr = MountAttr { attr_set, attr_clr: 0, propagation: 0, userns_fd: 0 };
+    let flags = libc::AT_EMPTY_PATH | if below { libc::AT_RECURSIVE } else { 0 };
+    // SAFETY: the path is a NUL-terminated literal, and `attr` lives through the call with the size given.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            mount.as_raw_fd(),
+            c"".as_ptr(),
+            flags,
+            &raw const attr,
+            size_of::<MountAttr>(),
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Marks every descriptor from `first` on to be closed when a program is executed.
+pub(super) fn close_on_exec_from(first: u32) -> io::Result<()> {
+    // SAFETY: only flags of descriptors change, and no memory is touched.
+    let result = unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Closes every descriptor from `first` on. Only before any of them is owned by anything.
+pub(super) fn close_from(first: u32) -> io::Result<()> {
+    // SAFETY: called at the very start of the launcher, when nothing beyond the standard streams is ours.
+    let result = unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Takes over the launcher's descriptor 0, on which our process speaks to it.
+pub(super) fn take_standard_input() -> io::Result<OwnedFd> {
+    // SAFETY: F_DUPFD_CLOEXEC gives a new descriptor that nobody else owns.
+    unsafe {
+        let fd = libc::fcntl(0, libc::F_DUPFD_CLOEXEC, 3);
+        if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(OwnedFd::from_raw_fd(fd)) }
+    }
+}
+
+/// Gives every signal its default meaning again, as a fresh program expects.
+pub(super) fn default_signals() {
+    for signal in 1..=64 {
+        // SAFETY: SIG_DFL installs no code of ours. Signals that cannot be changed answer with an error, which is fine.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+}
+
+/// Brings the loopback interface of the current network namespace up.
+pub(super) fn loopback_up() -> io::Result<()> {
+    let socket = rustix::net::socket_with(
+        rustix::net::AddressFamily::INET,
+        rustix::net::SocketType::DGRAM,
+        rustix::net::SocketFlags::CLOEXEC,
+        None,
+    )?;
+    // SAFETY: `ifreq` is plain data for which all zeroes is a value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    request.ifr_name[0] = b'l' as libc::c_char;
+    request.ifr_name[1] = b'o' as libc::c_char;
+    request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as i16;
+    // SAFETY: the request outlives the call and holds the name and flags that SIOCSIFFLAGS reads.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The version of the kernel's Landlock interface, 0 if there is none.
+pub(super) fn landlock_abi() -> u32 {
+    // SAFETY: with no attributes and this flag the call only answers with a number.
+    let version = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0, 1) };
+    u32::try_from(version).unwrap_or(0)
+}

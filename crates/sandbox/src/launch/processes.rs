@@ -1,0 +1,163 @@
+//! What the processes of one sandbox use together, and how to end them all where no namespace does it.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitOptions};
+
+/// Which processes belong to a sandbox.
+#[derive(Clone, Copy)]
+pub(super) enum Family {
+    /// All that /proc shows but ourselves: we are the first process of a namespace.
+    Namespace,
+    /// Our descendants: we adopt those whose parents end.
+    Descendants,
+}
+
+/// What they use at one moment.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Usage {
+    pub(super) tasks: u64,
+    pub(super) memory: u64,
+    pub(super) written: u64,
+}
+
+impl Family {
+    pub(super) fn members(self) -> Vec<i32> {
+        match self {
+            Family::Namespace => numbers_in("/proc").into_iter().filter(|&pid| pid != 1).collect(),
+            Family::Descendants => descendants(),
+        }
+    }
+
+    pub(super) fn usage(self) -> Usage {
+        self.members().into_iter().map(usage_of).fold(Usage::default(), |sum, one| Usage {
+            tasks: sum.tasks + one.tasks,
+            memory: sum.memory + one.memory,
+            written: sum.written + one.written,
+        })
+    }
+
+    /// Memory with every shared page counted once. Slower, so asked only when the quick sum is too high.
+    pub(super) fn memory_shared_once(self) -> u64 {
+        self.members().into_iter().map(proportional_memory).sum()
+    }
+}
+
+fn numbers_in(folder: impl AsRef<Path>) -> Vec<i32> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+fn usage_of(pid: i32) -> Usage {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let io = fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
+    let written = field(&io, "write_bytes:").saturating_sub(field(&io, "cancelled_write_bytes:"));
+    Usage {
+        tasks: field(&status, "Threads:").max(1),
+        memory: (field(&status, "RssAnon:") + field(&status, "RssShmem:") + field(&status, "VmSwap:")) << 10,
+        written,
+    }
+}
+
+fn proportional_memory(pid: i32) -> u64 {
+    let Ok(text) = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")) else { return usage_of(pid).memory };
+    (field(&text, "Pss_Anon:") + field(&text, "Pss_Shmem:") + field(&text, "SwapPss:")) << 10
+}
+
+/// The number after a name at the start of a line.
+fn field(text: &str, name: &str) -> u64 {
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    line.and_then(|rest| rest.split_whitespace().next()).and_then(|number| number.parse().ok()).unwrap_or(0)
+}
+
+fn descendants() -> Vec<i32> {
+    let me = rustix::process::getpid().as_raw_nonzero().get();
+    let mut found = Vec::new();
+    let mut left = children(me);
+    while let Some(pid) = left.pop() {
+        found.push(pid);
+        left.extend(children(pid));
+    }
+    found
+}
+
+fn children(pid: i32) -> Vec<i32> {
+    let tasks = format!("/proc/{pid}/task");
+    let mut children = Vec::new();
+    for task in numbers_in(&tasks) {
+        let Ok(text) = fs::read_to_string(format!("{tasks}/{task}/children")) else {
+            // Kernels built without that file: look at everybody.
+            return children_by_parent(pid);
+        };
+        children.extend(text.split_whitespace().filter_map(|one| one.parse::<i32>().ok()));
+    }
+    children
+}
+
+fn children_by_parent(parent: i32) -> Vec<i32> {
+    let is_child = |pid: &i32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        // The name stands in brackets and may hold anything, brackets too.
+        let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+        rest.split_whitespace().nth(1).and_then(|one| one.parse().ok()) == Some(parent)
+    };
+    numbers_in("/proc").into_iter().filter(is_child).collect()
+}
+
+/// Ends every descendant: stops them first, so that none can fork away, then kills, until there is none.
+pub(super) fn end_descendants() {
+    loop {
+        let mut stopped = Vec::new();
+        loop {
+            let fresh: Vec<i32> = descendants().into_iter().filter(|pid| !stopped.contains(pid)).collect();
+            if fresh.is_empty() {
+                break;
+            }
+            for &pid in &fresh {
+                signal(pid, Signal::STOP);
+            }
+            stopped.extend(fresh);
+        }
+        for &pid in &stopped {
+            signal(pid, Signal::KILL);
+        }
+        loop {
+            match rustix::process::wait(WaitOptions::NOHANG) {
+                Ok(Some(_)) => {}
+                Ok(None) => break,
+                // No child is left, and so no descendant: we adopt orphans.
+                Err(Errno::CHILD) => return,
+                Err(_) => break,
+            }
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn signal(pid: i32, signal: Signal) {
+    if let Some(pid) = Pid::from_raw(pid) {
+        // It may have ended by itself.
+        let _ = rustix::process::kill_process(pid, signal);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_is_found_at_the_start_of_a_line_only() {
+        let text = "Name:\tRssAnon: 7 kB\nRssAnon:\t    2040 kB\nThreads:\t3\n";
+        assert_eq!((field(text, "RssAnon:"), field(text, "Threads:"), field(text, "VmSwap:")), (2040, 3, 0));
+    }
+
+    #[test]
+    fn we_use_some_memory_and_one_task_at_least() {
+        let me = rustix::process::getpid().as_raw_nonzero().get();
+        let usage = usage_of(me);
+        assert!(usage.memory > 0 && usage.tasks > 0, "{usage:?}");
+    }
+}

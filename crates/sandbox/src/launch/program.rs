@@ -1,0 +1,114 @@
+//! The last steps of a child before it becomes the program, and how its parent learns that it did.
+
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+
+use rustix::process::Pid;
+
+use super::confine;
+use super::kernel::{self, Fork};
+use crate::order::{Fault, Order, Task};
+use crate::policy::Level;
+
+/// What the sandbox adds to the environment: where home and temporary files are, and the proxy.
+pub(super) type Extra = Vec<(String, String)>;
+
+/// Starts the program of the order in a child that gives up everything first. `Ok` means that it runs.
+pub(super) fn start(
+    order: &Order,
+    private: Option<&Path>,
+    extra: &Extra,
+    stdin: Option<&OwnedFd>,
+) -> Result<Pid, Fault> {
+    let (mut news, writer) = io::pipe().map_err(Fault::set_up("making a pipe"))?;
+    let pid = match kernel::fork_into(0).map_err(Fault::set_up("starting a process"))? {
+        Fork::Parent(pid) => pid,
+        Fork::Child => {
+            drop(news);
+            let fault = become_program(order, private, extra, stdin);
+            tell(writer, &fault);
+            std::process::exit(1)
+        }
+    };
+    drop(writer);
+    // The other end closes by itself at the moment the program is executed.
+    let mut text = Vec::new();
+    news.read_to_end(&mut text).map_err(Fault::set_up("listening to a process"))?;
+    match serde_json::from_slice(&text) {
+        Ok(fault) => Err(fault),
+        Err(_) => Ok(pid),
+    }
+}
+
+fn tell(mut writer: io::PipeWriter, fault: &Fault) {
+    if let Ok(text) = serde_json::to_vec(fault) {
+        // If nobody listens any more, nobody is left to tell.
+        let _ = writer.write_all(&text);
+    }
+}
+
+/// Returns only if something failed.
+fn become_program(order: &Order, private: Option<&Path>, extra: &Extra, stdin: Option<&OwnedFd>) -> Fault {
+    let error = || -> Result<std::convert::Infallible, Fault> {
+        // A session of its own has no controlling terminal, and cannot get that of the user.
+        rustix::process::setsid().map_err(|error| Fault::set_up("leaving the terminal")(error.into()))?;
+        give_standard_input(stdin).map_err(Fault::set_up("connecting stdin"))?;
+        kernel::close_on_exec_from(3).map_err(Fault::set_up("closing descriptors"))?;
+        kernel::default_signals();
+        rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
+        let Task::Run { program, args, env, cwd } = &order.task else {
+            confine::confine(order.level, &order.policy, private, &order.filters)?;
+            std::process::exit(0)
+        };
+        // Before Landlock, so that a folder that may not be read is named as what it is: not there.
+        rustix::process::chdir(cwd)
+            .map_err(|error| Fault::set_up(format!("entering {}", cwd.display()))(error.into()))?;
+        confine::confine(order.level, &order.policy, private, &order.filters)?;
+        #[expect(clippy::disallowed_methods, reason = "this is the sandbox: here processes begin")]
+        let mut command = std::process::Command::new(program);
+        command.args(args).env_clear().envs(env.iter().cloned()).envs(extra.iter().cloned());
+        Err(Fault::Program { errno: command.exec().raw_os_error().unwrap_or(libc::EIO) })
+    };
+    match error() {
+        Ok(never) => match never {},
+        Err(fault) => fault,
+    }
+}
+
+/// Without one of its own the program gets an empty stdin, never ours.
+fn give_standard_input(stdin: Option<&OwnedFd>) -> io::Result<()> {
+    match stdin {
+        Some(stdin) => Ok(rustix::stdio::dup2_stdin(stdin)?),
+        None => Ok(rustix::stdio::dup2_stdin(std::fs::File::open("/dev/null")?)?),
+    }
+}
+
+/// Lets go of the program's standard streams, so that their other ends close when the program ends.
+pub(super) fn let_go_of_streams() -> io::Result<()> {
+    let nothing = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdin(nothing.as_fd())?;
+    rustix::stdio::dup2_stdout(nothing.as_fd())?;
+    Ok(rustix::stdio::dup2_stderr(nothing.as_fd())?)
+}
+
+/// Home and temporary folders at a level.
+pub(super) fn places(order: &Order, private: Option<&Path>) -> Extra {
+    let pair = |name: &str, value: String| (name.to_owned(), value);
+    match (order.level, private) {
+        (Level::Full, _) => {
+            vec![pair("HOME", order.policy.home.display().to_string()), pair("TMPDIR", "/tmp".to_owned())]
+        }
+        (Level::Landlock | Level::None, Some(private)) => {
+            let home = private.join("home").display().to_string();
+            let temporary = private.join("tmp").display().to_string();
+            ["TMPDIR", "TMP", "TEMP"]
+                .iter()
+                .map(|name| pair(name, temporary.clone()))
+                .chain([pair("HOME", home)])
+                .collect()
+        }
+        (Level::Landlock | Level::None, None) => Vec::new(),
+    }
+}

@@ -1,0 +1,322 @@
+//! The root folder a child sees at the full level: the system read-only, the workspace, private temporary folders.
+//!
+//! Every mount is opened as a detached tree first, restricted, and only then put in its place, so nothing is ever
+//! visible with more rights than it is meant to have. The folders themselves live on a small tmpfs that becomes
+//! read-only at the end.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags};
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
+};
+
+use super::kernel::{self, Strict};
+use crate::guard::Hold;
+use crate::order::Fault;
+use crate::policy::{Network, Policy};
+
+/// Programs and libraries. A link among them (`/bin`, on most systems) stays a link.
+pub(super) const SYSTEM: [&str; 9] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix"];
+
+/// What programs need of /etc, none of it secret.
+pub(super) const ETC: [&str; 27] = [
+    "alternatives",
+    "bash.bashrc",
+    "ca-certificates",
+    "ca-certificates.conf",
+    "crypto-policies",
+    "debian_version",
+    "fonts",
+    "gai.conf",
+    "inputrc",
+    "java",
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "localtime",
+    "locale.alias",
+    "locale.conf",
+    "magic",
+    "mime.types",
+    "nsswitch.conf",
+    "os-release",
+    "pki/tls/certs",
+    "protocols",
+    "python3",
+    "services",
+    "ssl/certs",
+    "ssl/openssl.cnf",
+    "timezone",
+];
+
+const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
+
+/// Names of hosts and where to ask for them, for those who may use the host's network.
+pub(super) const NAMES: [&str; 2] = ["/etc/resolv.conf", "/etc/hosts"];
+
+/// Private and writable, in the order they are mounted.
+pub(super) fn scratch_folders(policy: &Policy) -> [PathBuf; 4] {
+    ["/tmp".into(), "/var/tmp".into(), "/dev/shm".into(), policy.home.clone()]
+}
+
+/// Builds the new root and makes it the root of this process, which must be alone in its namespaces.
+pub(super) fn enter(policy: &Policy, holds: &[Hold]) -> Result<(), Fault> {
+    rustix::mount::mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)
+        .map_err(|error| Fault::set_up("making mounts private")(error.into()))?;
+    let mut plan = plan(policy)?;
+    let guards = guards(holds)?;
+    let root = tmpfs("755", "4m").map_err(Fault::set_up("making a root folder"))?;
+    // Any folder does for a moment: all sources are already open.
+    attach(&root, CWD, "/usr").map_err(Fault::set_up("mounting a root folder"))?;
+    plan.extend(scratch(&root, policy).map_err(Fault::set_up("making temporary folders"))?);
+    // Stable, so of two mounts on one place the later is on top.
+    plan.sort_by_key(|mount| mount.at.components().count());
+    for mount in plan.into_iter().chain(guards) {
+        let at = mount.at.clone();
+        mount.put_into(&root).map_err(Fault::set_up(format!("mounting {}", at.display())))?;
+    }
+    special(&root, policy).map_err(Fault::set_up("mounting /dev and /proc"))?;
+    files_of_our_own(&root, policy).map_err(Fault::set_up("writing /etc"))?;
+    pivot_into(&root).map_err(Fault::set_up("changing the root folder"))
+}
+
+struct Mount {
+    at: PathBuf,
+    what: What,
+}
+
+enum What {
+    Tree { tree: OwnedFd, is_folder: bool },
+    Link(PathBuf),
+}
+
+impl Mount {
+    fn put_into(self, root: &OwnedFd) -> io::Result<()> {
+        match self.what {
+            What::Link(target) => {
+                make_folder(root, self.at.parent().unwrap_or(Path::new("/")))?;
+                Ok(rustix::fs::symlinkat(&target, root, relative(&self.at))?)
+            }
+            What::Tree { tree, is_folder: true } => attach(&tree, make_folder(root, &self.at)?, ""),
+            What::Tree { tree, is_folder: false } => attach(&tree, make_file(root, &self.at)?, ""),
+        }
+    }
+}
+
+/// What is shown of the host, opened but not yet in place.
+fn plan(policy: &Policy) -> Result<Vec<Mount>, Fault> {
+    let mut plan = Vec::new();
+    for path in SYSTEM {
+        match std::fs::read_link(path) {
+            Ok(target) => plan.push(Mount { at: path.into(), what: What::Link(target) }),
+            Err(_) => plan.extend(existing(Path::new(path), Strict::ReadOnly)?),
+        }
+    }
+    for name in ETC {
+        plan.extend(existing(&Path::new("/etc").join(name), Strict::ReadOnly)?);
+    }
+    plan.extend(existing(Path::new("/sys/devices/system/cpu"), Strict::ReadOnly)?);
+    if policy.network == Network::Host {
+        for path in NAMES {
+            plan.extend(existing(Path::new(path), Strict::ReadOnly)?);
+        }
+    }
+    let writable: Vec<&PathBuf> = policy.write.iter().chain([&policy.workspace]).collect();
+    for path in policy.read.iter().filter(|path| !writable.iter().any(|folder| path.starts_with(folder))) {
+        plan.extend(existing(path, Strict::ReadOnly)?);
+    }
+    for path in writable {
+        let tree = tree(CWD, path, Strict::NoDevices).map_err(Fault::set_up(format!("opening {}", path.display())))?;
+        plan.push(Mount { at: path.clone(), what: What::Tree { tree, is_folder: true } });
+    }
+    Ok(plan)
+}
+
+/// Guarded files and folders of the workspace, to be mounted over themselves.
+fn guards(holds: &[Hold]) -> Result<Vec<Mount>, Fault> {
+    let mut guards = Vec::new();
+    for hold in holds {
+        let doing = || Fault::set_up(format!("guarding {}", hold.path.display()));
+        let strict = if hold.is_read_only { Strict::ReadOnly } else { Strict::NoDevices };
+        let tree = tree(&hold.opened, "", strict).map_err(doing())?;
+        guards.push(Mount { at: hold.path.clone(), what: What::Tree { tree, is_folder: hold.is_folder } });
+    }
+    Ok(guards)
+}
+
+/// A mount of a path, unless there is nothing.
+fn existing(path: &Path, strict: Strict) -> Result<Option<Mount>, Fault> {
+    let Ok(metadata) = std::fs::metadata(path) else { return Ok(None) };
+    match tree(CWD, path, strict) {
+        Ok(tree) => Ok(Some(Mount { at: path.to_owned(), what: What::Tree { tree, is_folder: metadata.is_dir() } })),
+        // Not to be entered by this user: then it is not there for a command either.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(None),
+        Err(error) => Err(Fault::set_up(format!("opening {}", path.display()))(error)),
+    }
+}
+
+/// One tmpfs for all temporary folders, so that its size bounds them together. Only parts of it are mounted.
+fn scratch(root: &OwnedFd, policy: &Policy) -> io::Result<Vec<Mount>> {
+    let whole = tmpfs("755", &policy.limits.temporary.to_string())?;
+    kernel::restrict_mount(whole.as_fd(), Strict::NoDevices, false)?;
+    let place = make_folder(root, Path::new("/.scratch"))?;
+    attach(&whole, &place, "")?;
+    let mut mounts = Vec::new();
+    for (at, name) in scratch_folders(policy).into_iter().zip(["tmp", "var", "shm", "home"]) {
+        let mode = Mode::from_raw_mode(0o1777);
+        rustix::fs::mkdirat(&whole, name, mode)?;
+        rustix::fs::chmodat(&whole, name, mode, AtFlags::empty())?;
+        mounts.push(Mount { at, what: What::Tree { tree: tree(&whole, name, Strict::NoDevices)?, is_folder: true } });
+    }
+    rustix::process::fchdir(root)?;
+    rustix::mount::unmount(".scratch", UnmountFlags::DETACH)?;
+    rustix::fs::unlinkat(root, ".scratch", AtFlags::REMOVEDIR)?;
+    Ok(mounts)
+}
+
+fn tmpfs(mode: &str, size: &str) -> io::Result<OwnedFd> {
+    let fs = rustix::mount::fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    rustix::mount::fsconfig_set_string(&fs, "mode", mode)?;
+    rustix::mount::fsconfig_set_string(&fs, "size", size)?;
+    made(&fs, MountAttrFlags::empty())
+}
+
+fn made(fs: &OwnedFd, flags: MountAttrFlags) -> io::Result<OwnedFd> {
+    rustix::mount::fsconfig_create(fs)?;
+    Ok(rustix::mount::fsmount(fs, FsMountFlags::FSMOUNT_CLOEXEC, flags)?)
+}
+
+/// A detached copy of what is mounted at the path and below it, with fewer rights.
+fn tree(at: impl AsFd, path: impl AsRef<Path>, strict: Strict) -> io::Result<OwnedFd> {
+    let mut flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_RECURSIVE;
+    if path.as_ref().as_os_str().is_empty() {
+        flags |= OpenTreeFlags::AT_EMPTY_PATH;
+    }
+    let tree = rustix::mount::open_tree(at, path.as_ref(), flags)?;
+    kernel::restrict_mount(tree.as_fd(), strict, true)?;
+    Ok(tree)
+}
+
+fn attach(tree: &OwnedFd, at: impl AsFd, path: &str) -> io::Result<()> {
+    let mut flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+    if path.is_empty() {
+        flags |= MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    }
+    Ok(rustix::mount::move_mount(tree, "", at, path, flags)?)
+}
+
+fn relative(path: &Path) -> &Path {
+    path.strip_prefix("/").unwrap_or(path)
+}
+
+fn open_in(root: &OwnedFd, path: &Path) -> rustix::io::Result<OwnedFd> {
+    let path = if path == Path::new("/") || path.as_os_str().is_empty() { Path::new(".") } else { relative(path) };
+    rustix::fs::openat2(root, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::IN_ROOT)
+}
+
+/// Opens a folder of the new root, made with its parents if it is not there.
+fn make_folder(root: &OwnedFd, path: &Path) -> io::Result<OwnedFd> {
+    if let Ok(found) = open_in(root, path) {
+        return Ok(found);
+    }
+    let parent = make_folder(root, path.parent().unwrap_or(Path::new("/")))?;
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(0o755))?;
+    Ok(open_in(root, path)?)
+}
+
+fn make_file(root: &OwnedFd, path: &Path) -> io::Result<OwnedFd> {
+    if let Ok(found) = open_in(root, path) {
+        return Ok(found);
+    }
+    let parent = make_folder(root, path.parent().unwrap_or(Path::new("/")))?;
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+    drop(rustix::fs::openat(&parent, name, flags, Mode::from_raw_mode(0o444))?);
+    Ok(open_in(root, path)?)
+}
+
+/// The kernel's own file systems: a few devices, terminals, processes.
+fn special(root: &OwnedFd, policy: &Policy) -> io::Result<()> {
+    for name in DEVICES {
+        let device = tree(CWD, Path::new("/dev").join(name), Strict::Device)?;
+        attach(&device, make_file(root, &Path::new("/dev").join(name))?, "")?;
+    }
+    let terminals = rustix::mount::fsopen("devpts", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    rustix::mount::fsconfig_set_string(&terminals, "ptmxmode", "0666")?;
+    rustix::mount::fsconfig_set_string(&terminals, "mode", "0600")?;
+    let flags = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    attach(&made(&terminals, flags)?, make_folder(root, Path::new("/dev/pts"))?, "")?;
+    let links =
+        [("ptmx", "pts/ptmx"), ("fd", "/proc/self/fd"), ("stdin", "fd/0"), ("stdout", "fd/1"), ("stderr", "fd/2")];
+    for (name, target) in links {
+        rustix::fs::symlinkat(target, root, format!("dev/{name}"))?;
+    }
+    let processes = rustix::mount::fsopen("proc", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    let flags = flags | MountAttrFlags::MOUNT_ATTR_NODEV;
+    attach(&made(&processes, flags)?, make_folder(root, Path::new("/proc"))?, "")?;
+    limit_pids(root, policy);
+    // Real root owns these files even without any capability.
+    for path in ["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"] {
+        let Ok(place) = open_in(root, Path::new(path)) else { continue };
+        let frozen = tree(&place, "", Strict::ReadOnly)?;
+        attach(&frozen, &place, "")?;
+    }
+    Ok(())
+}
+
+/// Bounds processes where RLIMIT_NPROC does not count, as for real root. Kernels before 6.14 have one value for the
+/// whole machine, which must not be touched.
+fn limit_pids(root: &OwnedFd, policy: &Policy) {
+    let release = rustix::system::uname().release().to_string_lossy().into_owned();
+    let mut numbers = release.split(['.', '-']).map_while(|part| part.parse::<u32>().ok());
+    if (numbers.next(), numbers.next()) < (Some(6), Some(14)) {
+        return;
+    }
+    // The first 300 numbers are not given out again once they have all been used.
+    let most = policy.limits.processes + 301;
+    let path = "proc/sys/kernel/pid_max";
+    if let Ok(file) = rustix::fs::openat(root, path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty()) {
+        // Refused where the limit is higher than the machine's own: then that one holds.
+        let _ = rustix::io::write(&file, most.to_string().as_bytes());
+    }
+}
+
+/// Who we are and where: nobody's accounts, no other machines.
+fn files_of_our_own(root: &OwnedFd, policy: &Policy) -> io::Result<()> {
+    let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+    let home = policy.home.display();
+    let passwd =
+        format!("agent:x:{uid}:{gid}:agent:{home}:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n");
+    let group = format!("agent:x:{gid}:\nnogroup:x:65534:\n");
+    let files = [
+        ("etc/passwd", passwd.as_str()),
+        ("etc/group", group.as_str()),
+        ("etc/hosts", "127.0.0.1 localhost sandbox\n::1 localhost\n"),
+        ("etc/hostname", "sandbox\n"),
+    ];
+    make_folder(root, Path::new("/etc"))?;
+    for (path, text) in files {
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        match rustix::fs::openat(root, path, flags, Mode::from_raw_mode(0o444)) {
+            Ok(file) => drop(rustix::io::write(&file, text.as_bytes())?),
+            // The host's own is already mounted there.
+            Err(rustix::io::Errno::EXIST) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(rustix::system::sethostname(b"sandbox")?)
+}
+
+fn pivot_into(root: &OwnedFd) -> io::Result<()> {
+    kernel::restrict_mount(root.as_fd(), Strict::ReadOnly, false)?;
+    let old = rustix::fs::openat(CWD, "/", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    rustix::process::fchdir(root)?;
+    rustix::process::pivot_root(".", ".")?;
+    rustix::process::fchdir(&old)?;
+    rustix::mount::unmount(".", UnmountFlags::DETACH)?;
+    Ok(rustix::process::chdir("/")?)
+}

@@ -1,0 +1,54 @@
+//! Our process's end of the line to a launcher.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use tokio::io::{AsyncWriteExt, Interest};
+use tokio::net::UnixStream;
+
+use crate::channel::{self, Channel, Frame, Progress};
+use crate::order::News;
+
+/// The line to a launcher. Dropping it ends everything that the launcher started.
+pub(crate) struct Line {
+    stream: UnixStream,
+    /// Kept between calls, so that [`Line::next`] may be dropped half way.
+    frame: Frame,
+}
+
+impl Line {
+    pub(crate) fn new(channel: Channel) -> io::Result<Line> {
+        let stream = std::os::unix::net::UnixStream::from(channel.into_fd());
+        stream.set_nonblocking(true)?;
+        Ok(Line { stream: UnixStream::from_std(stream)?, frame: Frame::default() })
+    }
+
+    pub(crate) async fn send(&mut self, frame: &[u8], beside: Option<BorrowedFd<'_>>) -> io::Result<()> {
+        let stream = &self.stream;
+        let sent = stream.async_io(Interest::WRITABLE, || channel::send_some(stream.as_fd(), frame, beside)).await?;
+        self.stream.write_all(&frame[sent..]).await
+    }
+
+    /// The next message, or nothing if the launcher is gone. May be dropped half way.
+    pub(crate) async fn next(&mut self) -> io::Result<Option<(News, Option<OwnedFd>)>> {
+        let Line { stream, frame } = self;
+        loop {
+            match stream.async_io(Interest::READABLE, || frame.read_from(stream.as_fd())).await {
+                Ok(Progress::Done) => break,
+                Ok(Progress::More) => {}
+                Ok(Progress::Ended) => return Ok(None),
+                // A launcher that ended with words of ours unread.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(None),
+                Err(error) => return Err(error),
+            }
+        }
+        let mut frame = std::mem::take(frame);
+        Ok(Some((frame.message()?, frame.beside.take())))
+    }
+
+    /// Says that everything shall end; the launcher's last word can still be heard.
+    pub(crate) async fn end(&mut self) {
+        // If it cannot be told, it is already gone.
+        let _ = self.stream.shutdown().await;
+    }
+}

@@ -1,0 +1,173 @@
+//! Names of files that run later: what git, editors, shells and agents read as settings and act on by themselves.
+
+/// What would run a file of this name in this folder, if anything does.
+///
+/// Folder and name are single components. Spellings that some file system takes for the same name (`.GIT`, `.git.`,
+/// `GIT~1`, `.git::$DATA`, a zero-width character inside) count as that name.
+pub fn why_guarded(folder: &str, name: &str) -> Option<&'static str> {
+    let (folder, name) = (plain(folder), plain(name));
+    let by_name = NAMES.iter().find(|(guarded, _)| *guarded == name).map(|(_, why)| *why);
+    let by_place =
+        PLACES.iter().find(|(place, guarded, _)| *place == folder && *guarded == name).map(|(_, _, why)| *why);
+    by_name.or(by_place).or_else(|| name.ends_with(".code-workspace").then_some(EDITOR))
+}
+
+/// Whether a folder of this name is a repository whatever is in it.
+pub fn is_repository_name(name: &str) -> bool {
+    plain(name) == ".git"
+}
+
+/// What in a repository's own folder makes git run something, if the file is that.
+pub fn why_guarded_in_repository(folder: &str, name: &str) -> Option<&'static str> {
+    let (folder, name) = (plain(folder), plain(name));
+    if folder == "hooks" {
+        // Git runs none that is called a sample.
+        return (!name.ends_with(".sample")).then_some(HOOK);
+    }
+    match (folder.as_str(), name.as_str()) {
+        ("", "config" | "config.worktree") => Some("git reads it, and its settings can name programs"),
+        ("", "commondir") => Some("git takes settings and hooks from where it points"),
+        ("info", "attributes") => Some("git runs filters by it"),
+        _ => None,
+    }
+}
+
+const EDITOR: &str = "an editor runs tasks from it";
+const SHELL: &str = "a shell runs it at start";
+const AGENT: &str = "a coding agent takes settings from it";
+const HOOK: &str = "git runs it as a hook";
+
+/// Guarded in every folder.
+const NAMES: [(&str, &str); 52] = [
+    (".vscode", EDITOR),
+    (".idea", EDITOR),
+    (".fleet", EDITOR),
+    (".zed", EDITOR),
+    (".exrc", EDITOR),
+    (".vimrc", EDITOR),
+    (".nvimrc", EDITOR),
+    (".nvim.lua", EDITOR),
+    (".dir-locals.el", EDITOR),
+    (".devcontainer", EDITOR),
+    (".devcontainer.json", EDITOR),
+    (".envrc", "direnv runs it on entering the folder"),
+    (".mise.toml", "mise runs it on entering the folder"),
+    ("mise.toml", "mise runs it on entering the folder"),
+    (".autoenv", "autoenv runs it on entering the folder"),
+    (".mcp.json", "an agent starts servers from it"),
+    ("mcp.json", "an agent starts servers from it"),
+    (".cursor", AGENT),
+    (".cursorrules", AGENT),
+    (".claude", AGENT),
+    (".claude.json", AGENT),
+    (".codex", AGENT),
+    (".gemini", AGENT),
+    (".agents", AGENT),
+    (".continue", AGENT),
+    (".windsurf", AGENT),
+    (".roo", AGENT),
+    (".cline", AGENT),
+    (".aider.conf.yml", AGENT),
+    (".opencode", AGENT),
+    (".updraft", "our own settings and agents"),
+    ("updraft.toml", "our own settings"),
+    (".gitconfig", "git reads it, and its settings can name programs"),
+    (".husky", HOOK),
+    (".bashrc", SHELL),
+    (".bash_profile", SHELL),
+    (".bash_login", SHELL),
+    (".bash_logout", SHELL),
+    (".bash_aliases", SHELL),
+    (".profile", SHELL),
+    (".zshrc", SHELL),
+    (".zshenv", SHELL),
+    (".zprofile", SHELL),
+    (".zlogin", SHELL),
+    (".zlogout", SHELL),
+    (".kshrc", SHELL),
+    (".cshrc", SHELL),
+    (".tcshrc", SHELL),
+    (".login", SHELL),
+    (".xprofile", SHELL),
+    (".pam_environment", SHELL),
+    (".inputrc", SHELL),
+];
+
+/// Guarded only in a folder of that name.
+const PLACES: [(&str, &str, &str); 6] = [
+    (".github", "hooks", AGENT),
+    (".config", "fish", SHELL),
+    (".config", "git", "git reads it, and its settings can name programs"),
+    (".config", "autostart", "a desktop runs it at start"),
+    (".config", "nvim", EDITOR),
+    (".config", "mise", "mise runs it on entering the folder"),
+];
+
+/// The name some file system would find under this spelling.
+fn plain(name: &str) -> String {
+    let name = name.split("::$").next().unwrap_or(name);
+    let visible = name.chars().filter(|&c| !is_ignorable(c)).collect::<String>();
+    let lower = visible.trim_end_matches(['.', ' ']).to_lowercase();
+    if lower == "git~1" { ".git".to_owned() } else { lower }
+}
+
+/// Characters that HFS+ leaves out when it compares names.
+fn is_ignorable(c: char) -> bool {
+    matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ordinary_files_are_not_guarded() {
+        let names =
+            ["main.rs", ".gitignore", ".editorconfig", "Makefile", "config", "hooks", "profile", ".env", "vscode"];
+        let guarded: Vec<&str> = names.into_iter().filter(|name| why_guarded("src", name).is_some()).collect();
+        assert_eq!(guarded, [""; 0]);
+    }
+
+    #[test]
+    fn other_spellings_are_the_same_name() {
+        for name in [".envrc", ".ENVRC", ".envrc.", ".envrc ", ".envrc::$DATA", ".env\u{200c}rc", ".Env\u{feff}RC."] {
+            assert_eq!(why_guarded("", name), Some("direnv runs it on entering the folder"), "{name:?}");
+        }
+        for name in [".git", ".GIT", ".git.", "GIT~1", "git~1", ".g\u{200c}it", ".git::$INDEX_ALLOCATION"] {
+            assert!(is_repository_name(name), "{name:?}");
+        }
+        assert!(!is_repository_name(".github") && !is_repository_name("git"));
+    }
+
+    #[test]
+    fn some_names_count_in_one_folder_only() {
+        assert!(why_guarded(".github", "hooks").is_some() && why_guarded("src", "hooks").is_none());
+        assert!(why_guarded(".config", "fish").is_some() && why_guarded("aquarium", "fish").is_none());
+    }
+
+    #[test]
+    fn a_repository_guards_what_git_runs_and_nothing_else() {
+        let guarded = [
+            ("hooks", "pre-commit"),
+            ("", "config"),
+            ("", "config.worktree"),
+            ("info", "attributes"),
+            ("", "commondir"),
+        ];
+        let free = [
+            ("hooks", "pre-commit.sample"),
+            ("", "HEAD"),
+            ("", "index"),
+            ("info", "exclude"),
+            ("refs", "heads"),
+            ("", "info"),
+        ];
+        assert!(guarded.iter().all(|(folder, name)| why_guarded_in_repository(folder, name).is_some()));
+        assert!(free.iter().all(|(folder, name)| why_guarded_in_repository(folder, name).is_none()));
+    }
+
+    #[test]
+    fn workspaces_of_an_editor_are_guarded_by_their_ending() {
+        assert!(why_guarded("", "project.code-workspace").is_some());
+    }
+}

@@ -1,0 +1,106 @@
+//! What our process and its launcher say to each other.
+
+use std::io;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::policy::{Level, Policy};
+
+/// What the launcher is to do. Its stdin, if it has one, comes beside it.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Order {
+    pub(crate) level: Level,
+    pub(crate) policy: Policy,
+    pub(crate) task: Task,
+    /// Compiled once by our process: building them costs more than loading them.
+    pub(crate) filters: Vec<Vec<u64>>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) enum Task {
+    Run {
+        program: String,
+        args: Vec<String>,
+        env: Vec<(String, String)>,
+        cwd: PathBuf,
+    },
+    /// Go through the whole set-up and end where a program would begin.
+    Probe,
+}
+
+/// What the launcher tells us.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum News {
+    /// The proxy's listening socket inside the sandbox is beside this message.
+    Listening,
+    Started,
+    Fault(Fault),
+    Ended(Verdict),
+}
+
+/// Why nothing was run.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Fault {
+    SetUp { doing: String, errno: i32 },
+    Program { errno: i32 },
+}
+
+impl Fault {
+    pub(crate) fn set_up(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Fault {
+        let doing = doing.into();
+        move |error| match error.raw_os_error() {
+            Some(errno) => Fault::SetUp { doing, errno },
+            None => Fault::SetUp { doing: format!("{doing}: {error}"), errno: 0 },
+        }
+    }
+}
+
+/// How it ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Verdict {
+    pub(crate) exit: Option<Exit>,
+    pub(crate) killed_for: Option<Killed>,
+    pub(crate) moved_aside: Vec<MovedAside>,
+    /// Guarded files that could not be looked after, and why.
+    pub(crate) troubles: Vec<String>,
+}
+
+/// How a program ended by itself or by a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Exit {
+    /// It ended with this code.
+    Code(i32),
+    /// It was ended by this signal.
+    Signal(i32),
+}
+
+/// Which limit ended it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Killed {
+    /// All its processes together took too much memory.
+    Memory,
+    /// It had too many processes.
+    Processes,
+    /// It filled the disk.
+    Disk,
+    /// It said more than anyone will read.
+    Output,
+    /// It took too long.
+    Time,
+}
+
+/// A file that would run later, made or changed by a command, and taken out of the way for someone to look at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MovedAside {
+    /// Where it was found.
+    pub path: PathBuf,
+    /// Where it is now.
+    pub kept_at: PathBuf,
+    /// What would have run it.
+    pub why: String,
+    /// Whether an older version was put back in its place.
+    pub restored: bool,
+}

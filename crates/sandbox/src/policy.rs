@@ -1,0 +1,268 @@
+//! What a child process may do, as plain data: the one policy for commands, Python, drop-in tools and MCP servers.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::address::Host;
+use crate::error::Error;
+
+/// What a child process may read, write, reach and use up.
+///
+/// Everything is an allow list: what is not named is not there.
+///
+/// ```
+/// use updraft_sandbox::{Network, Policy};
+///
+/// let policy = Policy { read: vec!["/srv/reference".into()], ..Policy::strict("/srv/project") };
+/// assert_eq!(policy.network, Network::None);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Policy {
+    /// The folder the work is about: readable and writable, but for guarded names.
+    pub workspace: PathBuf,
+    /// More folders and files that may be read, such as toolchains. What does not exist is left out.
+    #[serde(default)]
+    pub read: Vec<PathBuf>,
+    /// More folders that may be written. They must exist.
+    #[serde(default)]
+    pub write: Vec<PathBuf>,
+    /// What of the network can be reached.
+    #[serde(default)]
+    pub network: Network,
+    /// Names of the variables that pass; `LC_*` stands for all that begin with `LC_`.
+    pub environment: Vec<String>,
+    /// What may be used up.
+    #[serde(default)]
+    pub limits: Limits,
+    /// Whether it ends with one command or serves for a whole session.
+    #[serde(default)]
+    pub lifetime: Lifetime,
+    /// Where the private, empty home folder appears. Give the user's own to have granted parts of it in their place.
+    pub home: PathBuf,
+    /// Where new guarded files are moved. Without one, a new folder among the temporary ones is made when needed.
+    #[serde(default)]
+    pub aside: Option<PathBuf>,
+}
+
+impl Policy {
+    /// The workspace and the system's own folders, no network, moderate limits.
+    pub fn strict(workspace: impl Into<PathBuf>) -> Self {
+        Policy {
+            workspace: workspace.into(),
+            read: Vec::new(),
+            write: Vec::new(),
+            network: Network::None,
+            environment: ENVIRONMENT.iter().map(|&name| name.to_owned()).collect(),
+            limits: Limits::default(),
+            lifetime: Lifetime::Call,
+            home: "/home/agent".into(),
+            aside: None,
+        }
+    }
+
+    /// Whether a variable of this name reaches the child.
+    pub fn passes(&self, name: &str) -> bool {
+        self.environment.iter().any(|allowed| match allowed.strip_suffix('*') {
+            Some(prefix) => name.starts_with(prefix),
+            None => allowed == name,
+        })
+    }
+
+    /// Names the first thing that would make the sandbox wider or other than it reads.
+    pub fn check(&self) -> Result<(), Error> {
+        check_folder("workspace", &self.workspace)?;
+        for folder in &self.write {
+            check_folder("write", folder)?;
+        }
+        for path in self.read.iter().chain([&self.home]) {
+            check_path("path", path)?;
+        }
+        if self.workspace == self.home {
+            return Err(refused("workspace", &self.workspace, "is the home folder; name a folder in it"));
+        }
+        Ok(())
+    }
+}
+
+/// Variables that carry no secret and load no code.
+const ENVIRONMENT: [&str; 12] = [
+    "PATH",
+    "LANG",
+    "LANGUAGE",
+    "LC_*",
+    "TZ",
+    "TERM",
+    "COLORTERM",
+    "NO_COLOR",
+    "USER",
+    "LOGNAME",
+    "SOURCE_DATE_EPOCH",
+    "RUST_BACKTRACE",
+];
+
+/// Folders that hold more than one project or the system itself: never written as a whole.
+const TOO_WIDE: [&str; 20] = [
+    "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64", "/media", "/mnt", "/nix", "/opt", "/proc",
+    "/run", "/sbin", "/srv", "/sys", "/tmp", "/usr", "/var",
+];
+
+fn check_folder(what: &'static str, path: &Path) -> Result<(), Error> {
+    check_path(what, path)?;
+    if path.parent().is_none() || TOO_WIDE.iter().any(|wide| path == Path::new(wide)) {
+        return Err(refused(what, path, "holds more than one project; name a folder in it"));
+    }
+    let inner = ["/proc", "/sys", "/dev", "/usr", "/etc", "/boot"];
+    // Toolchains live in /usr/src and /usr/local, but nothing there is a project that an agent should change.
+    if inner.iter().any(|system| path.starts_with(system)) && !path.starts_with("/dev/shm") {
+        return Err(refused(what, path, "belongs to the system"));
+    }
+    Ok(())
+}
+
+fn check_path(what: &'static str, path: &Path) -> Result<(), Error> {
+    if path.to_str().is_none() {
+        return Err(refused(what, path, "is not UTF-8"));
+    }
+    let plain = path.components().collect::<PathBuf>();
+    if !path.is_absolute() || plain.as_os_str() != path.as_os_str() {
+        return Err(refused(what, path, "is not a plain absolute path"));
+    }
+    if path.components().any(|part| part == std::path::Component::ParentDir) {
+        return Err(refused(what, path, "goes up"));
+    }
+    Ok(())
+}
+
+fn refused(what: &'static str, path: &Path, why: &'static str) -> Error {
+    Error::Policy { what, path: path.to_owned(), why }
+}
+
+/// What of the network a child can reach.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Network {
+    /// Nothing but its own loopback.
+    #[default]
+    None,
+    /// Its own loopback, and these hosts through our proxy.
+    Allow(Vec<Host>),
+    /// What the user can reach.
+    Host,
+}
+
+/// What a child and all its descendants may use up together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// From start to end, as a clock sees it.
+    pub time: Option<Duration>,
+    /// CPU time of any one process.
+    pub cpu: Option<Duration>,
+    /// Bytes of memory, all processes together.
+    pub memory: u64,
+    /// Processes and threads at the same time.
+    pub processes: u64,
+    /// Bytes by which the disk may fill, and the size of any one file.
+    pub disk: u64,
+    /// Bytes of the private temporary folders together.
+    pub temporary: u64,
+    /// Open files of any one process.
+    pub files: u64,
+    /// Bytes on stdout and stderr together, kept or not.
+    pub output: u64,
+}
+
+const MIB: u64 = 1 << 20;
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            time: Some(Duration::from_mins(2)),
+            cpu: None,
+            memory: 4096 * MIB,
+            processes: 512,
+            disk: 4096 * MIB,
+            temporary: 1024 * MIB,
+            files: 4096,
+            output: 256 * MIB,
+        }
+    }
+}
+
+/// How long a child is wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Lifetime {
+    /// Until the command ends.
+    #[default]
+    Call,
+    /// Until its user lets go: a server on pipes. `Limits::time` does not bind it.
+    Session,
+}
+
+/// How much of the sandbox is in force. Ordered: more is greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// Time and memory are watched and descendants are ended; nothing is confined.
+    None,
+    /// Landlock, seccomp and limits, in the host's own view of files and processes.
+    Landlock,
+    /// Namespaces with a root of their own, Landlock, seccomp and limits.
+    Full,
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Level::None => "none",
+            Level::Landlock => "landlock",
+            Level::Full => "full",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(workspace: &str) -> String {
+        Policy::strict(workspace).check().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_folder_that_is_wider_than_a_project_is_refused() {
+        assert_eq!(fault("/"), "workspace `/` holds more than one project; name a folder in it");
+        assert_eq!(fault("/tmp"), "workspace `/tmp` holds more than one project; name a folder in it");
+        assert_eq!(fault("/etc/cron.d"), "workspace `/etc/cron.d` belongs to the system");
+        assert_eq!(fault("/home/agent"), "workspace `/home/agent` is the home folder; name a folder in it");
+    }
+
+    #[test]
+    fn a_path_that_means_something_else_than_it_reads_is_refused() {
+        for path in ["project", "/srv/a/../b", "/srv//a", "/srv/a/", "/srv/./a", ""] {
+            assert!(Policy::strict(path).check().is_err(), "{path}");
+        }
+        assert!(Policy::strict("/srv/a b\nc").check().is_ok());
+    }
+
+    #[test]
+    fn only_named_variables_pass() {
+        let policy = Policy::strict("/srv/project");
+        let names = ["PATH", "LC_ALL", "LD_PRELOAD", "BASH_ENV", "GIT_DIR", "OPENAI_API_KEY", "PATHOLOGY"];
+        let passing: Vec<&str> = names.into_iter().filter(|name| policy.passes(name)).collect();
+        assert_eq!(passing, ["PATH", "LC_ALL"]);
+    }
+
+    #[test]
+    fn a_policy_reads_back_as_it_was_written() {
+        let mut policy = Policy::strict("/srv/project");
+        policy.network = Network::Allow(vec!["*.example.com:443".parse().unwrap()]);
+        let text = serde_json::to_string(&policy).unwrap();
+        assert_eq!(serde_json::from_str::<Policy>(&text).unwrap(), policy);
+    }
+}

@@ -1,0 +1,70 @@
+//! What this machine offers, found by trying it, and said in words.
+
+use serde::{Deserialize, Serialize};
+
+use crate::policy::Level;
+
+/// What the sandbox can do here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Probe {
+    /// The highest level that works here.
+    pub level: Level,
+    /// The version of Landlock's interface, 0 if there is none.
+    pub landlock_abi: u32,
+    /// What is not enforced here, each with what would bring it.
+    pub missing: Vec<Missing>,
+}
+
+/// Something that the kernel does not give us.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Missing {
+    /// What is not enforced.
+    pub what: String,
+    /// Why not, as the kernel put it.
+    pub cause: String,
+    /// How to get it.
+    pub remedy: String,
+}
+
+impl Missing {
+    pub(crate) fn new(what: &str, cause: impl Into<String>, remedy: &str) -> Self {
+        Missing { what: what.to_owned(), cause: cause.into(), remedy: remedy.to_owned() }
+    }
+}
+
+/// What each version of Landlock added, and what lacks it.
+const LANDLOCK_SINCE: [(u32, &str, &str); 4] = [
+    (2, "moving files between granted folders", "Linux 5.19"),
+    (3, "refusing to cut files outside short", "Linux 6.2"),
+    (5, "refusing commands to devices", "Linux 6.10"),
+    (6, "refusing signals and abstract sockets to programs outside", "Linux 6.12"),
+];
+
+/// What a kernel with this Landlock does not enforce.
+pub(crate) fn missing_in_landlock(abi: u32) -> Vec<Missing> {
+    if abi == 0 {
+        let remedy = "use Linux 5.13 or newer, and boot with `landlock` in the list `lsm=`";
+        return vec![Missing::new("Landlock", "the kernel does not offer it", remedy)];
+    }
+    let lacking = LANDLOCK_SINCE.iter().filter(|(since, _, _)| abi < *since);
+    lacking
+        .map(|(_, what, kernel)| {
+            Missing::new(what, format!("Landlock is at version {abi}"), &format!("use {kernel} or newer"))
+        })
+        .collect()
+}
+
+/// What cannot be had without namespaces.
+pub(crate) fn missing_without_namespaces(cause: &str, is_apparmor: bool) -> Vec<Missing> {
+    let remedy = if is_apparmor {
+        "allow user namespaces to this program with an AppArmor profile, or set kernel.apparmor_restrict_unprivileged_userns=0"
+    } else {
+        "allow user namespaces: user.max_user_namespaces above 0, and a container that permits them"
+    };
+    let what = [
+        "namespaces: a root folder, processes and a network of its own",
+        "changing modes, times and attributes of your own files outside is not refused",
+        "a network limited to named hosts cannot be given, only none or the host's",
+    ];
+    what.iter().map(|what| Missing::new(what, cause, remedy)).collect()
+}

@@ -1,0 +1,174 @@
+//! The only way out for a child with an allow list of hosts: HTTP and SOCKS on a socket inside its own network.
+//!
+//! The socket was made inside the sandbox and handed to our process, which resolves names itself, checks every address
+//! and connects to the address it checked. A child can speak to nothing else, whatever its proxy settings say.
+
+mod hello;
+mod http;
+mod socks;
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::OwnedFd;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use crate::address::{self, Host, NotPublic};
+use crate::policy::{Network, Policy};
+use crate::refusal::{Denied, Grant, Refusal};
+
+/// More connections than any build tool opens.
+const MOST_CONNECTIONS: usize = 256;
+/// A head of a request, or the first words of TLS, take longer only to keep us busy.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// More refusals than this tell nothing new.
+const MOST_REFUSALS: usize = 64;
+
+/// Serves one child until it is dropped.
+pub(crate) struct Proxy {
+    gate: Arc<Gate>,
+    _serving: JoinSet<()>,
+}
+
+/// What decides about a connection.
+pub(super) struct Gate {
+    hosts: Vec<Host>,
+    /// The rule for addresses; another one only in tests, where everything is on loopback.
+    rule: fn(IpAddr) -> Result<(), NotPublic>,
+    resolve: Resolve,
+    refused: Mutex<Vec<Refusal>>,
+}
+
+type Resolving = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send>>;
+type Resolve = fn(String, u16) -> Resolving;
+
+fn ask_the_system(name: String, port: u16) -> Resolving {
+    Box::pin(async move { Ok(tokio::net::lookup_host((name, port)).await?.collect()) })
+}
+
+impl Proxy {
+    /// Answers on the listening socket that came out of the sandbox.
+    pub(crate) fn start(policy: &Policy, listener: Option<OwnedFd>) -> io::Result<Proxy> {
+        let Network::Allow(hosts) = &policy.network else { return Err(io::ErrorKind::InvalidInput.into()) };
+        let listener = std::net::TcpListener::from(listener.ok_or(io::ErrorKind::NotConnected)?);
+        listener.set_nonblocking(true)?;
+        let gate = Gate {
+            hosts: hosts.clone(),
+            rule: address::public_only,
+            resolve: ask_the_system,
+            refused: Mutex::default(),
+        };
+        Ok(Proxy::serve(TcpListener::from_std(listener)?, gate))
+    }
+
+    fn serve(listener: TcpListener, gate: Gate) -> Proxy {
+        let gate = Arc::new(gate);
+        let mut serving = JoinSet::new();
+        serving.spawn(accept(listener, gate.clone()));
+        Proxy { gate, _serving: serving }
+    }
+
+    /// Hosts that were asked for and not given.
+    pub(crate) fn refused(&self) -> Vec<Refusal> {
+        self.gate.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+async fn accept(listener: TcpListener, gate: Arc<Gate>) {
+    let slots = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let mut connections = JoinSet::new();
+    loop {
+        while connections.try_join_next().is_some() {}
+        let Ok(slot) = slots.clone().acquire_owned().await else { return };
+        let Ok((stream, _)) = listener.accept().await else { return };
+        let gate = gate.clone();
+        connections.spawn(async move {
+            // A connection that breaks is the child's to notice.
+            let _ = answer(stream, &gate).await;
+            drop(slot);
+        });
+    }
+}
+
+async fn answer(stream: TcpStream, gate: &Gate) -> io::Result<()> {
+    let mut first = [0];
+    let is_socks =
+        tokio::time::timeout(PATIENCE, stream.peek(&mut first)).await?.is_ok_and(|count| count == 1) && first[0] == 5;
+    if is_socks { socks::answer(stream, gate).await } else { http::answer(stream, gate).await }
+}
+
+impl Gate {
+    /// Connects to a host on the list at an address that is public, or says why not in words for the child.
+    pub(super) async fn connect(&self, name: &str, port: u16) -> Result<TcpStream, String> {
+        if address::is_written_address(name) {
+            return Err(self.refuse(name, port, "addresses are not allowed, only names".to_owned(), None));
+        }
+        if !self.hosts.iter().any(|host| host.admits(name, port)) {
+            let grant = if port == 80 || port == 443 { name.to_owned() } else { format!("{name}:{port}") };
+            let rule = "it is not among the hosts that may be reached".to_owned();
+            return Err(self.refuse(name, port, rule, Some(Grant::Host(grant))));
+        }
+        let addresses = tokio::time::timeout(PATIENCE, (self.resolve)(name.to_owned(), port)).await;
+        let addresses = addresses.map_err(|_| format!("{name} did not resolve in time"))?;
+        let addresses = addresses.map_err(|error| format!("{name} does not resolve: {error}"))?;
+        // One inner address among public ones is a name that means harm.
+        for address in &addresses {
+            (self.rule)(address.ip()).map_err(|error| self.refuse(name, port, error.to_string(), None))?;
+        }
+        let connected = tokio::time::timeout(PATIENCE, TcpStream::connect(addresses.as_slice())).await;
+        let connected = connected.map_err(|_| format!("{name}:{port} did not answer in time"))?;
+        connected.map_err(|error| format!("{name}:{port} cannot be reached: {error}"))
+    }
+
+    pub(super) fn refuse(&self, name: &str, port: u16, rule: String, grant: Option<Grant>) -> String {
+        let refusal = Refusal { denied: Denied::Network, subject: format!("{name}:{port}"), rule, grant };
+        let text = refusal.to_string();
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        if refused.len() < MOST_REFUSALS && !refused.contains(&refusal) {
+            refused.push(refusal);
+        }
+        text
+    }
+
+    /// Passes bytes both ways, after looking whether TLS asks for the host that was connected to.
+    pub(super) async fn pass(
+        &self,
+        mut child: TcpStream,
+        mut host: TcpStream,
+        name: &str,
+        port: u16,
+    ) -> io::Result<()> {
+        let mut hello = vec![0; 16 << 10];
+        let mut got = 0;
+        // The child speaks first in TLS and HTTP; where the host does, there is no name to compare.
+        let waiting = tokio::time::timeout(Duration::from_millis(500), child.read(&mut hello));
+        if let Ok(count) = waiting.await {
+            got = count?;
+            while hello::is_unfinished(&hello[..got]) && got < hello.len() {
+                let count = tokio::time::timeout(PATIENCE, child.read(&mut hello[got..])).await??;
+                if count == 0 {
+                    break;
+                }
+                got += count;
+            }
+        }
+        if let Some(asked) = hello::server_name(&hello[..got])
+            && !asked.eq_ignore_ascii_case(name.trim_end_matches('.'))
+        {
+            let rule = format!("TLS asked for `{name}` under the name `{asked}`");
+            self.refuse(&asked, port, rule, None);
+            return Ok(());
+        }
+        host.write_all(&hello[..got]).await?;
+        tokio::io::copy_bidirectional(&mut child, &mut host).await.map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests;

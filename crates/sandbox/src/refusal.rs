@@ -1,0 +1,256 @@
+//! What was refused and which grant would allow it, read from what a program says when it fails.
+//!
+//! The kernel tells only the program. So this looks for the usual complaints, takes the path in them, and compares it
+//! with the policy: a path that was granted is not reported, whatever the complaint.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::policy::{Network, Policy};
+
+/// Something the sandbox did not allow.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// What was tried.
+    pub denied: Denied,
+    /// On which path or host.
+    pub subject: String,
+    /// Which rule says no.
+    pub rule: String,
+    /// What the user can grant to allow it, if anything.
+    pub grant: Option<Grant>,
+}
+
+/// Kinds of things that are refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Denied {
+    /// Reading a file or folder.
+    Read,
+    /// Writing one.
+    Write,
+    /// Reaching a host.
+    Network,
+}
+
+/// What a user can grant for one command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Grant {
+    /// A path may be read.
+    Read(PathBuf),
+    /// A path may be written.
+    Write(PathBuf),
+    /// A host may be reached.
+    Host(String),
+    /// The host's network may be used.
+    Network,
+}
+
+impl fmt::Display for Grant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Grant::Read(path) => write!(f, "--read {}", path.display()),
+            Grant::Write(path) => write!(f, "--write {}", path.display()),
+            Grant::Host(host) => write!(f, "--network allow:{host}"),
+            Grant::Network => f.write_str("--network host"),
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verb = match self.denied {
+            Denied::Read => "reading",
+            Denied::Write => "writing",
+            Denied::Network => "reaching",
+        };
+        write!(f, "the sandbox refused {verb} `{}`: {}", self.subject, self.rule)?;
+        match &self.grant {
+            Some(grant) => write!(f, "; allowed by `{grant}`"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// More than this many tell nothing new.
+const MOST: usize = 8;
+
+const WRITE_COMPLAINTS: [&str; 2] = ["read-only file system", "erofs"];
+const FILE_COMPLAINTS: [&str; 6] =
+    ["permission denied", "no such file or directory", "operation not permitted", "eacces", "enoent", "eperm"];
+const NETWORK_COMPLAINTS: [&str; 9] = [
+    "network is unreachable",
+    "could not resolve host",
+    "temporary failure in name resolution",
+    "name or service not known",
+    "eai_again",
+    "enetunreach",
+    "getaddrinfo",
+    "failed to lookup address",
+    "dns error",
+];
+
+/// Finds the refusals in what a failed program said.
+pub(crate) fn read_from(text: &str, policy: &Policy) -> Vec<Refusal> {
+    let mut found: Vec<Refusal> = Vec::new();
+    for line in text.lines().take(2000) {
+        let Some(refusal) = in_line(line, policy) else { continue };
+        if !found.contains(&refusal) {
+            found.push(refusal);
+        }
+        if found.len() == MOST {
+            break;
+        }
+    }
+    found
+}
+
+fn in_line(line: &str, policy: &Policy) -> Option<Refusal> {
+    let lower = line.to_lowercase();
+    let says = |complaints: &[&str]| complaints.iter().any(|complaint| lower.contains(complaint));
+    if says(&NETWORK_COMPLAINTS) && policy.network != Network::Host {
+        return Some(network(line));
+    }
+    let is_about_writing = says(&WRITE_COMPLAINTS);
+    if !is_about_writing && !says(&FILE_COMPLAINTS) {
+        return None;
+    }
+    paths_in(line).into_iter().find_map(|path| about_path(&path, is_about_writing, policy))
+}
+
+fn network(line: &str) -> Refusal {
+    let host =
+        line.split(|c: char| !(c.is_ascii_alphanumeric() || ".-".contains(c))).find(|word| looks_like_host(word));
+    let (subject, grant) = match host {
+        Some(host) => (host.to_owned(), Grant::Host(host.to_owned())),
+        None => ("the network".to_owned(), Grant::Network),
+    };
+    Refusal { denied: Denied::Network, subject, rule: "the command has no network".to_owned(), grant: Some(grant) }
+}
+
+fn looks_like_host(word: &str) -> bool {
+    let ends_like_a_name =
+        word.rsplit('.').next().is_some_and(|end| end.len() > 1 && end.chars().all(|c| c.is_ascii_alphabetic()));
+    word.contains('.') && ends_like_a_name && word.parse::<crate::address::Host>().is_ok() && !is_file_name(word)
+}
+
+fn is_file_name(word: &str) -> bool {
+    let endings = ["py", "js", "rs", "sh", "json", "toml", "txt", "md", "lock", "cjs", "mjs", "ts", "go", "rb"];
+    word.rsplit('.').next().is_some_and(|end| endings.contains(&end))
+}
+
+/// Absolute paths in a line, without the quotes and colons around them.
+fn paths_in(line: &str) -> Vec<PathBuf> {
+    let mut paths = Vec::new();
+    let mut rest = line;
+    while let Some(at) = rest.find('/') {
+        let before = rest[..at].chars().next_back();
+        let starts = before.is_none_or(|c| c.is_whitespace() || "'\"`‘“(=:[".contains(c));
+        let quote = before.filter(|c| "'\"`‘“".contains(*c)).map(|c| match c {
+            '‘' => '’',
+            '“' => '”',
+            same => same,
+        });
+        let text = &rest[at..];
+        let end =
+            text.find(|c: char| quote.map_or_else(|| c.is_whitespace() || ":,;'\"`)]".contains(c), |quote| c == quote));
+        let path = &text[..end.unwrap_or(text.len())];
+        if starts && path.len() > 1 && !path.starts_with("//") {
+            paths.push(PathBuf::from(path));
+        }
+        rest = &text[path.len().max(1)..];
+    }
+    paths
+}
+
+fn about_path(path: &Path, is_about_writing: bool, policy: &Policy) -> Option<Refusal> {
+    let below = |folders: &[&PathBuf]| folders.iter().any(|folder| path.starts_with(folder));
+    let written: Vec<&PathBuf> = policy.write.iter().chain([&policy.workspace]).collect();
+    let subject = path.display().to_string();
+    if below(&written) {
+        let rule = "it would run later, so it is read-only for commands".to_owned();
+        return is_about_writing.then_some(Refusal { denied: Denied::Write, subject, rule, grant: None });
+    }
+    let private = ["/tmp", "/var/tmp", "/dev", "/proc"].iter().any(|folder| path.starts_with(folder));
+    if private || path.starts_with(&policy.home) {
+        return None;
+    }
+    let is_readable = below(&policy.read.iter().collect::<Vec<_>>())
+        || ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/opt", "/nix"].iter().any(|folder| path.starts_with(folder));
+    if is_about_writing || is_readable {
+        let rule = "only the workspace and private temporary folders are writable".to_owned();
+        let grant = Some(Grant::Write(existing_folder(path)));
+        return (is_about_writing).then_some(Refusal { denied: Denied::Write, subject, rule, grant });
+    }
+    // What is not there without the sandbox either was not refused by it.
+    if std::fs::symlink_metadata(path).is_err() {
+        return None;
+    }
+    let rule = "it is not among the folders that may be read".to_owned();
+    Some(Refusal { denied: Denied::Read, subject, rule, grant: Some(Grant::Read(path.to_owned())) })
+}
+
+/// The folder to grant: the nearest one that exists.
+fn existing_folder(path: &Path) -> PathBuf {
+    path.ancestors().skip(1).find(|above| above.is_dir()).unwrap_or(Path::new("/")).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> Vec<String> {
+        read_from(text, &Policy::strict("/srv/project")).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_write_outside_names_the_folder_to_grant() {
+        assert_eq!(
+            found("touch: cannot touch '/etc/motd': Read-only file system"),
+            [
+                "the sandbox refused writing `/etc/motd`: only the workspace and private temporary folders are writable; \
+              allowed by `--write /etc`"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_read_of_something_that_exists_outside_names_the_path() {
+        assert_eq!(
+            found("cat: /etc/shadow: No such file or directory"),
+            ["the sandbox refused reading `/etc/shadow`: it is not among the folders that may be read; \
+              allowed by `--read /etc/shadow`"]
+        );
+        assert_eq!(found("cat: /srv/never/was: No such file or directory"), [""; 0]);
+    }
+
+    #[test]
+    fn a_host_that_was_not_found_names_the_host() {
+        assert_eq!(
+            found("curl: (6) Could not resolve host: crates.example.org"),
+            ["the sandbox refused reaching `crates.example.org`: the command has no network; \
+              allowed by `--network allow:crates.example.org`"]
+        );
+    }
+
+    #[test]
+    fn a_guarded_file_is_named_without_a_grant() {
+        assert_eq!(
+            found("sh: 1: cannot create /srv/project/.git/config: Read-only file system"),
+            [
+                "the sandbox refused writing `/srv/project/.git/config`: it would run later, so it is read-only for commands"
+            ]
+        );
+    }
+
+    #[test]
+    fn ordinary_failures_are_not_refusals() {
+        assert_eq!(
+            found("error: test failed\ncat: notes.txt: No such file or directory\n/usr/bin/x: not found"),
+            [""; 0]
+        );
+    }
+}
