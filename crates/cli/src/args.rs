@@ -9,11 +9,14 @@ use updraft_run::Timestamp;
 use crate::moment;
 
 mod files;
+mod models;
 mod shared;
 
 pub(crate) use files::{Export, Format, Import};
+pub(crate) use models::Models;
+use models::thinking;
 use shared::variable;
-pub(crate) use shared::{Named, Output, Permission, Place, Plain, Spending};
+pub(crate) use shared::{Named, Output, Permission, Place, Spending};
 
 /// Carries out goals with agents, and does not lose its place.
 #[derive(Debug, Parser)]
@@ -91,8 +94,8 @@ pub(crate) enum Command {
     Tools(Tools),
     /// List agents and where they come from
     Agents(Place),
-    /// List models and which can be used here
-    Models(Plain),
+    /// List providers, keys, models, prices and limits; or check one model
+    Models(Models),
     /// Make a sample configuration and the folders .context and artifacts
     Init(Init),
     /// Let a workspace's agents, prompts, .env and settings count; shows them first
@@ -143,9 +146,18 @@ pub(crate) struct Run {
     /// A file handed over with the goal (repeatable)
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub(crate) file: Vec<PathBuf>,
-    /// The model, as PROVIDER/NAME; `updraft models` lists them
-    #[arg(long, value_name = "PROVIDER/NAME")]
+    /// The model: PROVIDER/NAME, a profile, `fast`, `strong`, `cheap`, `vision` or `auto`; `updraft models` lists them
+    #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
+    /// How much the model thinks: auto (by need), off, low, medium, high, or a number of tokens
+    #[arg(long, value_name = "HOW", value_parser = thinking)]
+    pub(crate) think: Option<String>,
+    /// Do not look for model servers on this machine
+    #[arg(long)]
+    pub(crate) no_probe: bool,
+    /// Answer requests that were made before from a cache
+    #[arg(long)]
+    pub(crate) cache: bool,
     /// One agent, no planning
     #[arg(long, value_name = "NAME", conflicts_with_all = ["swarm", "plan", "plan_only"])]
     pub(crate) agent: Option<String>,

@@ -8,6 +8,7 @@ mod log;
 mod moment;
 mod out;
 mod places;
+mod reach;
 mod settings;
 mod signals;
 mod steer;

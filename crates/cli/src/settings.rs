@@ -5,6 +5,7 @@
 mod dotenv;
 mod layer;
 mod meant;
+mod models;
 mod spending;
 mod trust;
 mod written;
@@ -14,6 +15,7 @@ use std::path::Path;
 pub(crate) use dotenv::read as read_dotenv;
 pub(crate) use layer::Layer;
 pub(crate) use meant::{Meant, Origin};
+pub(crate) use models::limit_in_words;
 pub(crate) use trust::{Standing, Trusted, what_counts};
 pub(crate) use written::{Consent, Written, WrittenBudget};
 

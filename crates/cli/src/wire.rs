@@ -1,20 +1,18 @@
 //! Puts the parts together: journal, models, tools, agents, engine. Each only when a command needs it.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use updraft_engine::{Agents, Engine, Hands, Prompts, Trust, Watch};
 use updraft_journal::{Filter, Journal};
-use updraft_models::{Access, Http, Token};
 use updraft_run::RunId;
 use updraft_tools::{Dispatcher, Limits, Registry};
 
 use tokio_util::sync::CancellationToken;
 
 use crate::fault::Fault;
-use crate::places::{self, Places};
-use crate::settings::{Settings, read_dotenv};
+use crate::places::Places;
+use crate::settings::Settings;
 
 /// The journal, made if it is not there.
 pub(crate) fn journal(places: &Places) -> Result<Journal, Fault> {
@@ -76,35 +74,6 @@ pub(crate) fn workspace(given: Option<&Path>) -> Result<PathBuf, Fault> {
     Ok(real)
 }
 
-/// What is needed to reach models. `.env` counts only in a trusted workspace, and never over the environment.
-pub(crate) fn access(settings: &Settings, workspace: &Path) -> Access {
-    let own = if settings.standing.is_trusted() { read_dotenv(&workspace.join(".env")) } else { BTreeMap::default() };
-    let find = |name: &str| places::set(name).or_else(|| own.get(name).filter(|value| !value.is_empty()).cloned());
-    let proxy = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"].iter().find_map(|name| places::set(name));
-    Access {
-        openai_key: find("OPENAI_API_KEY").map(Token::new),
-        openai_base: find("OPENAI_BASE_URL"),
-        prices: settings.meant.prices.iter().map(|(name, price)| (name.clone(), price.value)).collect(),
-        http: proxy
-            .filter(|_| !goes_straight(find("OPENAI_BASE_URL").as_deref()))
-            .map_or_else(Http::default, Http::through),
-        probe: true,
-        ..Access::default()
-    }
-}
-
-/// Whether an address is on this machine, where no proxy is wanted.
-fn goes_straight(base: Option<&str>) -> bool {
-    let Some((_, rest)) = base.and_then(|base| base.split_once("://")) else { return false };
-    let place = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = place.rsplit_once('@').map_or(place, |(_, host)| host);
-    let host = match host.strip_prefix('[').and_then(|inside| inside.split_once(']')) {
-        Some((inside, _)) => inside,
-        None => host.split_once(':').map_or(host, |(name, _)| name),
-    };
-    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
-}
-
 /// A model's name as it will be understood from any folder.
 pub(crate) fn model_spec(spec: &str) -> String {
     match spec.trim().strip_prefix("scripted/") {
@@ -150,22 +119,4 @@ pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Fault>>) -> Resul
     let done = runtime.block_on(work);
     runtime.shutdown_background();
     done
-}
-
-#[cfg(test)]
-mod tests {
-    use super::goes_straight;
-
-    #[test]
-    fn only_this_machine_is_reached_without_a_proxy() {
-        for own in ["http://127.0.0.1:8080/v1", "http://localhost/v1", "http://[::1]:1234/v1", "http://me@127.0.0.2/"] {
-            assert!(goes_straight(Some(own)), "{own}");
-        }
-        for other in
-            ["http://127.example.com/v1", "http://localhost.example.com", "https://api.example.com/://127.0.0.1"]
-        {
-            assert!(!goes_straight(Some(other)), "{other}");
-        }
-        assert!(!goes_straight(None));
-    }
 }

@@ -83,7 +83,7 @@ impl Access {
     }
 
     /// How often a model may be asked. Gemini's free tier is assumed where nothing else is said.
-    pub(crate) fn limit_of(&self, provider: &str, model: &str) -> Limit {
+    pub fn limit_of(&self, provider: &str, model: &str) -> Limit {
         let set = self.limit.get(&format!("{provider}/{model}")).or_else(|| self.limit.get(provider));
         let usual = if provider == "gemini" { Limit::GEMINI_FREE } else { Limit::default() };
         set.cloned().unwrap_or(usual)

@@ -76,6 +76,8 @@ pub struct Http(Arc<Clients>);
 #[derive(Debug, Default)]
 struct Clients {
     proxy: Option<String>,
+    /// Hosts that are reached without it, as `NO_PROXY` lists them.
+    except: Option<String>,
     /// For `http://`: trusts no certificate, so that none is loaded.
     plain: OnceLock<reqwest::Client>,
     /// For `https://`: loads what the system trusts, when first needed.
@@ -83,9 +85,11 @@ struct Clients {
 }
 
 impl Http {
-    /// Connections through a proxy, such as `http://proxy.example:3128`. The default goes straight.
-    pub fn through(proxy: impl Into<String>) -> Self {
-        Self(Arc::new(Clients { proxy: Some(proxy.into()), ..Clients::default() }))
+    /// Connections through a proxy, such as `http://proxy.example:3128`; this machine and the hosts of `except`, as
+    /// `NO_PROXY` lists them, are reached without it. The default goes straight everywhere.
+    pub fn through(proxy: impl Into<String>, except: Option<&str>) -> Self {
+        let except = format!("localhost,127.0.0.0/8,::1,{}", except.unwrap_or_default());
+        Self(Arc::new(Clients { proxy: Some(proxy.into()), except: Some(except), ..Clients::default() }))
     }
 
     /// The client for this address, made when first asked for.
@@ -97,7 +101,7 @@ impl Http {
         if let Some(client) = slot.get() {
             return Ok(client);
         }
-        let client = build(trust, self.0.proxy.as_deref())?;
+        let client = build(trust, &self.0)?;
         // Two who build at once cost a little time; the first one stays.
         Ok(slot.get_or_init(|| client))
     }
@@ -109,7 +113,7 @@ enum Trust {
     System,
 }
 
-fn build(trust: Trust, proxy: Option<&str>) -> Result<reqwest::Client, Error> {
+fn build(trust: Trust, clients: &Clients) -> Result<reqwest::Client, Error> {
     // Fails where one is installed already, and that one will do.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = reqwest::Client::builder()
@@ -118,8 +122,12 @@ fn build(trust: Trust, proxy: Option<&str>) -> Result<reqwest::Client, Error> {
         .tcp_nodelay(true)
         .connect_timeout(CONNECT_TIME)
         .pool_idle_timeout(IDLE_TIME);
-    builder = match proxy {
-        Some(address) => builder.proxy(reqwest::Proxy::all(address).map_err(|why| unusable(&why))?),
+    builder = match &clients.proxy {
+        Some(address) => {
+            let proxy = reqwest::Proxy::all(address).map_err(|why| unusable(&why))?;
+            let except = clients.except.as_deref().and_then(reqwest::NoProxy::from_string);
+            builder.proxy(proxy.no_proxy(except))
+        }
         None => builder,
     };
     builder = match trust {

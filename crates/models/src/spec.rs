@@ -23,7 +23,7 @@ pub struct Spec {
 }
 
 /// Reads one model and those to fall back to, in order.
-pub fn parse(text: &str) -> Result<Vec<Spec>, Error> {
+pub(crate) fn parse(text: &str) -> Result<Vec<Spec>, Error> {
     text.split(" | ").map(|one| Spec::parse(one.trim())).collect()
 }
 

@@ -129,6 +129,9 @@ pub enum Approvals {
 pub struct Settings {
     /// The model, as `provider/name`.
     pub model: String,
+    /// Agents' own models do not count: everyone uses this one.
+    #[serde(skip_serializing_if = "is_false")]
+    pub same_model: bool,
     /// The folder it may work in.
     pub workspace: String,
     /// Questions to the model per visit of a step.
@@ -171,6 +174,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             model: "builtin".into(),
+            same_model: false,
             workspace: String::new(),
             turns: 15,
             query_turns: 10,

@@ -69,13 +69,6 @@ pub(crate) struct Place {
     pub(crate) json: bool,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct Plain {
-    /// JSON, one object a line
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
 /// `NAME=JSON`. Text that does not look like JSON is taken as text.
 pub(super) fn variable(text: &str) -> Result<(String, serde_json::Value), String> {
     let (name, value) = text.split_once('=').ok_or("expected NAME=JSON, for instance count=3")?;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::task::{JoinSet, LocalSet};
 use tokio_util::sync::CancellationToken;
 use updraft_engine::{Agent, Agents, Engine, Hands, NewRun, Nobody, Prompts};
-use updraft_models::Access;
+use updraft_models::{Access, Reach};
 use updraft_run::{Budget, Goal, Mode, Phase, Settings};
 use updraft_tools::{Dispatcher, Limits, Nap, Registry};
 
@@ -45,7 +45,7 @@ pub(crate) fn run() -> Outcome {
         task,
         sessions: if task == Task::Sessions { number("PERF_N") } else { 1 },
         repeat: number("PERF_REPEAT"),
-        model: format!("openai-compatible/{}", wanted("PERF_MODEL")?),
+        model: format!("openai-compatible/{}?tools=native&images=no", wanted("PERF_MODEL")?),
         base: format!("{}/v1", wanted("PERF_BASE")?.trim_end_matches('/')),
         nap,
         work,
@@ -67,7 +67,8 @@ impl Bench {
     async fn measure(self) -> Outcome {
         let journal = wire::journal(&Places::under(&self.work))?;
         let registry = Registry::default().with_bench(self.nap);
-        let access = Access { openai_base: Some(self.base.clone()), ..Access::default() };
+        let reach = Reach { base: Some(self.base.clone()), ..Reach::default() };
+        let access = Access { reach: [("openai-compatible".to_owned(), reach)].into(), ..Access::default() };
         let hands = Hands::new(access, Dispatcher::new(registry.clone(), Limits::default()));
         let engine = wire::engine(journal.clone(), hands, Arc::new(Nobody), CancellationToken::new());
         let stage =

@@ -64,6 +64,7 @@ fn command(id: &RunId, args: &args::Run, workspace: &Path) -> Result<Command, Fa
         }
     };
     flag("--model", args.model.as_deref().map(wire::model_spec));
+    flag("--think", args.think.clone());
     flag("--agent", args.agent.clone());
     flag("--budget", args.spending.budget.map(|cost| (cost.0 as f64 / 1e9).to_string()));
     flag("--max-tokens", args.spending.max_tokens.map(|n| n.to_string()));
@@ -76,8 +77,13 @@ fn command(id: &RunId, args: &args::Run, workspace: &Path) -> Result<Command, Fa
     if let Some(plan) = &args.plan {
         command.arg("--plan").arg(plan);
     }
-    let switches =
-        [("--swarm", args.swarm), ("--read-only", args.permission.read_only), ("--yes", args.permission.yes)];
+    let switches = [
+        ("--swarm", args.swarm),
+        ("--read-only", args.permission.read_only),
+        ("--yes", args.permission.yes),
+        ("--no-probe", args.no_probe),
+        ("--cache", args.cache),
+    ];
     let switches = switches.into_iter().chain([("--json", args.output.json), ("--quiet", args.output.quiet)]);
     command.args(switches.filter(|(_, on)| *on).map(|(name, _)| name));
     Ok(command)

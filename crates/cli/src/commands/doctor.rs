@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::json;
-use updraft_models::{Access, choose};
+use updraft_models::{Access, choose, providers};
 use updraft_run::RunId;
 use updraft_tools::Workspace;
 
@@ -12,7 +12,7 @@ use crate::fault::{Code, Fault};
 use crate::out::{self, Paint};
 use crate::places::Places;
 use crate::settings::{Settings, Standing, Written};
-use crate::wire;
+use crate::{reach, wire};
 
 /// Less room than this is worth a word.
 const LITTLE_ROOM: u64 = 1 << 30;
@@ -175,24 +175,25 @@ fn in_workspace(places: &Places, workspace: &Path) -> Vec<Check> {
         Ok((agents, _)) => ok("agents", format!("{} agents", agents.iter().count())),
         Err(fault) => failed("agents", fault),
     });
-    checks.extend(models(&settings, workspace));
+    checks.extend(models(places, &settings, workspace));
     checks
 }
 
-fn models(settings: &Settings, workspace: &Path) -> Vec<Check> {
-    let access: Access = wire::access(settings, workspace);
-    let key = if access.openai_key.is_some() { "set" } else { "not set" };
-    let base = access.openai_base.clone().unwrap_or_else(|| "not set".into());
+fn models(places: &Places, settings: &Settings, workspace: &Path) -> Vec<Check> {
+    let access: Access = reach::access(places, settings, workspace);
+    let with_key = providers().into_iter().map(|provider| provider.name).filter(|name| access.key(name).is_some());
+    let with_key: Vec<&str> = with_key.collect();
+    let keys = if with_key.is_empty() { "none set".to_owned() } else { format!("set for {}", with_key.join(", ")) };
     let spec = settings.meant.model.value.clone();
     let chosen = wire::block_on(async { Ok(choose(&spec, &access).await?) });
     vec![
-        ok("keys", format!("OPENAI_API_KEY {key}, OPENAI_BASE_URL {base}")),
+        ok("keys", keys),
         match chosen {
             Ok(chosen) if chosen.model.name() == "builtin" => check(
                 Health::Warn,
                 "model",
                 chosen.why,
-                "set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own",
+                "set GEMINI_API_KEY, OPENAI_API_KEY or ANTHROPIC_API_KEY, or start Ollama or llama.cpp; see `updraft models`",
             ),
             Ok(chosen) => ok("model", chosen.why),
             Err(fault) => failed("model", fault),

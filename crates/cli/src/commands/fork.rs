@@ -5,15 +5,17 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 use updraft_journal::Journal;
+use updraft_models::choose;
 use updraft_run::{ForkChange, Run, RunId, Settings as Rules};
 
 use super::resume;
 use crate::args::Fork;
 use crate::fault::{Code, Fault, Outcome};
 use crate::places::Places;
+use crate::settings::{Settings, Written};
 use crate::signals::Signals;
 use crate::view::Face;
-use crate::{out, steer, wire};
+use crate::{out, reach, steer, wire};
 
 pub(crate) fn run(places: &Places, args: Fork) -> Outcome {
     let journal = wire::journal_with_runs(places)?;
@@ -39,7 +41,7 @@ async fn fork(places: &Places, journal: &Journal, from: &RunId, args: Fork) -> O
     let face = Face::of(&args.output);
     let engine = resume::engine(places, journal, from, &args.output, Some((&face, stop.clone())))?;
     let settings = match &args.model {
-        Some(model) => Some(Arc::new(with_model(journal, from, args.at, model)?)),
+        Some(model) => Some(Arc::new(with_model(places, journal, from, args.at, model).await?)),
         None => None,
     };
     let change = ForkChange { settings, goal: args.goal.clone(), variables: args.variables.into_iter().collect() };
@@ -60,14 +62,12 @@ async fn fork(places: &Places, journal: &Journal, from: &RunId, args: Fork) -> O
     steer::steer(&engine, handle, &face, &mut signals).await
 }
 
-/// The rules the copied events end with, with another model.
-fn with_model(journal: &Journal, from: &RunId, at: u64, model: &str) -> Result<Rules, Fault> {
-    let spec = wire::model_spec(model);
-    updraft_models::resolve(&spec, &updraft_models::Access::default()).map(drop).or_else(|error| match error {
-        // What is missing may be in the environment; only a name nobody knows is refused here.
-        unknown @ updraft_models::Error::Unknown { .. } => Err(Fault::from(unknown)),
-        _ => Ok(()),
-    })?;
+/// The rules the copied events end with, with another model for everyone.
+async fn with_model(places: &Places, journal: &Journal, from: &RunId, at: u64, model: &str) -> Result<Rules, Fault> {
+    let workspace = std::path::PathBuf::from(journal.head(from)?.workspace);
+    let settings = Settings::load(places, &workspace, Written::default())?;
+    let access = reach::access(places, &settings, &workspace);
+    let spec = choose(&wire::model_spec(model), &access).await?.spec;
     let mut run = Run::default();
     journal.read(from, 0, &mut |first, record| {
         if first > at {
@@ -76,5 +76,5 @@ fn with_model(journal: &Journal, from: &RunId, at: u64, model: &str) -> Result<R
         run.record(&record);
         ControlFlow::Continue(())
     })?;
-    Ok(Rules { model: spec, ..(**run.settings()).clone() })
+    Ok(Rules { model: spec, same_model: true, ..(**run.settings()).clone() })
 }

@@ -3,7 +3,8 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use updraft_run::{Goal, Graph, Mode};
+use updraft_run::{BlobRef, Goal, Graph, Mode, PictureRef};
+use updraft_tools::{LARGEST_PICTURE, mime_of};
 
 use crate::args;
 use crate::fault::Fault;
@@ -44,15 +45,41 @@ fn sensible(text: String) -> Result<String, Fault> {
 }
 
 /// The goal with its files, variables and mode.
-pub(super) fn goal(args: &args::Run, text: String, workspace: &Path) -> Result<Goal, Fault> {
-    let files = args.file.iter().map(|file| inside(file, workspace)).collect::<Result<_, _>>()?;
+/// Pictures among the files are taken as they are now: their bytes come with it.
+pub(super) fn goal(args: &args::Run, text: String, workspace: &Path) -> Result<(Goal, Vec<Vec<u8>>), Fault> {
+    let files: Vec<String> = args.file.iter().map(|file| inside(file, workspace)).collect::<Result<_, _>>()?;
+    let (mut pictures, mut bytes) = (Vec::new(), Vec::new());
+    for file in &files {
+        if let Some((picture, content)) = picture(file, workspace)? {
+            pictures.push(picture);
+            bytes.push(content);
+        }
+    }
     let mode = match &args.agent {
         Some(agent) => Mode::Agent(agent.clone()),
         None if args.swarm => Mode::Swarm,
         None if args.plan.is_some() => Mode::Given,
         None => Mode::Plan,
     };
-    Ok(Goal { text, files, variables: args.variables.iter().cloned().collect(), mode })
+    Ok((Goal { text, files, pictures, variables: args.variables.iter().cloned().collect(), mode }, bytes))
+}
+
+/// A file that is a picture, and its bytes.
+fn picture(file: &str, workspace: &Path) -> Result<Option<(PictureRef, Vec<u8>)>, Fault> {
+    let path = workspace.join(file);
+    let cannot = |error: std::io::Error| Fault::usage(format!("the file `{file}` cannot be handed over: {error}"));
+    let mut bytes = Vec::new();
+    let mut opened = std::fs::File::open(&path).map_err(cannot)?;
+    opened.by_ref().take(16).read_to_end(&mut bytes).map_err(cannot)?;
+    let Some(mime) = mime_of(&bytes) else { return Ok(None) };
+    opened.take(LARGEST_PICTURE + 1).read_to_end(&mut bytes).map_err(cannot)?;
+    if bytes.len() as u64 > LARGEST_PICTURE {
+        return Err(Fault::usage(format!("the picture `{file}` is larger than {LARGEST_PICTURE} bytes"))
+            .hint("make it smaller; providers refuse larger ones"));
+    }
+    let blob = updraft_journal::Blob::new(bytes.clone());
+    let blob = BlobRef { hash: blob.hash(), len: bytes.len() as u64 };
+    Ok(Some((PictureRef { name: file.to_owned(), mime: mime.to_owned(), blob }, bytes)))
 }
 
 /// A file handed over, relative to the workspace. Agents can read nothing outside it.

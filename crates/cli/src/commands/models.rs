@@ -1,45 +1,164 @@
-//! `updraft models`: ways to name a model, and which can be used here.
+//! `updraft models`: providers and keys, models with prices and limits, and what `auto` would take; or a check of one.
+
+mod check;
 
 use std::fmt::Write as _;
 
 use serde_json::json;
-use updraft_models::{Access, known};
+use toml::Spanned;
+use updraft_models::{Access, Limit, Price, Provider, choose, context_window, known_models, price_of, providers};
 
-use crate::args::Plain;
-use crate::fault::{Code, Outcome};
+use crate::args::Models;
+use crate::fault::{Code, Fault, Outcome};
 use crate::out::{self, Paint};
-use crate::places::Places;
-use crate::settings::{Settings, Written};
-use crate::wire;
+use crate::places::{self, Places};
+use crate::settings::{Settings, Written, limit_in_words};
+use crate::{reach, wire};
 
-pub(crate) fn run(places: &Places, args: &Plain) -> Outcome {
+pub(crate) fn run(places: &Places, args: &Models) -> Outcome {
     let workspace = wire::workspace(None).unwrap_or_default();
-    let settings = Settings::load(places, &workspace, Written::default())?;
-    let access = wire::access(&settings, &workspace);
-    let paint = Paint::for_stdout();
-    let all = known();
-    let width = all.iter().map(|known| known.spec.len()).max().unwrap_or_default();
-    let mut text = String::new();
-    for known in &all {
-        let usable = is_usable(known.spec, &access);
-        if args.json {
-            let line = json!({ "model": known.spec, "about": known.about, "needs": known.needs, "usable": usable });
-            let _ = writeln!(text, "{line}");
-            continue;
-        }
-        let sign = if usable { paint.green("✓") } else { paint.dim("·") };
-        let needs = if known.needs.is_empty() || usable {
-            String::new()
-        } else {
-            paint.dim(&format!(" (needs {})", known.needs))
-        };
-        let _ = writeln!(text, "{sign} {:width$}  {}{needs}", known.spec, known.about);
+    let probe = args.no_probe.then(|| Spanned::new(0..0, false));
+    let settings = Settings::load(places, &workspace, Written { probe, ..Written::default() })?;
+    let access = reach::access(places, &settings, &workspace);
+    if let Some(model) = &args.check {
+        return wire::block_on(check::check(&access, &wire::model_spec(model), args.json));
     }
+    let text = match &args.provider {
+        Some(name) => of_provider(name, &access, args.json)?,
+        None => overview(&access, args.json)?,
+    };
     out::print(&text);
     Ok(Code::Done)
 }
 
-/// Whether what it needs is set. Nothing is sent anywhere.
-fn is_usable(spec: &str, access: &Access) -> bool {
-    if spec.starts_with("openai/") { access.openai_key.is_some() } else { true }
+/// All providers, the models of those that can be used, the profiles, and what `auto` takes.
+fn overview(access: &Access, as_json: bool) -> Result<String, Fault> {
+    let paint = Paint::for_stdout();
+    let chosen = wire::block_on(async { Ok(choose("auto", access).await?) })?;
+    let mut text = String::new();
+    for provider in providers() {
+        text.push_str(&provider_line(&provider, access, as_json, paint));
+    }
+    if as_json {
+        for (name, spec) in &access.profiles {
+            let _ = writeln!(text, "{}", json!({ "profile": name, "model": spec }));
+        }
+        let _ = writeln!(text, "{}", json!({ "auto": chosen.spec, "why": chosen.why }));
+        return Ok(text);
+    }
+    let usable = providers().into_iter().filter(|provider| access.key(provider.name).is_some());
+    let mut seen = false;
+    for provider in usable.filter(|provider| !provider.models.fast.is_empty()) {
+        text.push_str(if seen { "" } else { "\n" });
+        seen = true;
+        for (name, purposes) in by_purpose(&provider) {
+            let _ = writeln!(text, "  {}", model_line(provider.name, name, &purposes, access));
+        }
+    }
+    for (name, spec) in &access.profiles {
+        let _ = writeln!(text, "  {name} = {spec}");
+    }
+    let _ = writeln!(text, "\nauto takes {}", chosen.why);
+    let _ = writeln!(
+        text,
+        "{}",
+        paint.dim("`updraft models PROVIDER` lists more; `updraft models --check MODEL` asks one; also: scripted/PATH, recorded/RUN, builtin")
+    );
+    Ok(text)
+}
+
+fn provider_line(provider: &Provider, access: &Access, as_json: bool, paint: Paint) -> String {
+    let key = provider.keys.iter().find(|name| places::set(name).is_some()).copied();
+    let has_key = access.key(provider.name).is_some();
+    let usable = has_key || provider.is_open;
+    let base = access.base(provider.name).unwrap_or(provider.base);
+    let limit = limit_of(provider.name, access);
+    if as_json {
+        let line = json!({
+            "provider": provider.name, "about": provider.about, "usable": usable, "key": has_key,
+            "key_variables": provider.keys, "base_url": base, "limit": limit_in_words(&limit),
+        });
+        return format!("{line}\n");
+    }
+    let sign = if usable { paint.green("✓") } else { paint.dim("·") };
+    let mut facts = vec![match (has_key, provider.is_open) {
+        (true, _) => format!("key in {}", key.unwrap_or("the settings")),
+        (false, true) => "no key needed".to_owned(),
+        (false, false) => paint.dim(&format!("needs {}", provider.keys.join(" or "))),
+    }];
+    if access.base(provider.name).is_some() {
+        facts.push(format!("at {base}"));
+    }
+    if usable && !limit.is_unlimited() {
+        facts.push(limit_in_words(&limit));
+    }
+    format!("{sign} {:18} {} ({})\n", provider.name, provider.about, facts.join("; "))
+}
+
+fn limit_of(provider: &str, access: &Access) -> Limit {
+    access.limit_of(provider, "")
+}
+
+/// The provider's own models with what each is for.
+fn by_purpose(provider: &Provider) -> Vec<(&'static str, Vec<&'static str>)> {
+    let models = provider.models;
+    let mut rows: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (name, purpose) in
+        [(models.fast, "fast"), (models.strong, "strong"), (models.cheap, "cheap"), (models.vision, "vision")]
+    {
+        match rows.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, purposes)) => purposes.push(purpose),
+            None => rows.push((name, vec![purpose])),
+        }
+    }
+    rows
+}
+
+fn of_provider(name: &str, access: &Access, as_json: bool) -> Result<String, Fault> {
+    let Some(provider) = providers().into_iter().find(|provider| provider.name == name) else {
+        let names: Vec<&str> = providers().iter().map(|provider| provider.name).collect();
+        return Err(Fault::usage(format!("there is no provider `{name}`"))
+            .hint(format!("there is {}", updraft_run::close_to(name, &names))));
+    };
+    let mut text = provider_line(&provider, access, as_json, Paint::for_stdout());
+    let listed = known_models(provider.name);
+    for model in &listed {
+        if as_json {
+            let price = price(provider.name, model, access).map(|price| {
+                let Price { input, output, cached, stored } = price;
+                json!({ "input": dollars(input), "output": dollars(output), "cached": dollars(cached), "stored": dollars(stored) })
+            });
+            let window = context_window(provider.name, model);
+            let limit = limit_in_words(&access.limit_of(provider.name, model));
+            let spec = format!("{}/{model}", provider.name);
+            let _ = writeln!(text, "{}", json!({ "model": spec, "price": price, "context": window, "limit": limit }));
+        } else {
+            let _ = writeln!(text, "  {}", model_line(provider.name, model, &[], access));
+        }
+    }
+    if listed.is_empty() && !as_json {
+        text.push_str("  its models are not listed here; write their names as the server knows them\n");
+    }
+    Ok(text)
+}
+
+fn model_line(provider: &str, model: &str, purposes: &[&str], access: &Access) -> String {
+    let spec = format!("{provider}/{model}");
+    let mut words = vec![match price(provider, model, access) {
+        Some(price) => format!("${} in, ${} out", dollars(price.input), dollars(price.output)),
+        None => "price unknown".to_owned(),
+    }];
+    words.extend(context_window(provider, model).map(|tokens| format!("{tokens} tokens of context")));
+    let purposes = if purposes.is_empty() { String::new() } else { format!("  [{}]", purposes.join(", ")) };
+    format!("{spec:42} {}{purposes}", words.join(", "))
+}
+
+/// What is set, or else what the table says.
+fn price(provider: &str, model: &str, access: &Access) -> Option<Price> {
+    access.prices.get(&format!("{provider}/{model}")).copied().or_else(|| price_of(provider, model))
+}
+
+/// Dollars per million tokens.
+fn dollars(nano: u64) -> f64 {
+    nano as f64 / 1_000.0
 }

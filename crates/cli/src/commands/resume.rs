@@ -13,7 +13,7 @@ use crate::places::Places;
 use crate::settings::{Settings, Written};
 use crate::signals::Signals;
 use crate::view::Face;
-use crate::{log, out, steer, wire};
+use crate::{log, out, reach, steer, wire};
 
 /// How often we look whether a process that we follow is still there: its end writes nothing.
 const LOOK: Duration = Duration::from_millis(500);
@@ -103,7 +103,7 @@ pub(super) fn engine(
     let workspace = std::path::PathBuf::from(journal.head(id)?.workspace);
     let settings = Settings::load(places, &workspace, Written::default())?;
     log::begin(places, &settings.meant.log.value);
-    let hands = Hands::new(wire::access(&settings, &workspace), wire::dispatcher());
+    let hands = Hands::new(reach::access(places, &settings, &workspace), wire::dispatcher());
     let (watch, stop) = match shown {
         Some((face, stop)) => (face.watch.clone(), stop),
         None => (Face::of(output).watch, CancellationToken::new()),

@@ -16,7 +16,7 @@ use crate::places::{self, Places};
 use crate::settings::{Consent, Settings, Written, WrittenBudget};
 use crate::signals::Signals;
 use crate::view::Face;
-use crate::{log, steer, wire};
+use crate::{log, reach, steer, wire};
 
 mod planned;
 
@@ -74,6 +74,9 @@ fn flags(args: &args::Run) -> Written {
     Written {
         model: said(args.model.as_deref().map(wire::model_spec)),
         approvals: said(consent),
+        think: said(args.think.clone()),
+        probe: said(args.no_probe.then_some(false)),
+        cache: said(args.cache.then_some(true)),
         budget: WrittenBudget {
             cost: said(budget.cost),
             tokens: said(budget.tokens),
@@ -90,23 +93,25 @@ impl Plan {
         &'a self,
         rules: Rules,
         tools: &'a dyn Fn(&[String]) -> Vec<updraft_run::ToolSpec>,
+        models: &'a dyn Fn(&str) -> Option<String>,
     ) -> Result<NewRun<'a>, Fault> {
+        let (goal, pictures) = goal::goal(&self.args, self.text.clone(), &self.workspace)?;
         Ok(NewRun {
-            goal: goal::goal(&self.args, self.text.clone(), &self.workspace)?,
+            goal,
             settings: rules,
             budget: self.settings.meant.budget(),
             plan: self.graph.clone(),
             agents: &self.agents,
             prompts: &self.prompts,
             tools,
-            models: &|_| None,
-            pictures: Vec::new(),
+            models,
+            pictures,
         })
     }
 
     /// Every fault that can be found before anything is started; `faults` are those found while reading the plan.
     fn check(&self, mut faults: Vec<String>) -> Result<(), Fault> {
-        match self.new_run(self.settings.meant.rules(), &|_| Vec::new())?.check() {
+        match self.new_run(self.settings.meant.rules(), &|_| Vec::new(), &|_| None)?.check() {
             Err(updraft_engine::Error::Plan(more)) => faults.extend(more),
             other => other?,
         }
@@ -128,10 +133,9 @@ async fn carry_out(places: &Places, plan: Plan, id: RunId) -> Outcome {
     let stop = CancellationToken::new();
     let mut signals = Signals::listen(stop.clone())?;
     let face = Face::of(&plan.args.output);
-    let access = wire::access(&plan.settings, &plan.workspace);
+    let access = reach::access(places, &plan.settings, &plan.workspace);
     let spec = wire::model_spec(&plan.settings.meant.model.value);
-    let Chosen { model, why } = choose(&spec, &access).await?;
-    let name = if spec == "auto" { model.name().to_owned() } else { spec.clone() };
+    let Chosen { model, spec: name, why } = choose(&spec, &access).await?;
     remark(&plan, &face, &spec, &name, &why);
     let journal = wire::journal(places)?;
     let dispatcher = wire::dispatcher();
@@ -139,8 +143,9 @@ async fn carry_out(places: &Places, plan: Plan, id: RunId) -> Outcome {
         let dispatcher = dispatcher.clone();
         move |wanted: &[String]| dispatcher.registry().specs_for(wanted)
     };
-    let hands = Hands::new(access, dispatcher).with_model(&name, model);
-    let new = plan.new_run(plan.rules(&name, &face), &tools)?;
+    let models = |wanted: &str| reach::agents_model(wanted, &spec, &name, &access);
+    let hands = Hands::new(access.clone(), dispatcher).with_model(&name, model);
+    let new = plan.new_run(plan.rules(&name, &face), &tools, &models)?;
     let watch = if plan.args.plan_only { planned::until_planned(&stop) } else { Arc::clone(&face.watch) };
     let engine = wire::engine(journal.clone(), hands, watch, stop);
     let handle = engine.start(id, new).await?;
@@ -160,8 +165,10 @@ fn remark(plan: &Plan, face: &Face, spec: &str, name: &str, why: &str) {
         return;
     }
     let reason = match (spec, name) {
-        ("auto", "builtin") => " (no key found; set OPENAI_API_KEY to use a language model)".to_owned(),
-        ("auto", _) => why.split_once(": ").map(|(_, reason)| format!(" ({reason})")).unwrap_or_default(),
+        ("auto", "builtin") => " (no key found; `updraft models` shows how to connect a language model)".to_owned(),
+        (asked, _) if asked == "auto" || updraft_models::is_purpose(asked) => {
+            why.split_once(": ").map(|(_, reason)| format!(" ({reason})")).unwrap_or_default()
+        }
         _ => String::new(),
     };
     face.say(&format!("model: {name}{reason}"));

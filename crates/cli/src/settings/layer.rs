@@ -50,6 +50,9 @@ impl Layer {
             replans: number("UPDRAFT_REPLANS")?,
             compact_at: number("UPDRAFT_COMPACT_AT")?,
             max_output: number("UPDRAFT_MAX_OUTPUT")?,
+            think: places::set("UPDRAFT_THINK").map(plain),
+            probe: parsed("UPDRAFT_PROBE", yes_or_no)?,
+            cache: parsed("UPDRAFT_CACHE", yes_or_no)?,
             approvals: parsed("UPDRAFT_APPROVALS", consent)?,
             budget: WrittenBudget {
                 cost: parsed("UPDRAFT_BUDGET", dollars)?,
@@ -67,6 +70,16 @@ impl Layer {
     /// What was said on the command line.
     pub(crate) fn flags(written: Written) -> Self {
         Self { written, origin: Origin::Flag, file: PathBuf::new(), text: String::new() }
+    }
+
+    /// Where a value came from, in one line.
+    pub(crate) fn source<T>(&self, value: &Spanned<T>) -> String {
+        match self.origin {
+            Origin::User | Origin::Workspace | Origin::Stranger => {
+                format!("{} {}", self.origin.word(), self.place(value))
+            }
+            Origin::Default | Origin::Environment | Origin::Flag => self.origin.word().to_owned(),
+        }
     }
 
     /// Where a value stands, for a person.
@@ -95,6 +108,14 @@ fn parsed<T>(name: &str, parse: impl Fn(&str) -> Result<T, String>) -> Result<Op
 
 fn number<T: std::str::FromStr>(name: &str) -> Result<Option<Spanned<T>>, Fault> {
     parsed(name, |text| text.parse().map_err(|_| "expected a whole number".into()))
+}
+
+fn yes_or_no(text: &str) -> Result<bool, String> {
+    match text {
+        "1" | "true" | "yes" | "on" => Ok(true),
+        "0" | "false" | "no" | "off" => Ok(false),
+        _ => Err("expected yes or no".into()),
+    }
 }
 
 fn line_of(text: &str, at: usize) -> usize {

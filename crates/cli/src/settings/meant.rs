@@ -1,12 +1,10 @@
 //! What is meant: every value present, checked, and knowing where it came from.
 
-use std::collections::BTreeMap;
-
 use toml::Spanned;
-use updraft_models::Price;
-use updraft_run::{Budget, Settings as Rules};
+use updraft_run::{Budget, Settings as Rules, Think};
 
 use super::layer::Layer;
+use super::models::Models;
 use super::spending::Spending;
 use super::written::Consent;
 use crate::fault::Fault;
@@ -25,7 +23,7 @@ pub(crate) enum Origin {
 }
 
 impl Origin {
-    fn word(self) -> &'static str {
+    pub(super) fn word(self) -> &'static str {
         match self {
             Origin::Default => "default",
             Origin::User => "user",
@@ -66,7 +64,13 @@ pub(crate) struct Meant {
     pub(crate) budget: Spending,
     /// What each of its steps may spend.
     pub(crate) step_budget: Spending,
-    pub(crate) prices: BTreeMap<String, Sourced<Price>>,
+    /// How much models think.
+    pub(crate) think: Sourced<Think>,
+    /// Whether `auto` looks for servers on this machine.
+    pub(crate) probe: Sourced<bool>,
+    /// Whether identical requests are answered from a cache.
+    pub(crate) cache: Sourced<bool>,
+    pub(crate) models: Models,
     pub(crate) log: Sourced<String>,
 }
 
@@ -86,7 +90,10 @@ impl Default for Meant {
             deny: Sourced::default_of(Vec::new()),
             budget: Spending::default(),
             step_budget: Spending::default(),
-            prices: BTreeMap::new(),
+            think: Sourced::default_of(Think::Auto),
+            probe: Sourced::default_of(true),
+            cache: Sourced::default_of(false),
+            models: Models::default(),
             log: Sourced::default_of("warn".into()),
         }
     }
@@ -115,20 +122,19 @@ impl Meant {
         }
         self.budget.take("budget", &mut taking, &written.budget);
         self.step_budget.take("step_budget", &mut taking, &written.step_budget);
-        for (name, price) in &written.prices {
-            if layer.origin == Origin::Stranger {
-                taking.ignored.push(format!("the price of {name}"));
-                continue;
-            }
-            let given = *price.get_ref();
-            let all = [Some(given.input), Some(given.output), given.cached];
-            if all.into_iter().flatten().any(|price| !price.is_finite() || price < 0.0) {
-                let place = layer.place(price);
-                return Err(Fault::config(format!("{place}: a price of `{name}` is not a number from 0")));
-            }
-            let value = Price::per_million(given.input, given.output, given.cached);
-            self.prices.insert(name.clone(), Sourced { value, from: taking.source(price) });
+        if let Some(think) = &written.think {
+            let Some(meant) = Think::parse(think.get_ref()) else {
+                let place = layer.place(think);
+                let what = format!("{place}: `think` is `{}`", think.get_ref());
+                return Err(Fault::config(format!(
+                    "{what}; expected auto, off, low, medium, high or a number of tokens"
+                )));
+            };
+            taking.free("think", &mut self.think, Some(&Spanned::new(think.span(), meant)));
         }
+        taking.free("probe", &mut self.probe, written.probe.as_ref());
+        taking.free("cache", &mut self.cache, written.cache.as_ref());
+        self.models.take(layer, taking.ignored)?;
         taking.free("log.level", &mut self.log, written.log.level.as_ref());
         Ok(())
     }
@@ -146,6 +152,7 @@ impl Meant {
             approvals: self.approvals.value.into(),
             deny: self.deny.value.clone(),
             step_budget: self.step_budget.budget(),
+            think: self.think.value,
             ..Rules::default()
         }
     }
@@ -171,17 +178,14 @@ impl Meant {
             row("max_output", &self.max_output, ToString::to_string),
             row("approvals", &self.approvals, |value| format!("{:?}", value.word())),
             row("deny", &self.deny, |value| format!("{value:?}")),
+            row("think", &self.think, |value| format!("{:?}", format!("{value:?}").to_lowercase())),
+            row("probe", &self.probe, ToString::to_string),
+            row("cache", &self.cache, ToString::to_string),
             row("log.level", &self.log, |value| format!("{value:?}")),
         ];
         rows.extend(self.budget.list("budget"));
         rows.extend(self.step_budget.list("step_budget"));
-        for (name, price) in &self.prices {
-            let dollars = |nano: u64| nano as f64 / 1000.0;
-            let Price { input, output, cached } = price.value;
-            let value =
-                format!("{{ input = {}, output = {}, cached = {} }}", dollars(input), dollars(output), dollars(cached));
-            rows.push((format!("prices.{name:?}"), value, price.from.clone()));
-        }
+        rows.extend(self.models.list());
         rows
     }
 }
@@ -246,12 +250,7 @@ impl Taking<'_> {
     }
 
     fn source<T>(&self, value: &Spanned<T>) -> String {
-        match self.layer.origin {
-            Origin::User | Origin::Workspace | Origin::Stranger => {
-                format!("{} {}", self.layer.origin.word(), self.layer.place(value))
-            }
-            Origin::Default | Origin::Environment | Origin::Flag => self.layer.origin.word().to_owned(),
-        }
+        self.layer.source(value)
     }
 }
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 use updraft_run::{Approvals, Cost, Millis};
 
+use super::models::{WrittenLimit, WrittenPrice, WrittenProfile, WrittenProvider};
 use crate::moment;
 
 /// A `config.toml` as it was written.
@@ -24,6 +25,12 @@ pub(crate) struct Written {
     pub(crate) deny: Option<Spanned<Vec<String>>>,
     pub(crate) budget: WrittenBudget,
     pub(crate) step_budget: WrittenBudget,
+    pub(crate) think: Option<Spanned<String>>,
+    pub(crate) probe: Option<Spanned<bool>>,
+    pub(crate) cache: Option<Spanned<bool>>,
+    pub(crate) profiles: BTreeMap<String, Spanned<WrittenProfile>>,
+    pub(crate) providers: BTreeMap<String, Spanned<WrittenProvider>>,
+    pub(crate) limits: BTreeMap<String, Spanned<WrittenLimit>>,
     pub(crate) prices: BTreeMap<String, Spanned<WrittenPrice>>,
     pub(crate) log: WrittenLog,
 }
@@ -39,16 +46,6 @@ pub(crate) struct WrittenBudget {
     pub(crate) time: Option<Spanned<Millis>>,
     pub(crate) turns: Option<Spanned<u64>>,
     pub(crate) calls: Option<Spanned<u64>>,
-}
-
-/// A table `[prices."provider/name"]`, in dollars per million tokens.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct WrittenPrice {
-    pub(crate) input: f64,
-    pub(crate) output: f64,
-    #[serde(default)]
-    pub(crate) cached: Option<f64>,
 }
 
 /// The table `[log]`.

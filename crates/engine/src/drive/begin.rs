@@ -194,7 +194,7 @@ impl Drive {
     fn model_name(&self, id: &Address) -> &str {
         let agent = self.run.step(&id.step).map(|step| step.spec.agent.as_str()).unwrap_or_default();
         let own = self.run.roster().agent(agent).and_then(|card| card.model.as_deref());
-        own.unwrap_or(&self.run.settings().model)
+        own.filter(|_| !self.run.settings().same_model).unwrap_or(&self.run.settings().model)
     }
 
     fn sources(&self) -> Sources<'_> {

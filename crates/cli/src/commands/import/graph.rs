@@ -17,7 +17,7 @@ use crate::args::Import;
 use crate::fault::{Fault, Outcome};
 use crate::places::Places;
 use crate::settings::{Settings, Written};
-use crate::{moment, out, wire};
+use crate::{moment, out, reach, wire};
 
 /// The model of a run that is over: nobody knows any more, and nobody will be asked.
 const UNKNOWN: &str = "imported";
@@ -33,7 +33,7 @@ pub(super) async fn import(places: &Places, args: &Import, text: &str) -> Outcom
     let spec = wire::model_spec(&settings.meant.model.value);
     rules.model = match spec.as_str() {
         _ if !session.is_open() => UNKNOWN.to_owned(),
-        "auto" => choose(&spec, &wire::access(&settings, &workspace)).await?.model.name().to_owned(),
+        "auto" => choose(&spec, &reach::access(places, &settings, &workspace)).await?.spec,
         named => named.to_owned(),
     };
     rules.workspace = workspace.display().to_string();

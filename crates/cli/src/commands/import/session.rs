@@ -124,6 +124,7 @@ impl Session {
             files: self.files.clone(),
             variables,
             mode: self.mode.clone(),
+            ..Goal::default()
         };
         (goal, (self.mode == Mode::Given).then(|| self.graph.clone()))
     }

@@ -1,0 +1,92 @@
+//! One model, asked for a word and for a tool call: whether it answers, how soon, and at what price.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use updraft_models::{Access, Brief, Chosen, Delta, Draft, Error, Model, Prompt, choose};
+use updraft_run::{Answer, Message, ToolSpec};
+
+use crate::fault::{Code, Fault, Outcome};
+use crate::out;
+
+/// Enough for a word and a call, also where a model thinks first.
+const CAP: u64 = 256;
+
+/// What one question gave.
+struct Asked {
+    answer: Answer,
+    first: Option<Duration>,
+    whole: Duration,
+}
+
+pub(super) async fn check(access: &Access, spec: &str, as_json: bool) -> Outcome {
+    let Chosen { model, why, .. } = choose(spec, access).await?;
+    if model.name() == "builtin" {
+        return Err(Fault::failed(format!("there is nothing to check: {why}"))
+            .hint("name a model, for instance `updraft models --check ollama/qwen3`"));
+    }
+    let word = ask(&*model, "Answer with the one word: ready", &[]).await?;
+    let tool = ToolSpec {
+        name: "report".to_owned(),
+        description: "Report a city.".to_owned(),
+        parameters: json!({
+            "type": "object", "properties": { "city": { "type": "string" } }, "required": ["city"], "additionalProperties": false,
+        }),
+    };
+    let called = ask(&*model, "Call the tool `report` with the city Bern.", &[tool]).await?;
+    let city = called.answer.calls.iter().find(|call| call.name == "report" && call.fault.is_none());
+    let city = city.and_then(|call| call.args.get("city")).and_then(Value::as_str);
+    print(&*model, &word, city, as_json);
+    Ok(Code::Done)
+}
+
+async fn ask(model: &dyn Model, text: &str, tools: &[ToolSpec]) -> Result<Asked, Error> {
+    let brief = Brief::default();
+    let messages = [Message::User(text.into())];
+    let prompt = Prompt { messages: &messages, tools, max_output: CAP, ..Prompt::empty(&brief) };
+    let began = Instant::now();
+    let mut first = None;
+    let mut hear = |delta: Delta<'_>| match delta {
+        Delta::Text(_) | Delta::Reasoning(_) | Delta::Call(_) => {
+            first.get_or_insert_with(|| began.elapsed());
+        }
+        Delta::Waiting(why) => out::note(&format!("waiting {why}")),
+        Delta::Again(why) => out::note(&format!("asking again: {why}")),
+        _ => {}
+    };
+    let answer = model.ask(&prompt, &mut Draft::default(), &mut hear).await?;
+    Ok(Asked { answer, first, whole: began.elapsed() })
+}
+
+fn print(model: &dyn Model, word: &Asked, city: Option<&str>, as_json: bool) {
+    let Asked { answer, first, whole } = word;
+    let usage = &answer.usage;
+    if as_json {
+        out::json(&json!({
+            "model": model.name(), "answered": answer.text, "first_ms": first.map(|time| time.as_millis() as u64),
+            "whole_ms": whole.as_millis() as u64, "input_tokens": usage.input, "output_tokens": usage.output,
+            "estimated": usage.estimated, "cost": usage.cost.map(|cost| cost.0 as f64 / 1e9), "calls_tools": city.is_some(),
+            "pictures": model.sees(),
+        }));
+        return;
+    }
+    let first = first.map(|time| format!("first word after {} ms, ", time.as_millis())).unwrap_or_default();
+    let about = if usage.estimated { "about " } else { "" };
+    let cost = usage.cost.map_or_else(|| "cost unknown".to_owned(), |cost| cost.to_string());
+    out::line(&format!("{} answers {:?}", model.name(), out::short(answer.text.trim(), 60)));
+    out::line(&format!(
+        "  {first}all after {} ms; {about}{} tokens read, {} written, {cost}",
+        whole.as_millis(),
+        usage.input,
+        usage.output
+    ));
+    out::line(match city {
+        Some(_) => "  calls tools",
+        None => "  did not call the tool it was told to call",
+    });
+    out::line(match model.sees() {
+        Some(true) => "  can be shown pictures",
+        Some(false) => "  cannot be shown pictures",
+        None => "  whether it can be shown pictures is found out when it is",
+    });
+}

@@ -1,0 +1,130 @@
+//! What is needed to reach models, from the environment and the settings. Only this file reads keys.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use updraft_models::{Access, Google, Http, Limits, Reach, Token, for_purpose, is_purpose, providers};
+
+use crate::places::{self, Places};
+use crate::settings::{Settings, read_dotenv};
+
+/// What is needed to reach models. `.env` counts only in a trusted workspace, and never over the environment.
+pub(crate) fn access(places: &Places, settings: &Settings, workspace: &Path) -> Access {
+    let own = if settings.standing.is_trusted() { read_dotenv(&workspace.join(".env")) } else { BTreeMap::default() };
+    let find = |name: &str| places::set(name).or_else(|| own.get(name).filter(|value| !value.is_empty()).cloned());
+    let any = |names: &[&str]| names.iter().find_map(|name| find(name));
+    let models = &settings.meant.models;
+    let mut reach: BTreeMap<String, Reach> = BTreeMap::new();
+    for provider in providers() {
+        let found = Reach {
+            key: any(key_names(provider.name, provider.keys)).map(Token::new),
+            base: any(provider.bases),
+            speech: None,
+        };
+        if found != Reach::default() {
+            reach.insert(provider.name.to_owned(), found);
+        }
+    }
+    for (name, provider) in &models.providers {
+        let entry = reach.entry(name.clone()).or_default();
+        if let Some(base) = &provider.value.base {
+            entry.base = Some(base.clone());
+        }
+        if let Some(variable) = &provider.value.key_env {
+            entry.key = find(variable).map(Token::new);
+        }
+        let is_known = updraft_models::provider(name).is_some();
+        entry.speech = provider.value.speech.or((!is_known).then_some(updraft_models::Speech::Chat));
+    }
+    Access {
+        http: http(&reach, &find),
+        reach,
+        google: Google {
+            project: any(&["GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT"]),
+            location: any(&["GOOGLE_CLOUD_LOCATION", "GOOGLE_CLOUD_REGION"]),
+            credentials: find("GOOGLE_APPLICATION_CREDENTIALS").map(PathBuf::from).or_else(gcloud_credentials),
+        },
+        prices: models.prices.iter().map(|(name, price)| (name.clone(), price.value)).collect(),
+        limit: models.limits.iter().map(|(name, limit)| (name.clone(), limit.value.clone())).collect(),
+        limits: Limits::at(places.data.join("limits.db")),
+        profiles: models.profiles.iter().map(|(name, spec)| (name.clone(), spec.value.clone())).collect(),
+        probe: settings.meant.probe.value,
+        ..Access::default()
+    }
+}
+
+/// The variables that hold a provider's key itself. Vertex's credentials are a file.
+fn key_names<'a>(provider: &str, names: &'a [&'a str]) -> &'a [&'a str] {
+    if provider == "vertex" { &["VERTEX_ACCESS_TOKEN"] } else { names }
+}
+
+/// Where gcloud keeps what `gcloud auth application-default login` made.
+fn gcloud_credentials() -> Option<PathBuf> {
+    let file = places::home()?.join(".config/gcloud/application_default_credentials.json");
+    file.is_file().then_some(file)
+}
+
+/// The connections: through a proxy where one is set, unless everything configured is on this machine.
+fn http(reach: &BTreeMap<String, Reach>, find: &dyn Fn(&str) -> Option<String>) -> Http {
+    let proxy = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"].iter().find_map(|name| places::set(name));
+    let bases: Vec<&str> = reach.values().filter_map(|reach| reach.base.as_deref()).collect();
+    let all_near = !bases.is_empty() && bases.iter().all(|base| goes_straight(base));
+    let except = find("NO_PROXY").or_else(|| find("no_proxy"));
+    match proxy.filter(|_| !all_near) {
+        Some(proxy) => Http::through(proxy, except.as_deref()),
+        None => Http::default(),
+    }
+}
+
+/// Whether an address is on this machine, where no proxy is wanted.
+fn goes_straight(base: &str) -> bool {
+    let Some((_, rest)) = base.split_once("://") else { return false };
+    let place = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = place.rsplit_once('@').map_or(place, |(_, host)| host);
+    let host = match host.strip_prefix('[').and_then(|inside| inside.split_once(']')) {
+        Some((inside, _)) => inside,
+        None => host.split_once(':').map_or(host, |(name, _)| name),
+    };
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// The model that an agent's file asks for: a model, a profile, or what it is for. Where people chose one model for
+/// everything, purposes do not count.
+pub(crate) fn agents_model(wanted: &str, asked: &str, chosen: &str, access: &Access) -> Option<String> {
+    if let Some(own) = access.profiles.get(wanted) {
+        return Some(own.clone());
+    }
+    if !is_purpose(wanted) {
+        return Some(wanted.to_owned());
+    }
+    let is_free = asked == "auto" || is_purpose(asked) || access.profiles.contains_key(asked);
+    is_free.then(|| for_purpose(wanted, chosen, access)).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_this_machine_is_reached_without_a_proxy() {
+        for own in ["http://127.0.0.1:8080/v1", "http://localhost/v1", "http://[::1]:1234/v1", "http://me@127.0.0.2/"] {
+            assert!(goes_straight(own), "{own}");
+        }
+        for other in
+            ["http://127.example.com/v1", "http://localhost.example.com", "https://api.example.com/://127.0.0.1"]
+        {
+            assert!(!goes_straight(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn purposes_count_only_where_the_choice_was_left_to_us() {
+        let mut access = Access::default();
+        access.profiles.insert("mine".into(), "openai/gpt-5".into());
+        let model = |wanted: &str, asked: &str| agents_model(wanted, asked, "openai/gpt-5-mini", &access);
+        assert_eq!(model("strong", "auto").as_deref(), Some("openai/gpt-5"));
+        assert_eq!(model("strong", "openai/gpt-5-mini"), None);
+        assert_eq!(model("mine", "openai/gpt-5-mini").as_deref(), Some("openai/gpt-5"));
+        assert_eq!(model("gemini/x", "builtin").as_deref(), Some("gemini/x"));
+    }
+}
