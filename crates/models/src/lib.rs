@@ -17,11 +17,13 @@
 //! |---|---|
 //! | `model` | the trait and what passes through it |
 //! | `openai` | any server with `/chat/completions` |
+//! | `anthropic` | Anthropic's messages |
 //! | `scripted` | answers written down beforehand, for tests |
 //! | `resolve` | names, prices and the choice of `auto` |
 //! | `http`, `sse`, `retry`, `tokens` | what providers over HTTP share |
 
 mod access;
+mod anthropic;
 mod auth;
 mod auto;
 mod builtin;
@@ -32,6 +34,7 @@ mod error;
 mod fallback;
 mod fold;
 mod http;
+mod ids;
 mod lines;
 mod manner;
 mod model;

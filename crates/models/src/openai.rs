@@ -58,11 +58,18 @@ pub(crate) fn sees(model: &str) -> bool {
 
 /// OpenAI's word for how much to think.
 pub(crate) fn effort(model: &str, think: Think) -> Option<&'static str> {
+    match think {
+        // The first of them cannot be kept from thinking a little.
+        Think::Off if model.starts_with("gpt-5.") => Some("none"),
+        Think::Off if model.starts_with("gpt-5") => Some("minimal"),
+        think => effort_word(think),
+    }
+}
+
+/// The word for how much to think that most models understand.
+pub(crate) fn effort_word(think: Think) -> Option<&'static str> {
     Some(match think {
         Think::Auto => return None,
-        // The first of them cannot be kept from thinking a little.
-        Think::Off if model.starts_with("gpt-5.") => "none",
-        Think::Off if model.starts_with("gpt-5") => "minimal",
         Think::Off | Think::Low => "low",
         Think::Medium => "medium",
         Think::High => "high",

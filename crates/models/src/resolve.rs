@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::access::is_local;
+use crate::anthropic::{self, Messages};
 use crate::dialect::Dialect;
 use crate::discover::Question;
 use crate::fallback::Fallback;
@@ -86,7 +87,11 @@ fn remote(speech: Speech, mut endpoint: Endpoint, access: &Access) -> Result<Rem
         }
         Speech::Responses => return Err(unspoken(&endpoint)),
 
-        Speech::Anthropic => return Err(unspoken(&endpoint)),
+        Speech::Anthropic => {
+            endpoint.auth = key.map_or(Auth::Open, |key| Auth::Header("x-api-key", key));
+            let known = remote::Known::cloud(anthropic::sees(&model));
+            (Box::new(Messages::new(&endpoint.provider, &model, temperature)), known)
+        }
 
         Speech::Gemini => return Err(unspoken(&endpoint)),
         Speech::Vertex => return Err(unspoken(&endpoint)),

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
+mod anthropic;
+mod anthropic_body;
 mod auto;
 mod body;
 mod chat;
