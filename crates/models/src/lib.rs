@@ -17,6 +17,7 @@
 //! |---|---|
 //! | `model` | the trait and what passes through it |
 //! | `openai` | any server with `/chat/completions` |
+//! | `responses` | OpenAI's responses |
 //! | `anthropic` | Anthropic's messages |
 //! | `scripted` | answers written down beforehand, for tests |
 //! | `resolve` | names, prices and the choice of `auto` |
@@ -24,6 +25,7 @@
 
 mod access;
 mod anthropic;
+mod arguments;
 mod auth;
 mod auto;
 mod builtin;
@@ -44,6 +46,7 @@ mod providers;
 mod refusal;
 mod remote;
 mod resolve;
+mod responses;
 mod retry;
 mod scripted;
 mod spec;

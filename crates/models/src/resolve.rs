@@ -11,6 +11,7 @@ use crate::fallback::Fallback;
 use crate::openai::{self, Chat, House};
 use crate::providers::{Provider, Speech, providers};
 use crate::remote::{self, Remote};
+use crate::responses::Responses;
 use crate::spec::{self, Spec};
 use crate::{Access, Auth, Builtin, Endpoint, Error, Model, Scripted};
 
@@ -85,7 +86,11 @@ fn remote(speech: Speech, mut endpoint: Endpoint, access: &Access) -> Result<Rem
             };
             (Box::new(Chat { model, house, temperature }), known)
         }
-        Speech::Responses => return Err(unspoken(&endpoint)),
+        Speech::Responses => {
+            endpoint.auth = key.map_or(Auth::Open, Auth::Bearer);
+            let known = remote::Known::cloud(openai::sees(&model));
+            (Box::new(Responses::new(&endpoint.provider, &model, temperature)), known)
+        }
 
         Speech::Anthropic => {
             endpoint.auth = key.map_or(Auth::Open, |key| Auth::Header("x-api-key", key));

@@ -8,8 +8,8 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 use updraft_run::{Answer, Message, Picture, ToolCall, ToolResult, ToolSpec};
 
-use super::schema::for_arguments;
 use super::thought::{Thought, thoughts_of};
+use crate::arguments::for_arguments;
 use crate::dialect::push;
 use crate::ids::{plain_id, plain_name};
 

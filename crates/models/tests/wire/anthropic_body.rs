@@ -41,7 +41,7 @@ pub(crate) fn long_talk(own: &str) -> Talk {
         json!({"of": own, "text": 4, "calls": 1, "block": {"type": "redacted_thinking", "data": "ZGF0YQ=="}}),
         thought(own, 9, 2, "last"),
     ];
-    let png = Picture { name: "a.png".to_owned(), mime: "image/png".to_owned(), bytes: [1, 2, 3].into() };
+    let png = Picture { name: "a.png".to_owned(), mime: "image/png".to_owned(), bytes: (*b"\x89PNG\r\n\x1a\n").into() };
     let svg = Picture { name: "b.svg".to_owned(), mime: "image/svg+xml".to_owned(), ..png.clone() };
     talk.messages = vec![
         Message::User("Hello".into()),
@@ -80,7 +80,7 @@ async fn the_body_is_what_the_provider_expects() {
         r#"{"type":"text","text":"then."},{"type":"tool_use","id":"toolu_2","name":"functions_list","input":{}}]},"#,
         r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1_2e0","content":"gone","is_error":true},"#,
         r#"{"type":"tool_result","tool_use_id":"toolu_2"}]},"#,
-        r#"{"role":"user","content":[{"type":"text","text":"a.png"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AQID"}},"#,
+        r#"{"role":"user","content":[{"type":"text","text":"a.png"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgo="}},"#,
         r#"{"type":"text","text":"[b.svg: a picture (image/svg+xml) that cannot be shown]"}]},"#,
         r#"{"role":"user","content":[{"type":"text","text":"(nothing)"}]},"#,
         r#"{"role":"assistant","content":[{"type":"text","text":"Done"}]},"#,

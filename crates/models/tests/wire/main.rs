@@ -7,6 +7,8 @@ mod anthropic_body;
 mod auto;
 mod body;
 mod chat;
+mod responses;
+mod responses_body;
 mod retries;
 mod server;
 mod talk;
