@@ -17,6 +17,8 @@
 //! |---|---|
 //! | `model` | the trait and what passes through it |
 //! | `openai` | any server with `/chat/completions` |
+//! | `responses` | OpenAI's responses |
+//! | `anthropic` | Anthropic's messages |
 //! | `scripted` | answers written down beforehand, for tests |
 //! | `resolve` | names, prices and the choice of `auto` |
 //! | `limits` | how often providers may be asked, kept by all processes together |
@@ -24,6 +26,8 @@
 //! | `http`, `sse`, `retry`, `tokens` | what providers over HTTP share |
 
 mod access;
+mod anthropic;
+mod arguments;
 mod auth;
 mod auto;
 mod builtin;
@@ -34,6 +38,7 @@ mod error;
 mod fallback;
 mod fold;
 mod http;
+mod ids;
 mod limits;
 mod lines;
 mod manner;
@@ -44,6 +49,7 @@ mod providers;
 mod refusal;
 mod remote;
 mod resolve;
+mod responses;
 mod retry;
 mod scripted;
 mod spec;

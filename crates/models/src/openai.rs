@@ -11,7 +11,7 @@ use updraft_run::{Message, Think};
 use crate::Prompt;
 use crate::dialect::{Decode, Dialect, field, push};
 
-pub(crate) use self::body::is_closed;
+pub(crate) use self::body::{as_text, data_url, is_closed};
 
 /// What a model that thinks by itself is left for it: answers would be eaten by it otherwise.
 pub(crate) const ROOM_TO_THINK: u64 = 8_192;
@@ -45,8 +45,11 @@ impl Chat {
 
 /// Whether a model of OpenAI thinks, by its name.
 pub(crate) fn reasons(model: &str) -> bool {
-    let is_o = model.strip_prefix('o').is_some_and(|rest| rest.starts_with(|letter: char| letter.is_ascii_digit()));
-    is_o || (model.starts_with("gpt-5") && !model.contains("chat"))
+    let begins_with_digit = |rest: &str| rest.starts_with(|letter: char| letter.is_ascii_digit());
+    let is_o = model.strip_prefix('o').is_some_and(begins_with_digit);
+    let is_gpt =
+        model.strip_prefix("gpt-").is_some_and(|rest| begins_with_digit(rest) && !rest.starts_with(['3', '4']));
+    (is_o || is_gpt) && !model.contains("chat")
 }
 
 /// Whether a model of OpenAI can be shown pictures, by its name.
@@ -58,11 +61,20 @@ pub(crate) fn sees(model: &str) -> bool {
 
 /// OpenAI's word for how much to think.
 pub(crate) fn effort(model: &str, think: Think) -> Option<&'static str> {
+    let is = |beginning: &str| model.starts_with(beginning);
+    match think {
+        // Some cannot be kept from thinking a little.
+        Think::Off if model.contains("codex") || model.contains("-pro") => Some("low"),
+        Think::Off if is("gpt-5.") || is("gpt-6-sol") || is("gpt-6-luna") => Some("none"),
+        Think::Off if is("gpt-5") => Some("minimal"),
+        think => effort_word(think),
+    }
+}
+
+/// The word for how much to think that most models understand.
+pub(crate) fn effort_word(think: Think) -> Option<&'static str> {
     Some(match think {
         Think::Auto => return None,
-        // The first of them cannot be kept from thinking a little.
-        Think::Off if model.starts_with("gpt-5.") => "none",
-        Think::Off if model.starts_with("gpt-5") => "minimal",
         Think::Off | Think::Low => "low",
         Think::Medium => "medium",
         Think::High => "high",

@@ -4,12 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::access::is_local;
+use crate::anthropic::{self, Messages};
 use crate::dialect::Dialect;
 use crate::discover::Question;
 use crate::fallback::Fallback;
 use crate::openai::{self, Chat, House};
 use crate::providers::{Provider, Speech, providers};
 use crate::remote::{self, Remote};
+use crate::responses::Responses;
 use crate::spec::{self, Spec};
 use crate::{Access, Auth, Builtin, Endpoint, Error, Model, Scripted};
 
@@ -86,9 +88,17 @@ fn remote(speech: Speech, mut endpoint: Endpoint, access: &Access) -> Result<Rem
             };
             (Box::new(Chat { model, house, temperature }), known)
         }
-        Speech::Responses => return Err(unspoken(&endpoint)),
+        Speech::Responses => {
+            endpoint.auth = key.map_or(Auth::Open, Auth::Bearer);
+            let known = remote::Known::cloud(openai::sees(&model));
+            (Box::new(Responses::new(&endpoint.provider, &model, temperature)), known)
+        }
 
-        Speech::Anthropic => return Err(unspoken(&endpoint)),
+        Speech::Anthropic => {
+            endpoint.auth = key.map_or(Auth::Open, |key| Auth::Header("x-api-key", key));
+            let known = remote::Known::cloud(anthropic::sees(&model));
+            (Box::new(Messages::new(&endpoint.provider, &model, temperature)), known)
+        }
 
         Speech::Gemini => return Err(unspoken(&endpoint)),
         Speech::Vertex => return Err(unspoken(&endpoint)),

@@ -131,7 +131,7 @@ struct Function<'a> {
 }
 
 /// Arguments travel as JSON inside a string; none at all are an empty object.
-fn as_text<S: Serializer>(arguments: &Value, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn as_text<S: Serializer>(arguments: &Value, serializer: S) -> Result<S::Ok, S::Error> {
     if arguments.is_null() { serializer.serialize_str("{}") } else { serializer.collect_str(arguments) }
 }
 

@@ -2,9 +2,13 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
+mod anthropic;
+mod anthropic_body;
 mod auto;
 mod body;
 mod chat;
+mod responses;
+mod responses_body;
 mod retries;
 mod server;
 mod talk;

@@ -1,0 +1,128 @@
+//! Anthropic's messages.
+
+mod body;
+mod mind;
+mod parts;
+mod schema;
+mod thought;
+mod wire;
+
+use reqwest::header::{HeaderMap, HeaderValue};
+use serde::Serialize;
+use serde_json::Value;
+use updraft_run::{Message, Think};
+
+use self::body::Cache;
+use self::mind::{Mind, Thinking};
+use crate::Prompt;
+use crate::dialect::{Decode, Dialect, field};
+
+/// Messages.
+#[derive(Clone, Debug)]
+pub(crate) struct Messages {
+    /// Provider and model: whose thoughts are given back.
+    own: String,
+    model: String,
+    mind: Mind,
+    temperature: Option<f64>,
+}
+
+/// Whether a model of Anthropic can be shown pictures, by its name.
+pub(crate) fn sees(model: &str) -> bool {
+    !["claude-1", "claude-2", "claude-instant"].iter().any(|old| model.starts_with(old))
+}
+
+impl Messages {
+    pub(crate) fn new(provider: &str, model: &str, temperature: Option<f64>) -> Self {
+        let (own, model) = (format!("{provider}/{model}"), model.to_owned());
+        Self { own, mind: Mind::of(&model), model, temperature }
+    }
+
+    /// What to say about thinking. Some models refuse to think on where the calls that are answered were not thought
+    /// about, as those of another model.
+    fn thinking(&self, prompt: &Prompt<'_>) -> Option<Thinking> {
+        let last = prompt.messages.iter().rev().find_map(|message| match message {
+            Message::Assistant(answer) => Some(answer),
+            Message::User(_) | Message::Results(_) | Message::Pictures(_) => None,
+        });
+        let is_foreign = last.is_some_and(|last| !last.calls.is_empty() && !body::begins_with_thought(last, &self.own));
+        if is_foreign && self.mind.wants_thoughts_before_calls() { None } else { self.mind.thinking(prompt.think) }
+    }
+}
+
+/// How the answer shall be.
+#[derive(Serialize)]
+struct Output {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effort: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<Format>,
+}
+
+#[derive(Serialize)]
+struct Format {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    schema: Value,
+}
+
+impl Dialect for Messages {
+    fn path(&self) -> String {
+        "/v1/messages".to_owned()
+    }
+
+    fn headers(&self, headers: &mut HeaderMap) {
+        headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
+        if self.mind.binds_thoughts() {
+            headers.insert("anthropic-beta", HeaderValue::from_static("thinking-binding-controls-2026-08-01"));
+        }
+    }
+
+    fn begin(&self, bytes: &mut Vec<u8>, prompt: &Prompt<'_>) -> serde_json::Result<()> {
+        bytes.extend_from_slice(br#"{"model":"#);
+        serde_json::to_writer(&mut *bytes, &self.model)?;
+        bytes.extend_from_slice(br#","stream":true"#);
+        body::head(bytes, prompt.system, prompt.tools)?;
+        bytes.extend_from_slice(br#","messages":["#);
+        Ok(())
+    }
+
+    fn message(&self, bytes: &mut Vec<u8>, message: &Message) -> serde_json::Result<()> {
+        body::message(bytes, message, &self.own)
+    }
+
+    fn finish(&self, bytes: &mut Vec<u8>, prompt: &Prompt<'_>) -> serde_json::Result<()> {
+        bytes.push(b']');
+        let thinking = self.thinking(prompt);
+        let room = if thinking.is_some() { self.room_to_think(prompt.think) } else { 0 };
+        field(bytes, "max_tokens", &(prompt.max_output + room))?;
+        if let Some(temperature) = self.temperature.filter(|_| thinking.is_none() && self.mind.takes_temperature()) {
+            field(bytes, "temperature", &temperature.min(1.0))?;
+        }
+        if let Some(thinking) = thinking {
+            field(bytes, "thinking", &thinking)?;
+        }
+        let schema = prompt.schema.filter(|_| self.mind.keeps_to_schemas()).and_then(schema::for_answer);
+        let format = schema.map(|schema| Format { kind: "json_schema", schema });
+        let output = Output { effort: self.mind.effort(prompt.think), format };
+        if output.effort.is_some() || output.format.is_some() {
+            field(bytes, "output_config", &output)?;
+        }
+        // The provider's cache may end with the last message.
+        field(bytes, "cache_control", &Cache::Ephemeral)?;
+        bytes.push(b'}');
+        Ok(())
+    }
+
+    fn decoder(&self) -> Box<dyn Decode> {
+        Box::new(parts::Parts::new(self.own.clone()))
+    }
+
+    fn room_to_think(&self, think: Think) -> u64 {
+        self.mind.room(think)
+    }
+
+    fn takes_schema_beside_tools(&self) -> bool {
+        true
+    }
+}

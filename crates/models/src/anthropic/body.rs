@@ -1,0 +1,195 @@
+//! How messages and tools are written for Anthropic.
+
+use std::borrow::Cow;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
+use updraft_run::{Answer, Message, Picture, ToolCall, ToolResult, ToolSpec};
+
+use super::thought::{Thought, thoughts_of};
+use crate::arguments::for_arguments;
+use crate::dialect::push;
+use crate::ids::{plain_id, plain_name};
+
+/// Longer names and ids are not taken.
+const LONGEST: usize = 128;
+
+/// The formats of pictures that are taken.
+const SHOWN: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
+
+/// Said in the place of nothing, which is refused.
+const NOTHING: &str = "(nothing)";
+
+/// Marks where the provider's cache may end.
+#[derive(Clone, Copy, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Cache {
+    Ephemeral,
+}
+
+/// The tools and the system prompt, where there are any. Their end is marked for the cache: other conversations of the
+/// same agent begin alike.
+pub(super) fn head(bytes: &mut Vec<u8>, system: &str, tools: &[ToolSpec]) -> serde_json::Result<()> {
+    let has_system = !system.trim().is_empty();
+    if !tools.is_empty() {
+        bytes.extend_from_slice(br#","tools":["#);
+        for (at, tool) in tools.iter().enumerate() {
+            let is_end = !has_system && at + 1 == tools.len();
+            push(
+                bytes,
+                &Tool {
+                    name: &tool.name,
+                    description: &tool.description,
+                    input_schema: for_arguments(&tool.parameters),
+                    cache_control: is_end.then_some(Cache::Ephemeral),
+                },
+            )?;
+        }
+        bytes.push(b']');
+    }
+    if has_system {
+        bytes.extend_from_slice(br#","system":["#);
+        push(bytes, &System { kind: "text", text: system, cache_control: Cache::Ephemeral })?;
+        bytes.push(b']');
+    }
+    Ok(())
+}
+
+/// One message; `own` is the model whose thoughts are given back. The provider joins those of one side that follow each
+/// other.
+pub(super) fn message(bytes: &mut Vec<u8>, message: &Message, own: &str) -> serde_json::Result<()> {
+    let (role, content) = match message {
+        Message::User(text) => ("user", vec![Block::Text { text: if is_blank(text) { NOTHING } else { text } }]),
+        Message::Assistant(answer) => ("assistant", blocks_of(answer, own)),
+        Message::Results(results) => ("user", results.iter().map(gave).collect()),
+        Message::Pictures(pictures) => ("user", pictures.iter().flat_map(shown).collect()),
+    };
+    if content.is_empty() { Ok(()) } else { push(bytes, &Said { role, content }) }
+}
+
+/// Whether an answer, as it is given back, begins with what the model thought.
+pub(super) fn begins_with_thought(answer: &Answer, own: &str) -> bool {
+    matches!(blocks_of(answer, own).first(), Some(Block::Thought(_)))
+}
+
+/// What the model said, each part in its place: a thought knows how much had been said and called before it.
+fn blocks_of<'a>(answer: &'a Answer, own: &str) -> Vec<Block<'a>> {
+    let mut blocks = Vec::new();
+    let (mut said, mut called) = (0, 0);
+    let end = usize::MAX;
+    let parts = thoughts_of(answer, own).map(|(place, thought)| (place.text, place.calls, Some(thought)));
+    for (text, calls, thought) in parts.chain([(end, end, None)]) {
+        let text = answer.text.floor_char_boundary(text).max(said);
+        let calls = calls.min(answer.calls.len()).max(called);
+        let words = &answer.text[said..text];
+        if !is_blank(words) {
+            blocks.push(Block::Text { text: words });
+        }
+        blocks.extend(answer.calls[called..calls].iter().map(wants));
+        blocks.extend(thought.map(Block::Thought));
+        (said, called) = (text, calls);
+    }
+    // An answer that ends with a thought is refused.
+    while matches!(blocks.last(), Some(Block::Thought(_))) {
+        blocks.pop();
+    }
+    blocks
+}
+
+fn wants(call: &ToolCall) -> Block<'_> {
+    Block::ToolUse { id: plain_id(&call.id, LONGEST), name: plain_name(&call.name, LONGEST), input: &call.args }
+}
+
+fn gave(result: &ToolResult) -> Block<'_> {
+    let content = Some(result.text.as_str()).filter(|text| !is_blank(text));
+    Block::ToolResult { tool_use_id: plain_id(&result.call, LONGEST), content, is_error: result.is_error }
+}
+
+/// A picture under its name.
+fn shown(picture: &Picture) -> Vec<Block<'_>> {
+    let Picture { name, mime, bytes } = picture;
+    if !SHOWN.contains(&mime.as_str()) {
+        return vec![Block::Note { text: format!("[{name}: a picture ({mime}) that cannot be shown]") }];
+    }
+    let source = Source { kind: "base64", media_type: mime, data: STANDARD.encode(bytes) };
+    let name = Some(Block::Text { text: name }).filter(|_| !is_blank(name));
+    name.into_iter().chain([Block::Image { source }]).collect()
+}
+
+/// Texts of nothing but white space are refused.
+fn is_blank(text: &str) -> bool {
+    text.trim().is_empty()
+}
+
+#[derive(Serialize)]
+struct Said<'a> {
+    role: &'static str,
+    content: Vec<Block<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Block<'a> {
+    Text {
+        text: &'a str,
+    },
+    #[serde(rename = "text")]
+    Note {
+        text: String,
+    },
+    Image {
+        source: Source<'a>,
+    },
+    ToolUse {
+        id: Cow<'a, str>,
+        name: Cow<'a, str>,
+        #[serde(serialize_with = "as_object")]
+        input: &'a Value,
+    },
+    ToolResult {
+        tool_use_id: Cow<'a, str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        content: Option<&'a str>,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        is_error: bool,
+    },
+    #[serde(untagged)]
+    Thought(Thought<'a>),
+}
+
+fn as_object<S: Serializer>(input: &Value, serializer: S) -> Result<S::Ok, S::Error> {
+    match input {
+        Value::Object(object) => object.serialize(serializer),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            Map::new().serialize(serializer)
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Source<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    media_type: &'a str,
+    data: String,
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    description: &'a str,
+    input_schema: Cow<'a, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<Cache>,
+}
+
+#[derive(Serialize)]
+struct System<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    text: &'a str,
+    cache_control: Cache,
+}

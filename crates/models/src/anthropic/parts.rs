@@ -1,0 +1,174 @@
+//! Reading an answer of Anthropic: events of a stream, or the whole at once.
+
+use updraft_run::{Finish, Usage};
+
+use super::thought::{Place, Thought, kept};
+use super::wire::{Block, Delta, Event, Fault, Used};
+use crate::Hear;
+use crate::dialect::{Decode, garbled};
+use crate::fold::{Arguments, Fold};
+use crate::refusal::{in_stream, shorten};
+use crate::retry::Trouble;
+
+/// Reads events.
+pub(super) struct Parts {
+    /// The model, whose thoughts are kept.
+    own: String,
+    /// Thoughts that have begun.
+    open: Vec<Open>,
+    used: Used,
+}
+
+/// A thought as far as it has been written.
+struct Open {
+    index: usize,
+    place: Place,
+    thinking: String,
+    signature: String,
+}
+
+impl Parts {
+    pub(super) fn new(own: String) -> Self {
+        Self { own, open: Vec::new(), used: Used::default() }
+    }
+
+    fn begin(&mut self, index: usize, block: Block<'_>, fold: &mut Fold, hear: Hear<'_>) {
+        let place = Place { text: fold.text.len(), calls: fold.calls.len() };
+        match block.kind.as_str() {
+            "text" => fold.say(block.text.as_str(), hear),
+            "thinking" => {
+                fold.think(block.thinking.as_str(), hear);
+                let (thinking, signature) = (block.thinking.as_str().to_owned(), block.signature.as_str().to_owned());
+                self.open.push(Open { index, place, thinking, signature });
+            }
+            "redacted_thinking" => {
+                fold.opaque.push(kept(&self.own, place, &Thought::RedactedThinking { data: block.data.as_str() }));
+            }
+            "tool_use" => {
+                let call = fold.call(index, block.id.as_str(), block.name.as_str(), hear);
+                if let Some(input) = block.input {
+                    call.arguments = Arguments::Whole(input);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn go_on(&mut self, index: usize, delta: &Delta<'_>, fold: &mut Fold, hear: Hear<'_>) {
+        fold.say(delta.text.as_str(), hear);
+        fold.think(delta.thinking.as_str(), hear);
+        if let Some(open) = self.open.iter_mut().find(|open| open.index == index) {
+            open.thinking.push_str(delta.thinking.as_str());
+            open.signature.push_str(delta.signature.as_str());
+        }
+        let arguments = delta.partial_json.as_str();
+        if let Some(call) = fold.call_at(index).filter(|_| !arguments.is_empty()) {
+            call.add(arguments);
+        }
+    }
+
+    /// A block is whole. A thought that is not signed would not be taken back.
+    fn end(&mut self, index: usize, fold: &mut Fold) {
+        let Some(at) = self.open.iter().position(|open| open.index == index) else { return };
+        let Open { place, thinking, signature, .. } = self.open.remove(at);
+        if !signature.is_empty() {
+            let thought = Thought::Thinking { thinking: &thinking, signature: &signature };
+            fold.opaque.push(kept(&self.own, place, &thought));
+        }
+    }
+
+    fn count(&mut self, used: Option<Used>, fold: &mut Fold) {
+        let Some(used) = used else { return };
+        let own = &mut self.used;
+        own.input_tokens = used.input_tokens.or(own.input_tokens);
+        own.output_tokens = used.output_tokens.or(own.output_tokens);
+        own.cache_creation_input_tokens = used.cache_creation_input_tokens.or(own.cache_creation_input_tokens);
+        own.cache_read_input_tokens = used.cache_read_input_tokens.or(own.cache_read_input_tokens);
+        own.output_tokens_details = used.output_tokens_details.or(own.output_tokens_details.take());
+        if own.input_tokens.is_some() && own.output_tokens.is_some() {
+            fold.usage = Some(usage_of(own));
+        }
+    }
+}
+
+impl Decode for Parts {
+    fn take(&mut self, data: &[u8], fold: &mut Fold, hear: Hear<'_>) -> Result<(), Trouble> {
+        let event: Event<'_> = serde_json::from_slice(data).map_err(|why| garbled(&why, data))?;
+        if let Some(error) = event.error.filter(|raw| raw.get() != "null") {
+            return Err(trouble_of(error.get()));
+        }
+        match event.kind.as_str() {
+            "message_start" => self.count(event.message.and_then(|message| message.usage), fold),
+            "content_block_start" => {
+                if let Some(block) = event.content_block {
+                    self.begin(event.index, block, fold, hear);
+                }
+            }
+            "content_block_delta" => {
+                if let Some(delta) = &event.delta {
+                    self.go_on(event.index, delta, fold, hear);
+                }
+            }
+            "content_block_stop" => self.end(event.index, fold),
+            "message_delta" => {
+                self.count(event.usage, fold);
+                if let Some(delta) = &event.delta {
+                    fold.finish = finish_of(delta.stop_reason.as_str()).or(fold.finish);
+                }
+            }
+            "message_stop" => fold.done = true,
+            "message" => {
+                for (index, block) in event.content.into_iter().enumerate() {
+                    self.begin(index, block, fold, hear);
+                    self.end(index, fold);
+                }
+                self.count(event.usage, fold);
+                fold.finish = finish_of(event.stop_reason.as_str());
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn finish_of(reason: &str) -> Option<Finish> {
+    match reason {
+        "" => None,
+        "max_tokens" | "model_context_window_exceeded" => Some(Finish::Length),
+        "refusal" => Some(Finish::Filtered),
+        _ => Some(Finish::Stop),
+    }
+}
+
+fn usage_of(used: &Used) -> Usage {
+    let cached = used.cache_read_input_tokens.unwrap_or(0);
+    let stored = used.cache_creation_input_tokens.unwrap_or(0);
+    let details = used.output_tokens_details.as_ref();
+    Usage {
+        input: used.input_tokens.unwrap_or(0) + cached + stored,
+        output: used.output_tokens.unwrap_or(0),
+        cached,
+        stored,
+        reasoning: details.and_then(|details| details.thinking_tokens).unwrap_or(0),
+        ..Usage::default()
+    }
+}
+
+/// What an error in the middle of a stream means: the same as the status that stands for its kind.
+fn trouble_of(error: &str) -> Trouble {
+    let Ok(fault) = serde_json::from_str::<Fault<'_>>(error) else { return in_stream(error) };
+    let status = match fault.kind.as_str() {
+        "invalid_request_error" => 400,
+        "authentication_error" => 401,
+        "billing_error" => 402,
+        "permission_error" => 403,
+        "not_found_error" => 404,
+        "request_too_large" => 413,
+        "rate_limit_error" => 429,
+        "api_error" => 500,
+        "timeout_error" => 504,
+        "overloaded_error" => 529,
+        _ => return in_stream(error),
+    };
+    Trouble::of_status(status, shorten(fault.message.as_str()), None)
+}

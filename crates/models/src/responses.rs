@@ -1,0 +1,105 @@
+//! OpenAI's responses: nothing is stored there, so that what the model thought is given back, encrypted, with each ask.
+
+mod body;
+mod kept;
+mod parts;
+mod wire;
+
+use serde::Serialize;
+use updraft_run::{Message, Think};
+
+use crate::Prompt;
+use crate::dialect::{Decode, Dialect, field};
+use crate::openai::{ROOM_TO_THINK, effort, reasons};
+
+/// No cap may be smaller.
+const LEAST_CAP: u64 = 16;
+
+/// What a model that only promises to think little is left for it.
+const LITTLE_ROOM: u64 = 1_024;
+
+/// Responses.
+#[derive(Clone, Debug)]
+pub(crate) struct Responses {
+    /// Provider and model: whose thoughts are given back.
+    own: String,
+    model: String,
+    temperature: Option<f64>,
+}
+
+impl Responses {
+    pub(crate) fn new(provider: &str, model: &str, temperature: Option<f64>) -> Self {
+        Self { own: format!("{provider}/{model}"), model: model.to_owned(), temperature }
+    }
+}
+
+/// How the model shall think.
+#[derive(Serialize)]
+struct Reasoning {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effort: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<&'static str>,
+}
+
+impl Dialect for Responses {
+    fn path(&self) -> String {
+        "/responses".to_owned()
+    }
+
+    fn begin(&self, bytes: &mut Vec<u8>, prompt: &Prompt<'_>) -> serde_json::Result<()> {
+        bytes.extend_from_slice(br#"{"model":"#);
+        serde_json::to_writer(&mut *bytes, &self.model)?;
+        bytes.extend_from_slice(br#","stream":true,"store":false"#);
+        if reasons(&self.model) {
+            bytes.extend_from_slice(br#","include":["reasoning.encrypted_content"]"#);
+        }
+        if !prompt.system.is_empty() {
+            field(bytes, "instructions", &prompt.system)?;
+        }
+        body::tools(bytes, prompt.tools)?;
+        bytes.extend_from_slice(br#","input":["#);
+        Ok(())
+    }
+
+    fn message(&self, bytes: &mut Vec<u8>, message: &Message) -> serde_json::Result<()> {
+        body::message(bytes, message, &self.own)
+    }
+
+    fn finish(&self, bytes: &mut Vec<u8>, prompt: &Prompt<'_>) -> serde_json::Result<()> {
+        bytes.push(b']');
+        let cap = prompt.max_output + self.room_to_think(prompt.think);
+        field(bytes, "max_output_tokens", &cap.max(LEAST_CAP))?;
+        if reasons(&self.model) {
+            let effort = effort(&self.model, prompt.think);
+            let summary = Some("auto").filter(|_| effort != Some("none"));
+            field(bytes, "reasoning", &Reasoning { effort, summary })?;
+        } else if let Some(temperature) = self.temperature {
+            field(bytes, "temperature", &temperature)?;
+        }
+        if let Some(schema) = prompt.schema {
+            field(bytes, "text", &body::Form::of(schema))?;
+        }
+        bytes.push(b'}');
+        Ok(())
+    }
+
+    fn decoder(&self) -> Box<dyn Decode> {
+        Box::new(parts::Parts::new(self.own.clone()))
+    }
+
+    fn room_to_think(&self, think: Think) -> u64 {
+        match think {
+            _ if !reasons(&self.model) => 0,
+            Think::Auto => ROOM_TO_THINK,
+            Think::Off if effort(&self.model, think) == Some("none") => 0,
+            Think::Off | Think::Low | Think::Medium | Think::High | Think::Tokens(_) => {
+                think.tokens().unwrap_or_default().max(LITTLE_ROOM)
+            }
+        }
+    }
+
+    fn takes_schema_beside_tools(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,165 @@
+//! How messages and tools are written as items of responses.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde_json::Value;
+use updraft_run::{Answer, Message, Picture, ToolCall, ToolSpec};
+
+use super::kept::{Kept, kept_in};
+use crate::arguments::for_arguments;
+use crate::dialect::push;
+use crate::ids::{plain_id, plain_name};
+use crate::openai::{as_text, data_url, is_closed};
+
+/// Longer names and ids are not taken.
+const LONGEST: usize = 64;
+
+/// The formats of pictures that are taken.
+const SHOWN: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
+
+/// The tools, where there are any.
+pub(super) fn tools(bytes: &mut Vec<u8>, tools: &[ToolSpec]) -> serde_json::Result<()> {
+    if tools.is_empty() {
+        return Ok(());
+    }
+    bytes.extend_from_slice(br#","tools":["#);
+    for tool in tools {
+        push(
+            bytes,
+            &Tool {
+                kind: "function",
+                name: &tool.name,
+                description: &tool.description,
+                parameters: for_arguments(&tool.parameters),
+                // Strict is what they are where nothing is said, and refused for most schemas.
+                strict: false,
+            },
+        )?;
+    }
+    bytes.push(b']');
+    Ok(())
+}
+
+/// One message, as the items it consists of; `own` is the model whose thoughts are given back.
+pub(super) fn message(bytes: &mut Vec<u8>, message: &Message, own: &str) -> serde_json::Result<()> {
+    let items: Vec<Item<'_>> = match message {
+        Message::User(text) => vec![Item::Said { role: "user", content: text, phase: None }],
+        Message::Assistant(answer) => items_of(answer, own),
+        Message::Results(results) => {
+            let each = results.iter();
+            each.map(|result| Item::Gave { call_id: plain_id(&result.call, LONGEST), output: &result.text }).collect()
+        }
+        Message::Pictures(pictures) => {
+            let content = pictures.iter().flat_map(shown).collect();
+            vec![Item::Shown { role: "user", content }]
+        }
+    };
+    items.iter().try_for_each(|item| push(bytes, item))
+}
+
+/// What the model said, each part in its place: what was kept knows how much had been said and called before it.
+fn items_of<'a>(answer: &'a Answer, own: &str) -> Vec<Item<'a>> {
+    let mut items = Vec::new();
+    let (mut said, mut called, mut phase) = (0, 0, None);
+    let end = usize::MAX;
+    let parts = kept_in(answer, own).map(|(place, kept)| (place.text, place.calls, Some(kept)));
+    for (text, calls, kept) in parts.chain([(end, end, None)]) {
+        let text = answer.text.floor_char_boundary(text).max(said);
+        let calls = calls.min(answer.calls.len()).max(called);
+        if text > said {
+            items.push(Item::Said { role: "assistant", content: &answer.text[said..text], phase });
+        }
+        items.extend(answer.calls[called..calls].iter().map(wants));
+        match kept {
+            Some(Kept::Item(item)) => items.push(Item::Thought(item)),
+            Some(Kept::Phase(next)) => phase = Some(next),
+            None => {}
+        }
+        (said, called) = (text, calls);
+    }
+    // Reasoning that led to nothing is refused.
+    while matches!(items.last(), Some(Item::Thought(_))) {
+        items.pop();
+    }
+    items
+}
+
+fn wants(call: &ToolCall) -> Item<'_> {
+    let (call_id, name) = (plain_id(&call.id, LONGEST), plain_name(&call.name, LONGEST));
+    Item::Wants { call_id, name, arguments: &call.args }
+}
+
+/// A picture under its name.
+fn shown(picture: &Picture) -> [Part<'_>; 2] {
+    let Picture { name, mime, .. } = picture;
+    let picture = if SHOWN.contains(&mime.as_str()) {
+        Part::InputImage { detail: "auto", image_url: data_url(picture) }
+    } else {
+        Part::InputText { text: format!("[a picture ({mime}) that cannot be shown]").into() }
+    };
+    [Part::InputText { text: name.into() }, picture]
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type")]
+enum Item<'a> {
+    #[serde(rename = "message")]
+    Said {
+        role: &'static str,
+        content: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        phase: Option<&'a str>,
+    },
+    #[serde(rename = "message")]
+    Shown { role: &'static str, content: Vec<Part<'a>> },
+    #[serde(rename = "function_call")]
+    Wants {
+        call_id: Cow<'a, str>,
+        name: Cow<'a, str>,
+        #[serde(serialize_with = "as_text")]
+        arguments: &'a Value,
+    },
+    #[serde(rename = "function_call_output")]
+    Gave { call_id: Cow<'a, str>, output: &'a str },
+    #[serde(untagged)]
+    Thought(&'a Value),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Part<'a> {
+    InputText { text: Cow<'a, str> },
+    InputImage { detail: &'static str, image_url: String },
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    name: &'a str,
+    description: &'a str,
+    parameters: Cow<'a, Value>,
+    strict: bool,
+}
+
+/// The form the answer shall have.
+#[derive(Serialize)]
+pub(super) struct Form<'a> {
+    format: Format<'a>,
+}
+
+#[derive(Serialize)]
+struct Format<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    name: &'static str,
+    schema: &'a Value,
+    strict: bool,
+}
+
+impl<'a> Form<'a> {
+    pub(super) fn of(schema: &'a Value) -> Self {
+        Self { format: Format { kind: "json_schema", name: "answer", schema, strict: is_closed(schema) } }
+    }
+}

@@ -1,0 +1,195 @@
+//! Reading an answer in responses: events of a stream, or the whole at once.
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+use updraft_run::{Finish, Usage};
+
+use super::kept::{Kept, Place, keep};
+use super::wire::{Event, Fault, Item, Response, Used};
+use crate::Hear;
+use crate::dialect::{Decode, garbled};
+use crate::fold::{Arguments, Fold};
+use crate::refusal::shorten;
+use crate::retry::Trouble;
+
+/// Reads events.
+pub(super) struct Parts {
+    /// The model, whose thoughts are kept.
+    own: String,
+    /// The items that have begun, by their number, with the place of each and how long the reasoning was then.
+    begun: Vec<(usize, Place, usize)>,
+}
+
+impl Parts {
+    pub(super) fn new(own: String) -> Self {
+        Self { own, begun: Vec::new() }
+    }
+
+    fn begin(&mut self, index: usize, item: &Item<'_>, fold: &mut Fold, hear: Hear<'_>) {
+        let place = Place { text: fold.text.len(), calls: fold.calls.len() };
+        self.begun.push((index, place, fold.reasoning.len()));
+        let phase = item.phase.as_str();
+        if !phase.is_empty() {
+            fold.opaque.extend(keep(&self.own, place, Kept::Phase(phase)));
+        }
+        if item.kind.as_str() == "function_call" {
+            fold.call(index, item.call_id.as_str(), item.name.as_str(), hear);
+        }
+    }
+
+    /// An item is whole. What it holds is taken from it where no part of it came before.
+    fn end(&mut self, index: usize, raw: &RawValue, fold: &mut Fold, hear: Hear<'_>) -> Result<(), Trouble> {
+        let item: Item<'_> = read(raw)?;
+        if !self.begun.iter().any(|(begun, ..)| *begun == index) {
+            self.begin(index, &item, fold, hear);
+        }
+        let Some((_, place, thought)) = self.begun.iter().copied().find(|(begun, ..)| *begun == index) else {
+            return Ok(());
+        };
+        match item.kind.as_str() {
+            "function_call" => write_arguments(index, item.arguments.as_str(), fold),
+            "message" if fold.text.len() == place.text => {
+                for part in item.content.iter().flatten() {
+                    fold.say(part.text.as_str(), hear);
+                    fold.say(part.refusal.as_str(), hear);
+                }
+            }
+            "reasoning" => {
+                if fold.reasoning.len() == thought {
+                    let parts = item.summary.iter().flatten().chain(item.content.iter().flatten());
+                    parts.for_each(|part| fold.think(part.text.as_str(), hear));
+                }
+                if !item.encrypted_content.as_str().is_empty() {
+                    fold.opaque.extend(self.kept(place, raw));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn kept(&self, place: Place, raw: &RawValue) -> Option<Value> {
+        let mut item: Value = serde_json::from_str(raw.get()).ok()?;
+        // It is over, whatever it says.
+        item.as_object_mut()?.remove("status");
+        keep(&self.own, place, Kept::Item(&item))
+    }
+
+    /// Reads an answer that came at once.
+    fn take_whole(&mut self, raw: &RawValue, fold: &mut Fold, hear: Hear<'_>) -> Result<(), Trouble> {
+        let response: Response<'_> = read(raw)?;
+        for (index, item) in response.output.iter().enumerate() {
+            self.end(index, item, fold, hear)?;
+        }
+        close(response.status.as_str(), raw, fold)
+    }
+}
+
+impl Decode for Parts {
+    fn take(&mut self, data: &[u8], fold: &mut Fold, hear: Hear<'_>) -> Result<(), Trouble> {
+        if data == b"[DONE]" {
+            fold.done = true;
+            return Ok(());
+        }
+        let event: Event<'_> = serde_json::from_slice(data).map_err(|why| garbled(&why, data))?;
+        match event.kind.as_str() {
+            "response.output_item.added" => {
+                if let Some(item) = event.item {
+                    self.begin(event.output_index, &read(item)?, fold, hear);
+                }
+            }
+            "response.output_item.done" => {
+                if let Some(item) = event.item {
+                    self.end(event.output_index, item, fold, hear)?;
+                }
+            }
+            "response.output_text.delta" | "response.refusal.delta" => fold.say(event.delta.as_str(), hear),
+            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
+                fold.think(event.delta.as_str(), hear);
+            }
+            "response.reasoning_summary_part.added" if !fold.reasoning.is_empty() => fold.think("\n\n", hear),
+            "response.function_call_arguments.delta" => {
+                if let Some(call) = fold.call_at(event.output_index) {
+                    call.add(event.delta.as_str());
+                }
+            }
+            "response.function_call_arguments.done" => {
+                write_arguments(event.output_index, event.arguments.as_str(), fold);
+            }
+            kind @ ("response.completed" | "response.incomplete" | "response.failed") => {
+                if let Some(response) = event.response {
+                    close(kind.trim_start_matches("response."), response, fold)?;
+                }
+            }
+            "error" => {
+                let bare = Fault { kind: event.kind, code: event.code, message: event.message };
+                return Err(trouble_of(Some(&event.error.unwrap_or(bare))));
+            }
+            "" => {
+                if let Some(fault) = event.error {
+                    return Err(trouble_of(Some(&fault)));
+                }
+                if event.object.as_str() == "response" {
+                    self.take_whole(serde_json::from_slice(data).map_err(|why| garbled(&why, data))?, fold, hear)?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// The response is over, and this is how.
+fn close(how: &str, raw: &RawValue, fold: &mut Fold) -> Result<(), Trouble> {
+    let response: Response<'_> = read(raw)?;
+    fold.usage = response.usage.as_ref().map(usage_of).or(fold.usage.take());
+    let why = response.incomplete_details.as_ref().map(|why| why.reason.as_str()).unwrap_or_default();
+    fold.finish = Some(match (how, why) {
+        ("failed" | "cancelled", _) => return Err(trouble_of(response.error.as_ref())),
+        ("incomplete", "content_filter") => Finish::Filtered,
+        ("incomplete", _) => Finish::Length,
+        _ => Finish::Stop,
+    });
+    fold.done = true;
+    Ok(())
+}
+
+fn read<'a, T: serde::Deserialize<'a>>(raw: &'a RawValue) -> Result<T, Trouble> {
+    serde_json::from_str(raw.get()).map_err(|why| garbled(&why, raw.get().as_bytes()))
+}
+
+/// The arguments as a whole, in the place of the pieces they came in.
+fn write_arguments(index: usize, arguments: &str, fold: &mut Fold) {
+    if let Some(call) = fold.call_at(index).filter(|_| !arguments.is_empty()) {
+        call.arguments = Arguments::Text(arguments.to_owned());
+    }
+}
+
+fn usage_of(used: &Used) -> Usage {
+    let read = used.input_tokens_details.as_ref();
+    let written = used.output_tokens_details.as_ref();
+    Usage {
+        input: used.input_tokens,
+        output: used.output_tokens,
+        cached: read.and_then(|details| details.cached_tokens).unwrap_or(0),
+        stored: read.and_then(|details| details.cache_write_tokens).unwrap_or(0),
+        reasoning: written.and_then(|details| details.reasoning_tokens).unwrap_or(0),
+        ..Usage::default()
+    }
+}
+
+/// What an error in the middle of a stream means. Most codes blame the request.
+fn trouble_of(fault: Option<&Fault<'_>>) -> Trouble {
+    let Some(fault) = fault else { return Trouble::Cut("the server stopped with an error".to_owned()) };
+    let (kind, code, words) = (fault.kind.as_str(), fault.code.as_str(), fault.message.as_str());
+    let status = match code {
+        "rate_limit_exceeded" | "insufficient_quota" | "slow_down" => 429,
+        "server_error" | "vector_store_timeout" | "internal_error" => 500,
+        "" if kind == "invalid_request_error" => 400,
+        "" => return Trouble::Cut(shorten(words)),
+        code if code.contains("overload") || code.contains("timeout") || code.contains("unavailable") => 503,
+        code => code.parse().ok().filter(|status| (400..600).contains(status)).unwrap_or(400),
+    };
+    let message = if words.contains(code) { words.to_owned() } else { format!("{code}: {words}") };
+    Trouble::of_status(status, shorten(&message), None)
+}
