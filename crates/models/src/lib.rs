@@ -17,6 +17,7 @@
 //! |---|---|
 //! | `model` | the trait and what passes through it |
 //! | `openai` | any server with `/chat/completions` |
+//! | `gemini`, `google` | Gemini by AI Studio or in a Google Cloud project, and its credentials |
 //! | `scripted` | answers written down beforehand, for tests |
 //! | `resolve` | names, prices and the choice of `auto` |
 //! | `http`, `sse`, `retry`, `tokens` | what providers over HTTP share |
@@ -31,6 +32,8 @@ mod draft;
 mod error;
 mod fallback;
 mod fold;
+mod gemini;
+mod google;
 mod http;
 mod lines;
 mod manner;
