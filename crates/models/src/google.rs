@@ -155,7 +155,10 @@ impl Mint for Credentials {
 
     fn redact(&self, text: String) -> String {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let text = kept.map_or(text.clone(), |kept| kept.token.redact(text));
+        let text = match kept {
+            Some(kept) => kept.token.redact(text),
+            None => text,
+        };
         match &self.source {
             Source::Account(account) => account.redact(text),
             Source::Machine(_) => text,

@@ -128,3 +128,31 @@ async fn is_google(client: &Client, url: Url) -> bool {
     let Ok(Ok(response)) = asked.await else { return false };
     response.headers().get(FLAVOUR.0).is_some_and(|value| value == FLAVOUR.1)
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    async fn found(answer: &'static str) -> bool {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = parse(&format!("http://{}/", listener.local_addr().unwrap())).unwrap();
+        let serve = async {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let _ = socket.read(&mut [0; 1024]).await;
+            socket.write_all(answer.as_bytes()).await.unwrap();
+        };
+        let http = Http::default();
+        let (is_google, ()) = tokio::join!(is_google(http.client(&url).unwrap(), url.clone()), serve);
+        is_google
+    }
+
+    #[tokio::test]
+    async fn a_machine_of_google_is_known_by_its_flavour() {
+        assert!(found("HTTP/1.1 200 OK\r\nMetadata-Flavor: Google\r\ncontent-length: 0\r\n\r\n").await);
+        assert!(!found("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await);
+        assert!(!found("").await);
+    }
+}

@@ -5,6 +5,10 @@
 mod auto;
 mod body;
 mod chat;
+mod gemini;
+mod gemini_body;
+mod gemini_credentials;
+mod gemini_trouble;
 mod retries;
 mod server;
 mod talk;
