@@ -137,7 +137,7 @@ impl Dialect for Gemini {
 
     fn takes_schema_beside_tools(&self) -> bool {
         // Older ones refuse a type of answer where functions are declared.
-        matches!(self.family(), Family::Level { .. })
+        matches!(self.family(), Family::Level(_))
     }
 }
 

@@ -13,11 +13,17 @@ pub(super) enum Family {
     /// 2.5: at most so many tokens.
     Budget(Size),
     /// 3 and later, and names that stand for the newest.
-    Level {
-        size: Size,
-        /// The first large one knew no level between low and high.
-        knows_medium: bool,
-    },
+    Level(Scale),
+}
+
+/// The levels that a model knows: it refuses the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Scale {
+    least: Level,
+    /// The first large one knew no level between low and high.
+    knows_medium: bool,
+    /// Whether it thinks long by itself.
+    is_long: bool,
 }
 
 /// How large a model is, which decides how little it can think.
@@ -42,7 +48,7 @@ pub(super) struct Thinking {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "UPPERCASE")]
-enum Level {
+pub(super) enum Level {
     Minimal,
     Low,
     Medium,
@@ -62,13 +68,12 @@ impl Family {
             rest if rest.contains("pro") => Size::Pro,
             _ => Size::Flash,
         };
-        let version: String = rest.chars().take_while(|letter| letter.is_ascii_digit() || *letter == '.').collect();
-        match version.parse::<f64>() {
-            Ok(version) if version >= 3.0 => Family::Level { size, knows_medium: version > 3.0 || size != Size::Pro },
-            Ok(version) if version >= 2.5 => Family::Budget(size),
-            Ok(_) => Family::Plain,
-            Err(_) if rest.ends_with("-latest") => Family::Level { size, knows_medium: true },
-            Err(_) => Family::Plain,
+        match version_of(rest) {
+            Some(version) if version >= (3, 0) => Family::Level(Scale::of(version, size)),
+            Some(version) if version >= (2, 5) => Family::Budget(size),
+            Some(_) => Family::Plain,
+            None if rest.ends_with("-latest") => Family::Level(Scale::of((u32::MAX, 0), size)),
+            None => Family::Plain,
         }
     }
 
@@ -76,7 +81,7 @@ impl Family {
     pub(super) fn wants_signatures(self) -> bool {
         match self {
             Family::Plain | Family::Budget(_) => false,
-            Family::Level { .. } => true,
+            Family::Level(_) => true,
         }
     }
 
@@ -84,7 +89,7 @@ impl Family {
     pub(super) fn most_output(self) -> u64 {
         match self {
             Family::Plain => 8_192,
-            Family::Budget(_) | Family::Level { .. } => 65_536,
+            Family::Budget(_) | Family::Level(_) => 65_536,
         }
     }
 
@@ -97,8 +102,8 @@ impl Family {
                 let budget = think.tokens().map(|tokens| size.budget(tokens));
                 Some(Thinking { include_thoughts: budget != Some(0), budget, level: None })
             }
-            Family::Level { size, knows_medium } => {
-                let level = Level::of(think, size, knows_medium);
+            Family::Level(scale) => {
+                let level = scale.level(think);
                 Some(Thinking { include_thoughts: true, budget: None, level })
             }
         }
@@ -110,10 +115,9 @@ impl Family {
             (Family::Plain, _) | (Family::Budget(Size::Lite), Think::Auto) => 0,
             (Family::Budget(_), Think::Auto) => ROOM_TO_THINK,
             (Family::Budget(size), think) => think.tokens().map_or(0, |tokens| size.budget(tokens)),
-            (Family::Level { .. }, Think::Tokens(tokens)) => tokens,
-            (Family::Level { size, knows_medium }, think) => match Level::of(think, size, knows_medium) {
-                // Large ones think long by themselves.
-                None if size == Size::Pro => Level::High.room(),
+            (Family::Level(_), Think::Tokens(tokens)) => tokens,
+            (Family::Level(scale), think) => match scale.level(think) {
+                None if scale.is_long => Level::High.room(),
                 None => ROOM_TO_THINK,
                 Some(level) => level.room(),
             },
@@ -133,24 +137,38 @@ impl Size {
     }
 }
 
-impl Level {
+impl Scale {
+    fn of(version: (u32, u32), size: Size) -> Self {
+        let is_pro = size == Size::Pro;
+        let least = if is_pro || version >= (3, 7) { Level::Low } else { Level::Minimal };
+        Self { least, knows_medium: !is_pro || version > (3, 0), is_long: is_pro }
+    }
+
     /// The level nearest to what is wanted; none leaves it to the model.
-    fn of(think: Think, size: Size, knows_medium: bool) -> Option<Self> {
-        let least = if size == Size::Pro { Level::Low } else { Level::Minimal };
+    fn level(self, think: Think) -> Option<Level> {
         let level = match think {
             Think::Auto => return None,
-            Think::Off => least,
+            Think::Off => self.least,
             Think::Low => Level::Low,
             Think::Medium => Level::Medium,
             Think::High => Level::High,
-            Think::Tokens(tokens) if tokens < 512 => least,
+            Think::Tokens(tokens) if tokens < 512 => self.least,
             Think::Tokens(tokens) if tokens <= 4_096 => Level::Low,
             Think::Tokens(tokens) if tokens <= 12_288 => Level::Medium,
             Think::Tokens(_) => Level::High,
         };
-        Some(if level == Level::Medium && !knows_medium { Level::High } else { level })
+        Some(if level == Level::Medium && !self.knows_medium { Level::High } else { level })
     }
+}
 
+/// `3.1` in `3.1-pro-preview`.
+fn version_of(rest: &str) -> Option<(u32, u32)> {
+    let number = rest.split('-').next()?;
+    let (major, minor) = number.split_once('.').unwrap_or((number, "0"));
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+impl Level {
     /// Levels are no limits: what models were seen to take, and some more.
     fn room(self) -> u64 {
         match self {
@@ -168,7 +186,7 @@ mod tests {
 
     #[test]
     fn families_are_told_by_their_names() {
-        let level = |size| Family::Level { size, knows_medium: true };
+        let level = |least, is_long| Family::Level(Scale { least, knows_medium: true, is_long });
         let cases = [
             ("gemini-2.0-flash", Family::Plain),
             ("gemini-1.5-pro-002", Family::Plain),
@@ -177,12 +195,13 @@ mod tests {
             ("gemini-2.5-flash", Family::Budget(Size::Flash)),
             ("models/gemini-2.5-pro", Family::Budget(Size::Pro)),
             ("gemini-2.5-flash-lite-preview-09-2025", Family::Budget(Size::Lite)),
-            ("gemini-3-flash-preview", level(Size::Flash)),
-            ("gemini-3-pro-preview", Family::Level { size: Size::Pro, knows_medium: false }),
-            ("gemini-3.1-pro-preview", level(Size::Pro)),
-            ("gemini-3.5-flash-lite", level(Size::Lite)),
-            ("gemini-4-flash", level(Size::Flash)),
-            ("gemini-flash-latest", level(Size::Flash)),
+            ("gemini-3-flash-preview", level(Level::Minimal, false)),
+            ("gemini-3-pro-preview", Family::Level(Scale { least: Level::Low, knows_medium: false, is_long: true })),
+            ("gemini-3.1-pro-preview", level(Level::Low, true)),
+            ("gemini-3.5-flash-lite", level(Level::Minimal, false)),
+            ("gemini-3.8-flash", level(Level::Low, false)),
+            ("gemini-3.10-flash", level(Level::Low, false)),
+            ("gemini-flash-latest", level(Level::Low, false)),
         ];
         for (model, family) in cases {
             assert_eq!(Family::of(model), family, "{model}");

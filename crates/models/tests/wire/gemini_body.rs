@@ -145,6 +145,7 @@ async fn thinking_is_asked_for_as_each_family_wants_it() {
         ("gemini-2.5-pro", Think::Off, 228, json!({"includeThoughts": true, "thinkingBudget": 128})),
         ("gemini-3-flash-preview", Think::Off, 1_124, json!({"includeThoughts": true, "thinkingLevel": "MINIMAL"})),
         ("gemini-3.5-flash", Think::Medium, 12_388, json!({"includeThoughts": true, "thinkingLevel": "MEDIUM"})),
+        ("gemini-3.8-flash", Think::Off, 4_196, json!({"includeThoughts": true, "thinkingLevel": "LOW"})),
         ("gemini-3-pro-preview", Think::Medium, 24_676, json!({"includeThoughts": true, "thinkingLevel": "HIGH"})),
         ("gemini-3.1-pro-preview", Think::Off, 4_196, json!({"includeThoughts": true, "thinkingLevel": "LOW"})),
         (
