@@ -56,6 +56,9 @@ pub struct Google {
     pub location: Option<String>,
     /// The file with credentials (`GOOGLE_APPLICATION_CREDENTIALS`, or where gcloud puts it).
     pub credentials: Option<PathBuf>,
+    /// Where the machine we run on is asked for a token, as `host:port` (`GCE_METADATA_HOST`), where there is no file.
+    /// Where this is not set either, the usual place is tried.
+    pub metadata: Option<String>,
 }
 
 /// Finds a model that says what an earlier run heard.

@@ -41,6 +41,8 @@ pub(crate) struct Written {
 pub(crate) enum Arguments {
     Text(String),
     Whole(Value),
+    /// The provider could not read them, for this reason.
+    Unreadable(String),
 }
 
 impl Default for Arguments {
@@ -118,7 +120,7 @@ impl Written {
     pub(crate) fn add(&mut self, text: &str) {
         match &mut self.arguments {
             Arguments::Text(all) => all.push_str(text),
-            Arguments::Whole(_) => self.arguments = Arguments::Text(text.to_owned()),
+            Arguments::Whole(_) | Arguments::Unreadable(_) => self.arguments = Arguments::Text(text.to_owned()),
         }
     }
 
@@ -146,6 +148,7 @@ fn read_arguments(arguments: Arguments) -> Result<Value, String> {
         Arguments::Whole(value @ Value::Object(_)) => Ok(value),
         Arguments::Whole(Value::String(text)) => read_text(&text),
         Arguments::Whole(other) => Err(no_object(&other.to_string())),
+        Arguments::Unreadable(why) => Err(why),
     }
 }
 

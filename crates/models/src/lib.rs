@@ -17,8 +17,9 @@
 //! |---|---|
 //! | `model` | the trait and what passes through it |
 //! | `openai` | any server with `/chat/completions` |
-//! | `responses` | OpenAI's responses |
 //! | `anthropic` | Anthropic's messages |
+//! | `gemini`, `google` | Gemini by AI Studio or in a Google Cloud project, and its credentials |
+//! | `responses` | OpenAI's responses |
 //! | `scripted` | answers written down beforehand, for tests |
 //! | `resolve` | names, prices and the choice of `auto` |
 //! | `limits` | how often providers may be asked, kept by all processes together |
@@ -37,6 +38,8 @@ mod draft;
 mod error;
 mod fallback;
 mod fold;
+mod gemini;
+mod google;
 mod http;
 mod ids;
 mod limits;
@@ -66,7 +69,7 @@ pub use builtin::Builtin;
 pub use draft::Draft;
 pub use error::Error;
 pub use http::{Http, Token};
-pub use limits::{Limit, Limits, Permit, exhausted_for, reset_after, retry_delay};
+pub use limits::{Limit, Limits, Permit, exhausted_for, reset_after};
 pub use manner::ToolsBy;
 pub use model::{Asking, Brief, Delta, Hear, Model, Prompt};
 pub use prices::{context_window, known_models, price_for, price_of};

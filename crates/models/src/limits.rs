@@ -20,7 +20,7 @@ use tokio::sync::Notify;
 
 use self::book::{Ask, Step};
 use self::desk::Desk;
-pub use self::headers::{exhausted_for, reset_after, retry_delay};
+pub use self::headers::{exhausted_for, reset_after};
 
 /// What providers count their limits by.
 const WINDOW: Duration = Duration::from_mins(1);

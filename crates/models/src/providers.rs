@@ -129,7 +129,7 @@ pub fn providers() -> Vec<Provider> {
             about: "Gemini in a Google Cloud project (GOOGLE_CLOUD_PROJECT, GOOGLE_CLOUD_LOCATION)",
             speech: Speech::Vertex,
             base: "",
-            keys: &["VERTEX_ACCESS_TOKEN", "GOOGLE_APPLICATION_CREDENTIALS"],
+            keys: &["VERTEX_ACCESS_TOKEN"],
             bases: &["VERTEX_BASE_URL", "GOOGLE_VERTEX_BASE_URL"],
             is_open: true,
             models: GEMINI,

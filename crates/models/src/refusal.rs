@@ -1,11 +1,13 @@
 //! What a server says instead of an answer.
 
+use std::time::Duration;
+
 use reqwest::Response;
 use serde_json::Value;
 
+use crate::reset_after;
 use crate::retry::Trouble;
 use crate::watch::Watch;
-use crate::{reset_after, retry_delay};
 
 /// Longer explanations are pages, not messages.
 const LONGEST_MESSAGE: usize = 300;
@@ -37,7 +39,7 @@ pub(crate) fn in_stream(error: &str) -> Trouble {
     let code = value.get("code").and_then(|code| code.as_u64().or_else(|| code.as_str()?.parse().ok()));
     let invalid = value.get("type").and_then(Value::as_str) == Some("invalid_request_error");
     match code {
-        Some(status @ 400..=599) => Trouble::of_status(status as u16, message, None),
+        Some(status @ 400..=599) => Trouble::of_status(status as u16, message, retry_delay(&value)),
         _ if invalid => Trouble::Refused { status: 400, message },
         _ => Trouble::Cut(message),
     }
@@ -45,12 +47,35 @@ pub(crate) fn in_stream(error: &str) -> Trouble {
 
 /// The words in an error body, as the servers we know write them, with the code where it is a word.
 fn message_of(value: &Value) -> Option<String> {
-    let inner = value.get("error").unwrap_or(value);
-    let words = [inner, &inner["message"], &inner["detail"], &inner["msg"]].into_iter().find_map(Value::as_str)?;
-    match inner["code"].as_str().filter(|code| !words.contains(code) && code.parse::<u64>().is_err()) {
+    let inner = inner_of(value);
+    let words = [&value["error_description"], inner, &inner["message"], &inner["detail"], &inner["msg"]];
+    let words = words.into_iter().find_map(Value::as_str)?;
+    let reason = details(inner).find_map(|detail| detail["reason"].as_str());
+    match [inner, &inner["code"]]
+        .into_iter()
+        .find_map(Value::as_str)
+        .or(reason)
+        .filter(|code| !words.contains(code) && code.parse::<u64>().is_err())
+    {
         Some(code) => Some(format!("{code}: {words}")),
         None => Some(words.to_owned()),
     }
+}
+
+/// How long Google asks us to wait, in the body: `"retryDelay": "17.5s"`.
+fn retry_delay(value: &Value) -> Option<Duration> {
+    let delay = details(inner_of(value)).find_map(|detail| detail["retryDelay"].as_str())?;
+    Duration::try_from_secs_f64(delay.strip_suffix('s')?.parse().ok()?).ok()
+}
+
+/// The error itself; some wrap it, or all they send, in a list.
+fn inner_of(value: &Value) -> &Value {
+    let value = value.get(0).unwrap_or(value);
+    value.get("error").unwrap_or(value)
+}
+
+fn details(inner: &Value) -> impl Iterator<Item = &Value> {
+    inner["details"].as_array().into_iter().flatten()
 }
 
 /// A text in one line, cut to the length of a message.
@@ -89,10 +114,26 @@ mod tests {
             (json!({"detail": "no"}), Some("no")),
             (json!({"message": "no"}), Some("no")),
             (json!({"other": 1}), None),
+            (json!({"error": "invalid_grant", "error_description": "Revoked."}), Some("invalid_grant: Revoked.")),
+            (json!([{"error": {"message": "no", "code": 400}}]), Some("no")),
+            (
+                json!({"error": {"message": "no", "code": 400, "details": [{}, {"reason": "API_KEY_INVALID"}]}}),
+                Some("API_KEY_INVALID: no"),
+            ),
         ];
         for (body, expected) in cases {
             assert_eq!(message_of(&body).as_deref(), expected, "{body}");
         }
+    }
+
+    #[test]
+    fn the_wait_is_found_among_the_details() {
+        let body = |delay: &str| json!({"error": {"details": [{"@type": "Help"}, {"retryDelay": delay}]}});
+        assert_eq!(retry_delay(&body("17.5s")), Some(Duration::from_millis(17_500)));
+        assert_eq!(retry_delay(&body("-1s")), None);
+        assert_eq!(retry_delay(&body("soon")), None);
+        let passing = in_stream(r#"{"code":429,"message":"slow","details":[{"retryDelay":"2s"}]}"#);
+        assert_eq!(passing.asked_wait(), Some(Duration::from_secs(2)));
     }
 
     #[test]

@@ -8,6 +8,8 @@ use crate::anthropic::{self, Messages};
 use crate::dialect::Dialect;
 use crate::discover::Question;
 use crate::fallback::Fallback;
+use crate::gemini::{self, Gemini, Place};
+use crate::google;
 use crate::openai::{self, Chat, House};
 use crate::providers::{Provider, Speech, providers};
 use crate::remote::{self, Remote};
@@ -100,12 +102,30 @@ fn remote(speech: Speech, mut endpoint: Endpoint, access: &Access) -> Result<Rem
             (Box::new(Messages::new(&endpoint.provider, &model, temperature)), known)
         }
 
-        Speech::Gemini => return Err(unspoken(&endpoint)),
-        Speech::Vertex => return Err(unspoken(&endpoint)),
+        Speech::Gemini => {
+            endpoint.auth = key.map_or(Auth::Open, |key| Auth::Header("x-goog-api-key", key));
+            gemini(&endpoint, Place::Studio)
+        }
+        Speech::Vertex => {
+            let google::Entry { auth, project, location, charged } = google::enter(access, key)?;
+            endpoint.auth = auth;
+            if endpoint.base.is_empty() {
+                endpoint.base = gemini::cloud_base(&location);
+            }
+            gemini(&endpoint, Place::Cloud { project, location, charged })
+        }
 
         Speech::Ollama => return Err(unspoken(&endpoint)),
     };
     Remote::new(endpoint, dialect, known)
+}
+
+/// Gemini, wherever it stands.
+fn gemini(endpoint: &Endpoint, place: Place) -> (Box<dyn Dialect>, remote::Known) {
+    let Endpoint { provider, model, tuning, .. } = endpoint;
+    let name = format!("{provider}/{model}");
+    let known = remote::Known { sees: gemini::sees(model), ..remote::Known::cloud(true) };
+    (Box::new(Gemini { name, model: model.clone(), place, temperature: tuning.temperature }), known)
 }
 
 fn unspoken(endpoint: &Endpoint) -> Error {

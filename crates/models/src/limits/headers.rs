@@ -5,7 +5,6 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimeParser;
 use reqwest::header::{DATE, HeaderMap};
-use serde_json::Value;
 
 use crate::retry::retry_after;
 
@@ -35,14 +34,6 @@ pub fn reset_after(headers: &HeaderMap) -> Option<Duration> {
 pub fn exhausted_for(headers: &HeaderMap) -> Option<Duration> {
     let used_up = PAIRS.iter().filter(|(remaining, _)| text(headers, remaining).is_some_and(|left| left == "0"));
     used_up.filter_map(|(_, reset)| reset_of(headers, reset)).max()
-}
-
-/// How long Gemini asks us to wait, in the body of its refusal: `error.details[].retryDelay`, such as `13s`.
-pub fn retry_delay(body: &Value) -> Option<Duration> {
-    // Asked for a stream, it may put the one error into a list.
-    let error = body.get(0).unwrap_or(body).get("error")?;
-    let details = error.get("details")?.as_array()?;
-    details.iter().find_map(|detail| length(detail.get("retryDelay")?.as_str()?))
 }
 
 /// The time until a reset: a duration (`6m0s`), a date, seconds, or seconds or milliseconds since 1970.
@@ -102,7 +93,6 @@ fn length(text: &str) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
 
     use super::*;
 
@@ -190,16 +180,5 @@ mod tests {
         assert_eq!(reset_after(&headers(&said[1..])), Some(millis(7_000)));
         assert_eq!(reset_after(&headers(&said[2..])), Some(millis(12_000)));
         assert_eq!(reset_after(&headers(&[])), None);
-    }
-
-    #[test]
-    fn gemini_asks_in_the_body() {
-        let error = json!({"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "details": [
-            {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": []},
-            {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "13.5s"},
-        ]}});
-        assert_eq!(retry_delay(&error), Some(millis(13_500)));
-        assert_eq!(retry_delay(&json!([error])), Some(millis(13_500)));
-        assert_eq!(retry_delay(&json!({"error": {"message": "no"}})), None);
     }
 }

@@ -1,0 +1,206 @@
+//! How messages, tools and settings are written for Gemini.
+
+use std::borrow::Cow;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
+use updraft_run::{Message, Picture, ToolCall, ToolResult, ToolSpec};
+
+use super::family::Thinking;
+use super::marks;
+
+/// Writes messages as contents.
+pub(super) struct Writer<'a> {
+    /// The provider and the model that is asked.
+    pub(super) name: &'a str,
+    /// Whether calls must be signed.
+    pub(super) wants_signatures: bool,
+}
+
+impl Writer<'_> {
+    /// One message; none where nothing was said. There are two roles only: results are the user's too.
+    pub(super) fn content<'a>(&self, message: &'a Message) -> Option<Content<'a>> {
+        let (role, parts) = match message {
+            Message::User(text) => ("user", vec![Part::text(if text.is_empty() { " " } else { text })]),
+            Message::Assistant(answer) => ("model", marks::parts_of(answer, self.name, self.wants_signatures)),
+            Message::Results(results) => ("user", results.iter().map(Part::result).collect()),
+            Message::Pictures(pictures) => ("user", pictures.iter().flat_map(Part::picture).collect()),
+        };
+        let says = parts.iter().any(|part| !part.is_empty());
+        says.then_some(Content { role: Some(role), parts })
+    }
+}
+
+#[derive(Serialize)]
+pub(super) struct Content<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<&'static str>,
+    parts: Vec<Part<'a>>,
+}
+
+/// Who the model is and how it behaves.
+pub(super) fn instruction(text: &str) -> Content<'_> {
+    Content { role: None, parts: vec![Part::text(text)] }
+}
+
+/// One thing that is said, shown, called or given, and the signature that stands beside it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Part<'a> {
+    #[serde(flatten)]
+    holds: Holds<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thought_signature: Option<&'a str>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+enum Holds<'a> {
+    Text(&'a str),
+    InlineData(Blob<'a>),
+    FunctionCall(Call<'a>),
+    FunctionResponse(Gave<'a>),
+}
+
+impl<'a> Part<'a> {
+    fn of(holds: Holds<'a>) -> Self {
+        Self { holds, thought_signature: None }
+    }
+
+    pub(super) fn text(text: &'a str) -> Self {
+        Self::of(Holds::Text(text))
+    }
+
+    pub(super) fn call(call: &'a ToolCall) -> Self {
+        Self::of(Holds::FunctionCall(Call { id: &call.id, name: allowed(&call.name), args: &call.args }))
+    }
+
+    fn result(result: &'a ToolResult) -> Self {
+        let ToolResult { call, name, text, is_error } = result;
+        let response = if *is_error { Response::Error(text) } else { Response::Output(text) };
+        Self::of(Holds::FunctionResponse(Gave { id: call, name: allowed(name), response }))
+    }
+
+    /// A picture under its name.
+    fn picture(picture: &'a Picture) -> [Self; 2] {
+        let blob = Blob { mime_type: &picture.mime, data: STANDARD.encode(&picture.bytes) };
+        [Self::text(&picture.name), Self::of(Holds::InlineData(blob))]
+    }
+
+    pub(super) fn sign(&mut self, signature: &'a str) {
+        self.thought_signature = Some(signature);
+    }
+
+    pub(super) fn is_signed(&self) -> bool {
+        self.thought_signature.is_some()
+    }
+
+    pub(super) fn is_call(&self) -> bool {
+        matches!(self.holds, Holds::FunctionCall(_))
+    }
+
+    fn is_empty(&self) -> bool {
+        matches!(self.holds, Holds::Text("")) && !self.is_signed()
+    }
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Blob<'a> {
+    mime_type: &'a str,
+    data: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Call<'a> {
+    id: &'a str,
+    name: Cow<'a, str>,
+    #[serde(serialize_with = "as_object")]
+    args: &'a Value,
+}
+
+#[derive(Debug, Serialize)]
+struct Gave<'a> {
+    id: &'a str,
+    name: Cow<'a, str>,
+    response: Response<'a>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Response<'a> {
+    Output(&'a str),
+    Error(&'a str),
+}
+
+/// Arguments are an object; none at all are an empty one.
+fn as_object<S: Serializer>(args: &Value, serializer: S) -> Result<S::Ok, S::Error> {
+    if args.is_object() { args.serialize(serializer) } else { Map::new().serialize(serializer) }
+}
+
+/// The name with what no name may hold replaced: a model may have called a tool that never was.
+fn allowed(name: &str) -> Cow<'_, str> {
+    let may = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '.' | ':' | '-');
+    let begins_well = name.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_');
+    if begins_well && name.len() <= 64 && name.chars().all(may) {
+        return Cow::Borrowed(name);
+    }
+    let front = if begins_well { "" } else { "_" };
+    let letters = name.chars().map(|letter| if may(letter) { letter } else { '_' });
+    Cow::Owned(front.chars().chain(letters).take(64).collect())
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Tools<'a> {
+    function_declarations: Vec<Tool<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Tool<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters_json_schema: &'a Value,
+}
+
+/// All tools, in one list of functions.
+pub(super) fn tools(tools: &[ToolSpec]) -> [Tools<'_>; 1] {
+    let declared = tools.iter().map(|tool| Tool {
+        name: &tool.name,
+        description: &tool.description,
+        parameters_json_schema: &tool.parameters,
+    });
+    [Tools { function_declarations: declared.collect() }]
+}
+
+/// How the answer is written.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Config<'a> {
+    pub(super) max_output_tokens: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) response_mime_type: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) response_json_schema: Option<&'a Value>,
+    #[serde(rename = "thinkingConfig", skip_serializing_if = "Option::is_none")]
+    pub(super) thinking: Option<Thinking>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_no_tool_can_have_are_made_fit() {
+        assert_eq!(allowed("mcp.read_file-2"), "mcp.read_file-2");
+        assert_eq!(allowed("read file!"), "read_file_");
+        assert_eq!(allowed("7zip"), "_7zip");
+        assert_eq!(allowed(""), "_");
+        assert_eq!(allowed(&"ä".repeat(100)).len(), 64);
+    }
+}

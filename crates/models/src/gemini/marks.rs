@@ -1,0 +1,161 @@
+//! Signed parts of an answer: kept with their place, and given back in it to the model that signed them.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use updraft_run::Answer;
+
+use super::body::Part;
+
+/// What stands for a signature where another model wrote the call; Google documents it for this.
+const UNSIGNED: &str = "skip_thought_signature_validator";
+
+/// Where a signed part stood, and its signature.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+struct Mark<'a> {
+    /// Who signed it.
+    of: &'a str,
+    /// What it was.
+    part: Kind,
+    /// Where its text begins in the answer's; for a call, how much text stood before it.
+    from: usize,
+    /// Where its text ends.
+    to: usize,
+    /// How many calls stood before it.
+    calls: usize,
+    signature: &'a str,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    Text,
+    Call,
+}
+
+/// Notes a text that was signed: its place in the answer's text, and the calls before it.
+pub(super) fn signed_text(of: &str, from: usize, to: usize, calls: usize, signature: &str) -> Value {
+    json!({ "of": of, "part": "text", "from": from, "to": to, "calls": calls, "signature": signature })
+}
+
+/// Notes a call that was signed, after so much text and so many calls.
+pub(super) fn signed_call(of: &str, text: usize, calls: usize, signature: &str) -> Value {
+    json!({ "of": of, "part": "call", "from": text, "to": text, "calls": calls, "signature": signature })
+}
+
+/// The parts of an answer as they came, each with its signature. Where calls must be signed and the first is not, it
+/// says that another wrote it; of several calls at once only the first is.
+pub(super) fn parts_of<'a>(answer: &'a Answer, name: &str, wants_signatures: bool) -> Vec<Part<'a>> {
+    let marks = answer.opaque.iter().filter_map(|value| Mark::deserialize(value).ok()).filter(|mark| mark.of == name);
+    let mut parts = Parts { answer, text: 0, calls: 0, list: Vec::new() };
+    for mark in marks {
+        parts.take(&mark);
+    }
+    parts.add_text(answer.text.len());
+    parts.add_calls(answer.calls.len());
+    if wants_signatures
+        && let Some(first) = parts.list.iter_mut().find(|part| part.is_call())
+        && !first.is_signed()
+    {
+        first.sign(UNSIGNED);
+    }
+    parts.list
+}
+
+/// The parts so far, and how far into the answer they go.
+struct Parts<'a> {
+    answer: &'a Answer,
+    text: usize,
+    calls: usize,
+    list: Vec<Part<'a>>,
+}
+
+impl<'a> Parts<'a> {
+    /// Everything up to a signed part, and that part. A mark that does not fit the answer is passed over.
+    fn take(&mut self, mark: &Mark<'a>) {
+        let Answer { text, calls, .. } = self.answer;
+        let fits = mark.from >= self.text && mark.calls >= self.calls && text.get(mark.from..mark.to).is_some();
+        let has_call = mark.part == Kind::Text || mark.calls < calls.len();
+        if !fits || !has_call || mark.calls > calls.len() {
+            return;
+        }
+        self.add_text(mark.from);
+        self.add_calls(mark.calls);
+        match mark.part {
+            Kind::Call => self.add_calls(mark.calls + 1),
+            Kind::Text => {
+                self.list.push(Part::text(&text[mark.from..mark.to]));
+                self.text = mark.to;
+            }
+        }
+        if let Some(part) = self.list.last_mut() {
+            part.sign(mark.signature);
+        }
+    }
+
+    fn add_text(&mut self, to: usize) {
+        if let Some(text) = self.answer.text.get(self.text..to).filter(|text| !text.is_empty()) {
+            self.list.push(Part::text(text));
+            self.text = to;
+        }
+    }
+
+    fn add_calls(&mut self, to: usize) {
+        self.list.extend(self.answer.calls[self.calls..to].iter().map(Part::call));
+        self.calls = to;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use updraft_run::ToolCall;
+
+    use super::*;
+
+    const OWN: &str = "gemini/gemini-3-flash";
+
+    fn answer(opaque: Vec<Value>) -> Answer {
+        let call = |id: &str| ToolCall { id: id.into(), name: "f".into(), args: json!({}), fault: None };
+        Answer { text: "Grüße".into(), calls: vec![call("a"), call("b")], opaque, ..Answer::default() }
+    }
+
+    fn written(opaque: Vec<Value>) -> Value {
+        serde_json::to_value(parts_of(&answer(opaque), OWN, true)).unwrap()
+    }
+
+    fn call(id: &str) -> Value {
+        json!({"functionCall": {"id": id, "name": "f", "args": {}}})
+    }
+
+    fn signed(mut part: Value, signature: &str) -> Value {
+        part["thoughtSignature"] = json!(signature);
+        part
+    }
+
+    #[test]
+    fn signatures_come_back_in_their_places() {
+        let marks = vec![signed_call(OWN, 4, 0, "one"), signed_text(OWN, 7, 7, 2, "two")];
+        let end = json!({"text": "", "thoughtSignature": "two"});
+        let expected = json!([{"text": "Grü"}, signed(call("a"), "one"), {"text": "ße"}, call("b"), end]);
+        assert_eq!(written(marks), expected);
+    }
+
+    #[test]
+    fn the_first_call_of_another_model_is_marked_so() {
+        let expected = json!([{"text": "Grüße"}, signed(call("a"), UNSIGNED), call("b")]);
+        assert_eq!(written(Vec::new()), expected);
+        assert_eq!(written(vec![signed_call("gemini/other", 7, 0, "foreign"), json!("odd")]), expected);
+        let plain = serde_json::to_value(parts_of(&answer(Vec::new()), OWN, false)).unwrap();
+        assert_eq!(plain, json!([{"text": "Grüße"}, call("a"), call("b")]));
+    }
+
+    #[test]
+    fn marks_that_do_not_fit_are_passed_over() {
+        let odd = vec![
+            signed_text(OWN, 3, 900, 0, "too long"),
+            signed_text(OWN, 4, 3, 0, "backwards"),
+            signed_call(OWN, 3, 0, "within a letter"),
+            signed_call(OWN, 0, 9, "no such call"),
+        ];
+        assert_eq!(written(odd), json!([{"text": "Grüße"}, signed(call("a"), UNSIGNED), call("b")]));
+    }
+}

@@ -1,0 +1,174 @@
+//! Reading an answer of Gemini: events of a stream, or the whole at once.
+
+use updraft_run::{Finish, Usage};
+
+use super::marks;
+use super::wire::{Candidate, Chunk, Part, Used};
+use crate::Hear;
+use crate::dialect::{Decode, garbled};
+use crate::fold::{Arguments, Fold};
+use crate::refusal;
+use crate::retry::Trouble;
+
+/// Reads events, and remembers who is asked and what was counted.
+pub(super) struct Parts {
+    name: String,
+    used: Used,
+}
+
+impl Parts {
+    pub(super) fn new(name: &str) -> Self {
+        Self { name: name.to_owned(), used: Used::default() }
+    }
+}
+
+impl Decode for Parts {
+    fn take(&mut self, data: &[u8], fold: &mut Fold, hear: Hear<'_>) -> Result<(), Trouble> {
+        // Servers that do not know `alt=sse` send all events as one list.
+        if data.trim_ascii_start().starts_with(b"[") {
+            let all: Vec<Chunk<'_>> = serde_json::from_slice(data).map_err(|why| garbled(&why, data))?;
+            return all.into_iter().try_for_each(|chunk| self.add(chunk, fold, hear));
+        }
+        let chunk: Chunk<'_> = serde_json::from_slice(data).map_err(|why| garbled(&why, data))?;
+        self.add(chunk, fold, hear)
+    }
+}
+
+impl Parts {
+    fn add(&mut self, chunk: Chunk<'_>, fold: &mut Fold, hear: Hear<'_>) -> Result<(), Trouble> {
+        if let Some(error) = chunk.error.filter(|raw| raw.get() != "null") {
+            return Err(refusal::in_stream(error.get()));
+        }
+        if let Some(used) = chunk.usage_metadata {
+            self.used.update(used);
+            fold.usage = self.used.usage();
+        }
+        if chunk.prompt_feedback.is_some_and(|feedback| !feedback.block_reason.as_str().is_empty()) {
+            fold.finish = Some(Finish::Filtered);
+        }
+        for candidate in chunk.candidates.into_iter().flatten().filter(|one| one.index.unwrap_or(0) == 0) {
+            let Candidate { content, finish_reason, finish_message, .. } = candidate;
+            for part in content.and_then(|content| content.parts).into_iter().flatten() {
+                self.add_part(part, fold, hear);
+            }
+            stop(finish_reason.as_str(), finish_message.as_str(), fold, hear)?;
+        }
+        Ok(())
+    }
+
+    fn add_part(&self, part: Part<'_>, fold: &mut Fold, hear: Hear<'_>) {
+        let signature = part.thought_signature.as_str();
+        let (before, calls) = (fold.text.len(), fold.calls.len());
+        if let Some(call) = part.function_call {
+            fold.call(calls, call.id.as_str(), call.name.as_str(), hear).arguments = Arguments::Whole(call.args);
+            if !signature.is_empty() {
+                fold.opaque.push(marks::signed_call(&self.name, before, calls, signature));
+            }
+        } else if part.thought == Some(true) {
+            fold.think(part.text.as_str(), hear);
+        } else {
+            fold.say(part.text.as_str(), hear);
+            if !signature.is_empty() {
+                fold.opaque.push(marks::signed_text(&self.name, before, fold.text.len(), calls, signature));
+            }
+        }
+    }
+}
+
+/// Takes in why the model stopped. It says the same after a call as after any other answer.
+fn stop(reason: &str, message: &str, fold: &mut Fold, hear: Hear<'_>) -> Result<(), Trouble> {
+    fold.finish = match reason {
+        "" | "FINISH_REASON_UNSPECIFIED" => return Ok(()),
+        "STOP" => Some(Finish::Stop),
+        "MAX_TOKENS" | "CONTINUATION" => Some(Finish::Length),
+        "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" => {
+            note_bad_call(reason, message, fold, hear)?;
+            Some(Finish::Stop)
+        }
+        "MALFORMED_RESPONSE" | "TOO_MANY_TOOL_CALLS" | "MISSING_THOUGHT_SIGNATURE" => {
+            return Err(Trouble::Garbled(refusal::shorten(&format!("the model stopped with {reason} {message}"))));
+        }
+        // SAFETY, RECITATION and many more, each a reason to withhold.
+        _ => Some(Finish::Filtered),
+    };
+    Ok(())
+}
+
+/// A call that Google could not read. Where its name can be seen, the model is told what was wrong, as with any other
+/// call; else the answer is worth nothing.
+fn note_bad_call(reason: &str, message: &str, fold: &mut Fold, hear: Hear<'_>) -> Result<(), Trouble> {
+    let written = refusal::shorten(message);
+    match called_name(message) {
+        Some(name) => {
+            let fault = format!("the call could not be read; write it as a function call with JSON: {written}");
+            let index = fold.calls.len();
+            fold.call(index, "", name, hear).arguments = Arguments::Unreadable(fault);
+            Ok(())
+        }
+        // What is wrong is then that a tool was called which is not there.
+        None if !fold.calls.is_empty() => Ok(()),
+        None => Err(Trouble::Garbled(refusal::shorten(&format!("the model stopped with {reason} {written}")))),
+    }
+}
+
+/// The tool's name in `Malformed function call: print(default_api.read(path='a'))` and in `… call:default_api:read{…}`.
+fn called_name(message: &str) -> Option<&str> {
+    let (_, written) = message.split_once("call:")?;
+    let mut written = written.trim_start();
+    for front in ["print(", "call:", "default_api.", "default_api:"] {
+        written = written.strip_prefix(front).unwrap_or(written);
+    }
+    let end =
+        written.find(|letter: char| !letter.is_ascii_alphanumeric() && !matches!(letter, '_' | '-' | '.' | ':'))?;
+    let (name, rest) = written.split_at(end);
+    (!name.is_empty() && rest.starts_with(['(', '{'])).then_some(name)
+}
+
+impl Used {
+    fn update(&mut self, newer: Used) {
+        fn newest<T>(old: &mut Option<T>, new: Option<T>) {
+            *old = new.or(old.take());
+        }
+        newest(&mut self.prompt_token_count, newer.prompt_token_count);
+        newest(&mut self.tool_use_prompt_token_count, newer.tool_use_prompt_token_count);
+        newest(&mut self.cached_content_token_count, newer.cached_content_token_count);
+        newest(&mut self.candidates_token_count, newer.candidates_token_count);
+        newest(&mut self.thoughts_token_count, newer.thoughts_token_count);
+        newest(&mut self.prompt_tokens_details, newer.prompt_tokens_details);
+    }
+
+    /// The counts in our terms; none before the prompt has been counted. Thoughts are counted beside the answer.
+    fn usage(&self) -> Option<Usage> {
+        let reasoning = self.thoughts_token_count.unwrap_or(0);
+        let shares = self.prompt_tokens_details.iter().flatten();
+        let pictures = shares.filter(|share| share.modality.as_deref() == Some("IMAGE"));
+        Some(Usage {
+            input: self.prompt_token_count? + self.tool_use_prompt_token_count.unwrap_or(0),
+            output: self.candidates_token_count.unwrap_or(0) + reasoning,
+            cached: self.cached_content_token_count.unwrap_or(0),
+            pictures: pictures.filter_map(|share| share.token_count).sum(),
+            reasoning,
+            ..Usage::default()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_is_found_in_a_call_that_cannot_be_read() {
+        let cases = [
+            ("Malformed function call: print(default_api.read_file(path='a'))", Some("read_file")),
+            ("Malformed function call: call:default_api:read_file{path:a}", Some("read_file")),
+            ("Malformed function call: call:search{query:\"x\"}", Some("search")),
+            ("Malformed function call: print(157.3 * 1.04)", None),
+            ("Malformed function call: Failed to parse", None),
+            ("Malformed function call", None),
+        ];
+        for (message, name) in cases {
+            assert_eq!(called_name(message), name, "{message}");
+        }
+    }
+}

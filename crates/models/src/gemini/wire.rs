@@ -1,0 +1,93 @@
+//! What Gemini sends, read where it lies: text is borrowed unless it holds escapes.
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::text::Text;
+
+/// One event of a stream; a whole answer has the same shape.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Chunk<'a> {
+    #[serde(default, borrow)]
+    pub(super) candidates: Option<Vec<Candidate<'a>>>,
+    #[serde(default)]
+    pub(super) usage_metadata: Option<Used>,
+    #[serde(default, borrow)]
+    pub(super) prompt_feedback: Option<Feedback<'a>>,
+    #[serde(default, borrow)]
+    pub(super) error: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Feedback<'a> {
+    #[serde(default, borrow)]
+    pub(super) block_reason: Text<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Candidate<'a> {
+    #[serde(default)]
+    pub(super) index: Option<u32>,
+    #[serde(default, borrow)]
+    pub(super) content: Option<Content<'a>>,
+    #[serde(default, borrow)]
+    pub(super) finish_reason: Text<'a>,
+    #[serde(default, borrow)]
+    pub(super) finish_message: Text<'a>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Content<'a> {
+    #[serde(default, borrow)]
+    pub(super) parts: Option<Vec<Part<'a>>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Part<'a> {
+    #[serde(default, borrow)]
+    pub(super) text: Text<'a>,
+    /// Whether the text is a thought.
+    #[serde(default)]
+    pub(super) thought: Option<bool>,
+    #[serde(default, borrow)]
+    pub(super) thought_signature: Text<'a>,
+    #[serde(default, borrow)]
+    pub(super) function_call: Option<Call<'a>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Call<'a> {
+    #[serde(default, borrow)]
+    pub(super) id: Text<'a>,
+    #[serde(default, borrow)]
+    pub(super) name: Text<'a>,
+    #[serde(default)]
+    pub(super) args: Value,
+}
+
+/// Counts; those that an event leaves out keep what they were.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Used {
+    pub(super) prompt_token_count: Option<u64>,
+    pub(super) tool_use_prompt_token_count: Option<u64>,
+    pub(super) cached_content_token_count: Option<u64>,
+    pub(super) candidates_token_count: Option<u64>,
+    pub(super) thoughts_token_count: Option<u64>,
+    pub(super) prompt_tokens_details: Option<Vec<Share>>,
+}
+
+/// Tokens of one kind of input.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Share {
+    #[serde(default)]
+    pub(super) modality: Option<String>,
+    #[serde(default)]
+    pub(super) token_count: Option<u64>,
+}

@@ -1,0 +1,184 @@
+//! Who we are in Google Cloud: application-default credentials, and the tokens they give.
+//!
+//! A token is kept until shortly before it ends. Whoever needs a new one waits while another is fetching it, so that
+//! hundreds who ask at once cost one request.
+
+mod fetch;
+mod file;
+mod jwt;
+
+use std::fmt;
+use std::future::Future;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+
+use self::fetch::Fetched;
+use self::file::Account;
+use crate::{Access, Auth, Error, Google, Http, Mint, Patience, Token};
+
+/// Before a token ends it is replaced: a request may take a while to be sent. A machine's own tokens are renewed five
+/// minutes before their end, so this must be less.
+const EARLY: Duration = Duration::from_mins(3);
+
+/// Where models are asked that are the same everywhere.
+const ANYWHERE: &str = "global";
+
+/// How a project in Google Cloud is entered.
+pub(crate) struct Entry {
+    pub(crate) auth: Auth,
+    pub(crate) project: String,
+    pub(crate) location: String,
+    /// The project that is charged, where the credentials name one.
+    pub(crate) charged: Option<String>,
+}
+
+/// Finds the project and who we are there: by a token that was given, by a file, or by the machine we run on.
+pub(crate) fn enter(access: &Access, token: Option<Token>) -> Result<Entry, Error> {
+    let Google { project, location, credentials, metadata } = &access.google;
+    let account = match credentials {
+        Some(path) if token.is_none() => Some(Account::read(path)?),
+        Some(_) | None => None,
+    };
+    let project = project.clone().or_else(|| account.as_ref()?.project()).ok_or_else(|| Error::Config {
+        what: "no Google Cloud project is set".to_owned(),
+        hint: "set GOOGLE_CLOUD_PROJECT".to_owned(),
+    })?;
+    let charged = account.as_ref().and_then(Account::charged);
+    let source = match account {
+        Some(account) => Source::Account(account),
+        None => Source::Machine(metadata.clone()),
+    };
+    Ok(Entry {
+        auth: match token {
+            Some(token) => Auth::Bearer(token),
+            None => Auth::Minted(Arc::new(Credentials::new(source, access))),
+        },
+        project,
+        location: location.clone().unwrap_or_else(|| ANYWHERE.to_owned()),
+        charged,
+    })
+}
+
+/// Where tokens come from.
+#[derive(Debug)]
+enum Source {
+    /// A file with credentials.
+    Account(Account),
+    /// The machine we run on, asked at this address, or at the usual one if it is a machine of Google.
+    Machine(Option<String>),
+}
+
+/// Application-default credentials.
+struct Credentials {
+    source: Source,
+    http: Http,
+    patience: Patience,
+    kept: Mutex<Option<Kept>>,
+    /// Held by the one who fetches.
+    turn: Semaphore,
+}
+
+#[derive(Clone)]
+struct Kept {
+    token: Token,
+    until: Instant,
+}
+
+impl Credentials {
+    fn new(source: Source, access: &Access) -> Self {
+        let (http, patience) = (access.http.clone(), access.patience.clone());
+        Self { source, http, patience, kept: Mutex::new(None), turn: Semaphore::new(1) }
+    }
+
+    /// The token at hand, while it is good.
+    fn at_hand(&self) -> Option<Token> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
+        (kept.until > Instant::now()).then_some(kept.token)
+    }
+
+    async fn fresh(&self) -> Result<Token, Error> {
+        let _turn = self.turn.acquire().await;
+        // Whoever had the turn before may have brought one.
+        if let Some(token) = self.at_hand() {
+            return Ok(token);
+        }
+        let asked = Instant::now();
+        let Fetched { token, life } = self.fetch().await?;
+        let until = asked + life.saturating_sub(EARLY.min(life / 2));
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(Kept { token: token.clone(), until });
+        Ok(token)
+    }
+
+    /// Fetches a token, trying again where that may help.
+    async fn fetch(&self) -> Result<Fetched, Error> {
+        let salt = std::ptr::from_ref(self) as u64;
+        let mut attempt = 1;
+        loop {
+            let trouble = match self.source.fetch(&self.http, &self.patience).await {
+                Ok(fetched) => return Ok(fetched),
+                Err(trouble) => trouble,
+            };
+            if !trouble.passes() || attempt >= self.patience.attempts {
+                let words = self.redact(trouble.words());
+                return Err(Error::Config {
+                    what: format!("no token from Google: {words}"),
+                    hint: "sign in with `gcloud auth application-default login`, or set VERTEX_ACCESS_TOKEN".to_owned(),
+                });
+            }
+            tokio::time::sleep(self.patience.wait(attempt, trouble.asked_wait(), salt)).await;
+            attempt += 1;
+        }
+    }
+}
+
+impl Mint for Credentials {
+    fn token(&self) -> Pin<Box<dyn Future<Output = Result<Token, Error>> + Send + '_>> {
+        Box::pin(async move {
+            match self.at_hand() {
+                Some(token) => Ok(token),
+                None => self.fresh().await,
+            }
+        })
+    }
+
+    fn identity(&self) -> String {
+        match &self.source {
+            Source::Account(account) => account.identity(),
+            Source::Machine(host) => format!("machine {}", host.as_deref().unwrap_or_default()),
+        }
+    }
+
+    fn redact(&self, text: String) -> String {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let text = match kept {
+            Some(kept) => kept.token.redact(text),
+            None => text,
+        };
+        match &self.source {
+            Source::Account(account) => account.redact(text),
+            Source::Machine(_) => text,
+        }
+    }
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Credentials").field("source", &self.source).finish_non_exhaustive()
+    }
+}
+
+/// A file of credentials that cannot be used.
+fn unusable(path: &Path, why: &str) -> Error {
+    Error::Config {
+        what: format!("the Google credentials in `{}` cannot be used: {why}", path.display()),
+        hint:
+            "run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS to the key file of a \
+               service account"
+                .to_owned(),
+    }
+}

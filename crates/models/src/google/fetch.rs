@@ -1,0 +1,158 @@
+//! Asking for a token: with a refresh token, with a signed request, or from the machine we run on.
+
+use std::time::Duration;
+
+use reqwest::header::CONTENT_TYPE;
+use reqwest::{Client, RequestBuilder, Response, Url};
+use serde::Deserialize;
+use url::form_urlencoded::Serializer;
+
+use super::file::{Account, Person, Service};
+use super::{Source, jwt};
+use crate::http::chain;
+use crate::retry::Trouble;
+use crate::watch::Watch;
+use crate::{Http, Patience, Token, refusal};
+
+/// Where a machine of Google is asked about itself. By its number: elsewhere the name may lead anywhere.
+const MACHINE: &str = "169.254.169.254";
+
+/// A machine of Google answers about itself at once; elsewhere nobody does.
+const PROBE_TIME: Duration = Duration::from_millis(800);
+
+/// What every question to a machine must say, and every answer says.
+const FLAVOUR: (&str, &str) = ("metadata-flavor", "Google");
+
+/// No answer with a token is larger.
+const LARGEST_ANSWER: usize = 64 << 10;
+
+/// A token, and how long it is good.
+pub(super) struct Fetched {
+    pub(super) token: Token,
+    pub(super) life: Duration,
+}
+
+#[derive(Deserialize)]
+struct Granted {
+    access_token: String,
+    #[serde(default)]
+    expires_in: u64,
+}
+
+impl Source {
+    /// Asks once.
+    pub(super) async fn fetch(&self, http: &Http, patience: &Patience) -> Result<Fetched, Trouble> {
+        let mut watch = Watch::new(patience.stall);
+        match self {
+            Source::Account(Account::Person(person)) => {
+                send(post(http, &person.token_uri, &refresh_form(person))?, &mut watch).await
+            }
+            Source::Account(Account::Service(service)) => {
+                send(post(http, &service.token_uri, &assertion_form(service)?)?, &mut watch).await
+            }
+            Source::Machine(host) => {
+                // A proxy would answer about itself.
+                let direct = Http::default();
+                let (host, is_told) = host.as_deref().map_or((MACHINE, false), |host| (host, true));
+                let base = parse(&format!("http://{host}/"))?;
+                let client = direct.client(&base).map_err(|why| Trouble::Useless(why.to_string()))?;
+                if !is_told && !is_google(client, base.clone()).await {
+                    let words = "no credentials are set, and this is not a machine of Google";
+                    return Err(Trouble::Useless(words.to_owned()));
+                }
+                let mut url = base;
+                url.set_path("/computeMetadata/v1/instance/service-accounts/default/token");
+                send(client.get(url).header(FLAVOUR.0, FLAVOUR.1), &mut watch).await
+            }
+        }
+    }
+}
+
+fn refresh_form(person: &Person) -> String {
+    let pairs = [
+        ("grant_type", "refresh_token"),
+        ("client_id", &person.client_id),
+        ("client_secret", person.client_secret.reveal()),
+        ("refresh_token", person.refresh_token.reveal()),
+    ];
+    Serializer::new(String::new()).extend_pairs(pairs).finish()
+}
+
+fn assertion_form(service: &Service) -> Result<String, Trouble> {
+    let assertion = jwt::assertion(service).map_err(Trouble::Useless)?;
+    let pairs = [("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"), ("assertion", &assertion)];
+    Ok(Serializer::new(String::new()).extend_pairs(pairs).finish())
+}
+
+fn post(http: &Http, address: &str, form: &str) -> Result<RequestBuilder, Trouble> {
+    let url = parse(address)?;
+    let client = http.client(&url).map_err(|why| Trouble::Useless(why.to_string()))?;
+    Ok(client.post(url).header(CONTENT_TYPE, "application/x-www-form-urlencoded").body(form.to_owned()))
+}
+
+fn parse(address: &str) -> Result<Url, Trouble> {
+    Url::parse(address).map_err(|why| Trouble::Useless(format!("`{address}` is not an address: {why}")))
+}
+
+async fn send(request: RequestBuilder, watch: &mut Watch) -> Result<Fetched, Trouble> {
+    let response = watch.over(request.send()).await?.map_err(cut)?;
+    if !response.status().is_success() {
+        return Err(refusal::read(response, watch).await);
+    }
+    let body = read(response, watch).await?;
+    // What came may hold a secret, so it is not quoted.
+    let granted: Granted = serde_json::from_slice(&body).map_err(|why| {
+        Trouble::Useless(format!("no token in the answer (line {}, column {})", why.line(), why.column()))
+    })?;
+    Ok(Fetched { token: Token::new(granted.access_token), life: Duration::from_secs(granted.expires_in) })
+}
+
+async fn read(mut response: Response, watch: &mut Watch) -> Result<Vec<u8>, Trouble> {
+    let mut body = Vec::new();
+    while let Some(piece) = watch.over(response.chunk()).await?.map_err(cut)? {
+        body.extend_from_slice(&piece);
+        if body.len() > LARGEST_ANSWER {
+            return Err(Trouble::Useless("an answer too large for a token".to_owned()));
+        }
+    }
+    Ok(body)
+}
+
+fn cut(why: reqwest::Error) -> Trouble {
+    Trouble::Cut(chain(&why.without_url()))
+}
+
+/// Whether a machine of Google answers there.
+async fn is_google(client: &Client, url: Url) -> bool {
+    let asked = tokio::time::timeout(PROBE_TIME, client.get(url).header(FLAVOUR.0, FLAVOUR.1).send());
+    let Ok(Ok(response)) = asked.await else { return false };
+    response.headers().get(FLAVOUR.0).is_some_and(|value| value == FLAVOUR.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    async fn found(answer: &'static str) -> bool {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = parse(&format!("http://{}/", listener.local_addr().unwrap())).unwrap();
+        let serve = async {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let _ = socket.read(&mut [0; 1024]).await;
+            socket.write_all(answer.as_bytes()).await.unwrap();
+        };
+        let http = Http::default();
+        let (is_google, ()) = tokio::join!(is_google(http.client(&url).unwrap(), url.clone()), serve);
+        is_google
+    }
+
+    #[tokio::test]
+    async fn a_machine_of_google_is_known_by_its_flavour() {
+        assert!(found("HTTP/1.1 200 OK\r\nMetadata-Flavor: Google\r\ncontent-length: 0\r\n\r\n").await);
+        assert!(!found("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await);
+        assert!(!found("").await);
+    }
+}

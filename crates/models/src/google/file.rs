@@ -1,0 +1,174 @@
+//! What a file of application-default credentials holds: a person who signed in, or a service account.
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::jwt::Signer;
+use super::unusable;
+use crate::{Error, Token};
+
+/// Where Google gives tokens, where the file does not say.
+const TOKEN_URI: &str = "https://oauth2.googleapis.com/token";
+
+/// Who the file speaks for.
+#[derive(Debug)]
+pub(super) enum Account {
+    Person(Person),
+    Service(Service),
+}
+
+/// A person who signed in with gcloud.
+#[derive(Debug)]
+pub(super) struct Person {
+    pub(super) client_id: String,
+    pub(super) client_secret: Token,
+    pub(super) refresh_token: Token,
+    pub(super) token_uri: String,
+    charged: Option<String>,
+}
+
+/// A service account, which signs its own requests for tokens.
+#[derive(Debug)]
+pub(super) struct Service {
+    pub(super) email: String,
+    pub(super) signer: Signer,
+    pub(super) token_uri: String,
+    project: Option<String>,
+    charged: Option<String>,
+}
+
+/// The file as it is written.
+#[derive(Deserialize)]
+struct Written {
+    #[serde(rename = "type", default)]
+    kind: String,
+    client_id: Option<String>,
+    client_secret: Option<String>,
+    refresh_token: Option<String>,
+    client_email: Option<String>,
+    private_key: Option<String>,
+    private_key_id: Option<String>,
+    token_uri: Option<String>,
+    project_id: Option<String>,
+    quota_project_id: Option<String>,
+}
+
+impl Account {
+    /// Reads a file.
+    pub(super) fn read(path: &Path) -> Result<Self, Error> {
+        let text = std::fs::read_to_string(path).map_err(|why| unusable(path, &why.to_string()))?;
+        Self::parse(&text).map_err(|why| unusable(path, &why))
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        // serde's words could quote what stands in the file.
+        let written: Written = serde_json::from_str(text).map_err(|why| {
+            format!("it is not the JSON that was expected (line {}, column {})", why.line(), why.column())
+        })?;
+        match written.kind.as_str() {
+            "authorized_user" => Person::of(written).map(Account::Person),
+            "service_account" => Service::of(written).map(Account::Service),
+            "external_account" | "external_account_authorized_user" => Err(format!(
+                "they are of the type `{}` (workload identity federation), which is not supported",
+                written.kind
+            )),
+            other => Err(format!(
+                "they are of the type `{other}`, which is not supported; expected `authorized_user` or `service_account`"
+            )),
+        }
+    }
+
+    /// The project it belongs to.
+    pub(super) fn project(&self) -> Option<String> {
+        match self {
+            Account::Person(person) => person.charged.clone(),
+            Account::Service(service) => service.project.clone(),
+        }
+    }
+
+    /// The project that is charged, where the file names one.
+    pub(super) fn charged(&self) -> Option<String> {
+        match self {
+            Account::Person(person) => person.charged.clone(),
+            Account::Service(service) => service.charged.clone(),
+        }
+    }
+
+    /// What tells it from others, and is no secret.
+    pub(super) fn identity(&self) -> String {
+        match self {
+            Account::Person(person) => format!("{} {}", person.client_id, person.charged.as_deref().unwrap_or("")),
+            Account::Service(service) => service.email.clone(),
+        }
+    }
+
+    /// The text without any secret of the file. A service account sends none of its own.
+    pub(super) fn redact(&self, text: String) -> String {
+        match self {
+            Account::Person(person) => person.client_secret.redact(person.refresh_token.redact(text)),
+            Account::Service(_) => text,
+        }
+    }
+}
+
+impl Person {
+    fn of(written: Written) -> Result<Self, String> {
+        Ok(Self {
+            client_id: there("client_id", written.client_id)?,
+            client_secret: Token::new(there("client_secret", written.client_secret)?),
+            refresh_token: Token::new(there("refresh_token", written.refresh_token)?),
+            token_uri: written.token_uri.unwrap_or_else(|| TOKEN_URI.to_owned()),
+            charged: written.quota_project_id,
+        })
+    }
+}
+
+impl Service {
+    fn of(written: Written) -> Result<Self, String> {
+        Ok(Self {
+            email: there("client_email", written.client_email)?,
+            signer: Signer::new(&there("private_key", written.private_key)?, written.private_key_id)?,
+            token_uri: written.token_uri.unwrap_or_else(|| TOKEN_URI.to_owned()),
+            project: written.project_id,
+            charged: written.quota_project_id,
+        })
+    }
+}
+
+fn there(name: &str, value: Option<String>) -> Result<String, String> {
+    value.filter(|value| !value.trim().is_empty()).ok_or_else(|| format!("`{name}` is missing"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(text: &str) -> String {
+        Account::parse(text).unwrap_err()
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_said_without_quoting_it() {
+        assert!(fault(r#"{"type":"external_account","audience":"x"}"#).contains("not supported"));
+        assert!(fault(r#"{"type":"impersonated_service_account"}"#).contains("`impersonated_service_account`"));
+        assert_eq!(
+            fault(r#"{"type":"authorized_user","client_id":"i","client_secret":"s"}"#),
+            "`refresh_token` is missing"
+        );
+        assert!(fault("{\"refresh_token\": \"1//hidden\",,}").starts_with("it is not the JSON"));
+        let bad = r#"{"type":"service_account","client_email":"a@b","private_key":"hidden"}"#;
+        assert_eq!(fault(bad), "`private_key` is not a key in PEM");
+    }
+
+    #[test]
+    fn secrets_do_not_print_and_are_taken_out_of_texts() {
+        let file =
+            r#"{"type":"authorized_user","client_id":"id","client_secret":"shh-secret","refresh_token":"1//refresh"}"#;
+        let account = Account::parse(file).unwrap();
+
+        let shown = format!("{account:?}");
+        assert!(!shown.contains("shh") && !shown.contains("1//refresh"), "{shown}");
+        assert_eq!(account.redact("1//refresh and shh-secret".to_owned()), "(key) and (key)");
+    }
+}
