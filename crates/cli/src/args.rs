@@ -71,7 +71,7 @@ pub(crate) enum Command {
     Replay(Replay),
     /// Begin a new run with the first events of another
     #[command(
-        after_help = "Examples:\n  updraft fork last --at 12\n  updraft fork 7k2m --at 30 --set figures='[1,2]' --model openai/gpt-5"
+        after_help = "Examples:\n  updraft fork last --at 12\n  updraft fork 7k2m --at 30 --set figures='[1,2]' --model openai/gpt-5.4"
     )]
     Fork(Box<Fork>),
     /// Say where two runs part, step by step
@@ -131,7 +131,7 @@ impl Command {
 
 const RUN_EXAMPLES: &str = "Examples:
   updraft run \"What does this project do, and how does it survive a crash?\"
-  updraft run --model openai/gpt-5-mini --budget 0.50 \"Find the slowest test\"
+  updraft run --model openai/gpt-5.4-mini --budget 0.50 \"Find the slowest test\"
   updraft run --agent coder --yes \"Rename the function parse to read\"
   updraft run --plan plan.json \"Carry out the plan\"
   git log -20 | updraft run - --agent summarizer";

@@ -16,11 +16,7 @@ pub(crate) fn access(places: &Places, settings: &Settings, workspace: &Path) -> 
     let models = &settings.meant.models;
     let mut reach: BTreeMap<String, Reach> = BTreeMap::new();
     for provider in providers() {
-        let found = Reach {
-            key: any(key_names(provider.name, provider.keys)).map(Token::new),
-            base: any(provider.bases),
-            speech: None,
-        };
+        let found = Reach { key: any(provider.keys).map(Token::new), base: any(provider.bases), speech: None };
         if found != Reach::default() {
             reach.insert(provider.name.to_owned(), found);
         }
@@ -43,6 +39,7 @@ pub(crate) fn access(places: &Places, settings: &Settings, workspace: &Path) -> 
             project: any(&["GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT"]),
             location: any(&["GOOGLE_CLOUD_LOCATION", "GOOGLE_CLOUD_REGION"]),
             credentials: find("GOOGLE_APPLICATION_CREDENTIALS").map(PathBuf::from).or_else(gcloud_credentials),
+            metadata: find("GCE_METADATA_HOST"),
         },
         prices: models.prices.iter().map(|(name, price)| (name.clone(), price.value)).collect(),
         limit: models.limits.iter().map(|(name, limit)| (name.clone(), limit.value.clone())).collect(),
@@ -51,11 +48,6 @@ pub(crate) fn access(places: &Places, settings: &Settings, workspace: &Path) -> 
         probe: settings.meant.probe.value,
         ..Access::default()
     }
-}
-
-/// The variables that hold a provider's key itself. Vertex's credentials are a file.
-fn key_names<'a>(provider: &str, names: &'a [&'a str]) -> &'a [&'a str] {
-    if provider == "vertex" { &["VERTEX_ACCESS_TOKEN"] } else { names }
 }
 
 /// Where gcloud keeps what `gcloud auth application-default login` made.
@@ -120,11 +112,11 @@ mod tests {
     #[test]
     fn purposes_count_only_where_the_choice_was_left_to_us() {
         let mut access = Access::default();
-        access.profiles.insert("mine".into(), "openai/gpt-5".into());
-        let model = |wanted: &str, asked: &str| agents_model(wanted, asked, "openai/gpt-5-mini", &access);
-        assert_eq!(model("strong", "auto").as_deref(), Some("openai/gpt-5"));
-        assert_eq!(model("strong", "openai/gpt-5-mini"), None);
-        assert_eq!(model("mine", "openai/gpt-5-mini").as_deref(), Some("openai/gpt-5"));
+        access.profiles.insert("mine".into(), "openai/gpt-5.4".into());
+        let model = |wanted: &str, asked: &str| agents_model(wanted, asked, "openai/gpt-5.4-mini", &access);
+        assert_eq!(model("strong", "auto").as_deref(), Some("openai/gpt-5.4"));
+        assert_eq!(model("strong", "openai/gpt-5.4-mini"), None);
+        assert_eq!(model("mine", "openai/gpt-5.4-mini").as_deref(), Some("openai/gpt-5.4"));
         assert_eq!(model("gemini/x", "builtin").as_deref(), Some("gemini/x"));
     }
 }

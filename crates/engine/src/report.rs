@@ -135,6 +135,9 @@ impl StepReport {
             "visits": self.step.visit + u32::from(self.began.is_some()),
             "turns": ledger.turns, "calls": ledger.calls,
             "input_tokens": ledger.usage.input, "output_tokens": ledger.usage.output,
+            "cached_tokens": ledger.usage.cached, "reasoning_tokens": ledger.usage.reasoning,
+            "cache_hits": ledger.cache_hits, "cache_misses": ledger.answers - ledger.cache_hits,
+            "estimated": ledger.usage.estimated,
             "cost": dollars(ledger), "began": self.began, "ended": self.ended,
         })
     }
@@ -153,8 +156,16 @@ pub struct Statistics {
     pub input_tokens: u64,
     /// Of those, from the provider's cache.
     pub cached_tokens: u64,
+    /// Answers for which the provider found something in its cache of prompts.
+    pub cache_hits: u64,
+    /// Answers for which it did not.
+    pub cache_misses: u64,
     /// Tokens written.
     pub output_tokens: u64,
+    /// Of those, spent on reasoning.
+    pub reasoning_tokens: u64,
+    /// Some figures are estimated, because a provider reported none.
+    pub estimated: bool,
     /// Dollars, cut-off calls included; absent where a price is not known.
     pub cost: Option<f64>,
     /// Milliseconds at work.
@@ -171,7 +182,11 @@ impl Statistics {
             reasoning_steps: ledger.reasoning_steps,
             input_tokens: ledger.usage.input,
             cached_tokens: ledger.usage.cached,
+            cache_hits: ledger.cache_hits,
+            cache_misses: ledger.answers - ledger.cache_hits,
             output_tokens: ledger.usage.output,
+            reasoning_tokens: ledger.usage.reasoning,
+            estimated: ledger.usage.estimated,
             cost: dollars(ledger),
             time_ms: run.worked().0,
         }

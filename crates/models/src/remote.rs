@@ -239,7 +239,7 @@ impl Remote {
         let Endpoint { provider, limit, limits, .. } = &self.endpoint;
         let tokens = limit.tokens.map_or(0, |_| prompt.estimated_tokens() / 2 + prompt.max_output);
         let mut waiting = |wait: Duration| {
-            hear(Delta::Waiting(&format!("{} for {provider}'s limit", in_words(wait))));
+            hear(Delta::Waiting(&format!("waiting {} for {provider}'s limit", in_words(wait))));
         };
         limits.admit(&self.account, limit, tokens, &mut waiting).await
     }

@@ -172,8 +172,8 @@ fn unknown_names_are_answered_with_close_ones() {
     };
 
     assert_eq!(close("bultin"), ["builtin"]);
-    assert_eq!(close("gpt-5-mini"), ["openai/gpt-5-mini", "openai-responses/gpt-5-mini"]);
-    assert_eq!(close("opnai/gpt-5"), ["openai/gpt-5-mini", "openai/gpt-5", "openai/NAME"]);
+    assert_eq!(close("gpt-5.4-mini"), ["openai/gpt-5.4-mini"]);
+    assert_eq!(close("opnai/gpt-5"), ["openai/gpt-5.4-mini", "openai/gpt-5.4", "openai/NAME"]);
     assert!(close("llama-3").contains(&"ollama/NAME".to_owned()));
 }
 
@@ -181,7 +181,7 @@ fn unknown_names_are_answered_with_close_ones() {
 async fn auto_takes_a_key_first_and_the_built_in_model_last() {
     let keyed = keyed();
 
-    assert_eq!(choose("auto", &keyed).await.unwrap().why, "openai/gpt-5-mini: a key for openai is set");
+    assert_eq!(choose("auto", &keyed).await.unwrap().why, "openai/gpt-5.4-mini: a key for openai is set");
     let none = choose("auto", &Access::default()).await.unwrap();
     assert_eq!(none.model.name(), "builtin");
     assert_eq!(choose("builtin", &keyed).await.unwrap().why, "builtin, as asked for");

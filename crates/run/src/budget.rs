@@ -23,6 +23,10 @@ pub struct Ledger {
     pub calls: u64,
     /// Answers that showed reasoning.
     pub reasoning_steps: u64,
+    /// Answers.
+    pub answers: u64,
+    /// Answers for which the provider found something in its cache of prompts.
+    pub cache_hits: u64,
 }
 
 impl Ledger {
@@ -71,6 +75,8 @@ impl Ledger {
     }
 
     pub(crate) fn spend(&mut self, usage: &Usage) {
+        self.answers += 1;
+        self.cache_hits += u64::from(usage.cached > 0);
         self.usage.input += usage.input;
         self.usage.output += usage.output;
         self.usage.cached += usage.cached;

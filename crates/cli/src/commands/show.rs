@@ -72,21 +72,23 @@ fn in_words(report: &Report) -> String {
 
 /// What each agent used, where there is more than one.
 fn per_agent(report: &Report) -> Vec<String> {
-    let mut agents: BTreeMap<&str, (u64, u64, u64, u64)> = BTreeMap::new();
+    let mut agents: BTreeMap<&str, (u64, u64, u64, Option<u64>)> = BTreeMap::new();
     for step in &report.steps {
-        let Ledger { usage, turns, calls, .. } = &step.step.ledger;
-        let sum = agents.entry(&step.step.spec.agent).or_default();
-        let cost = usage.cost.unwrap_or_default().0;
-        *sum = (sum.0 + turns, sum.1 + calls, sum.2 + usage.tokens(), sum.3 + cost);
+        let Ledger { usage, turns, calls, unpriced, .. } = &step.step.ledger;
+        let sum = agents.entry(&step.step.spec.agent).or_insert((0, 0, 0, Some(0)));
+        let cost = (*unpriced == 0).then(|| usage.cost.unwrap_or_default().0);
+        let cost = sum.3.zip(cost).map(|(before, own)| before + own);
+        *sum = (sum.0 + turns, sum.1 + calls, sum.2 + usage.tokens(), cost);
     }
     agents.retain(|_, (turns, ..)| *turns > 0);
     if agents.len() < 2 {
         return Vec::new();
     }
     let width = agents.keys().map(|name| name.len()).max().unwrap_or_default();
-    let line = |(name, (turns, calls, tokens, cost)): (&str, (u64, u64, u64, u64))| {
+    let line = |(name, (turns, calls, tokens, cost)): (&str, (u64, u64, u64, Option<u64>))| {
+        let cost = cost.map_or_else(|| "cost unknown".to_owned(), |cost| updraft_run::Cost(cost).to_string());
         let (turns, calls, tokens) = (count(turns, "turn"), count(calls, "call"), count(tokens, "token"));
-        format!("  {name:width$}  {turns:>9}  {calls:>9}  {tokens:>12}  {}", updraft_run::Cost(cost))
+        format!("  {name:width$}  {turns:>9}  {calls:>9}  {tokens:>12}  {cost}")
     };
     std::iter::once(String::new()).chain(agents.into_iter().map(line)).collect()
 }

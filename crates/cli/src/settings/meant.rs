@@ -290,6 +290,6 @@ mod tests {
         let (meant, ignored) = meant(Origin::User, MIXED);
         assert_eq!((meant.parallel.value, meant.approvals.value), (500, Consent::Allow));
         assert!(meant.parallel.from.ends_with("config.toml:3"), "{}", meant.parallel.from);
-        assert!(ignored.is_empty() && meant.prices.contains_key("a/b"));
+        assert!(ignored.is_empty() && meant.models.prices.contains_key("a/b"));
     }
 }

@@ -26,7 +26,14 @@ impl Watch for Log {
         }
     }
 
-    fn delta(&self, _: &RunId, _: &Address, _: Delta<'_>) {}
+    fn delta(&self, _: &RunId, at: &Address, delta: Delta<'_>) {
+        let line = match delta {
+            Delta::Waiting(why) => format!("  {}: {}", at.step, out::short(why, 200)),
+            Delta::Again(why) => format!("  {}: asking again: {}", at.step, out::short(why, 200)),
+            _ => return,
+        };
+        out::note(&out::harmless(&line));
+    }
 }
 
 impl Log {

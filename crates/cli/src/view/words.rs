@@ -33,7 +33,8 @@ pub(crate) fn figures(run: &Run) -> String {
     let all = Statistics::of(run);
     let mut words = vec![count(all.turns, "turn"), count(all.tool_calls, "tool call")];
     if all.input_tokens + all.output_tokens > 0 {
-        words.push(format!("{} tokens", all.input_tokens + all.output_tokens));
+        let about = if all.estimated { "about " } else { "" };
+        words.push(format!("{about}{} tokens", all.input_tokens + all.output_tokens));
     }
     words.push(match all.cost {
         Some(_) => run.ledger().cost().to_string(),
@@ -72,9 +73,16 @@ pub(crate) fn graph_lines(steps: &[StepReport], run: &Run, paint: Paint) -> Vec<
             let _ =
                 write!(text, "  {until:>11}  {:>8}  {:>8}", count(ledger.turns, "turn"), count(ledger.calls, "call"));
             if ledger.usage.tokens() > 0 {
-                let _ = write!(text, "  {} tokens", ledger.usage.tokens());
+                let about = if ledger.usage.estimated { "about " } else { "" };
+                let _ = write!(text, "  {about}{} tokens", ledger.usage.tokens());
             }
-            if ledger.usage.cost.is_some_and(|cost| cost.0 > 0) {
+            if ledger.usage.cached > 0 {
+                let (cached, hits, answers) = (ledger.usage.cached, ledger.cache_hits, ledger.answers);
+                let _ = write!(text, " ({cached} cached, {hits} of {answers} answers)");
+            }
+            if ledger.unpriced > 0 {
+                text.push_str("  cost unknown");
+            } else if ledger.usage.cost.is_some_and(|cost| cost.0 > 0) {
                 let _ = write!(text, "  {}", ledger.cost());
             }
         }

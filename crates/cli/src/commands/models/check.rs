@@ -50,7 +50,7 @@ async fn ask(model: &dyn Model, text: &str, tools: &[ToolSpec]) -> Result<Asked,
         Delta::Text(_) | Delta::Reasoning(_) | Delta::Call(_) => {
             first.get_or_insert_with(|| began.elapsed());
         }
-        Delta::Waiting(why) => out::note(&format!("waiting {why}")),
+        Delta::Waiting(why) => out::note(why),
         Delta::Again(why) => out::note(&format!("asking again: {why}")),
         _ => {}
     };
