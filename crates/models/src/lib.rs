@@ -17,6 +17,7 @@
 //! |---|---|
 //! | `model` | the trait and what passes through it |
 //! | `openai` | any server with `/chat/completions` |
+//! | `ollama` | Ollama by its own API |
 //! | `scripted` | answers written down beforehand, for tests |
 //! | `resolve` | names, prices and the choice of `auto` |
 //! | `http`, `sse`, `retry`, `tokens` | what providers over HTTP share |
@@ -31,10 +32,12 @@ mod draft;
 mod error;
 mod fallback;
 mod fold;
+mod hint;
 mod http;
 mod lines;
 mod manner;
 mod model;
+mod ollama;
 mod openai;
 mod prices;
 mod providers;

@@ -127,12 +127,12 @@ impl Remote {
             sees: sees.or(found.sees).unwrap_or(!local),
             local,
         };
-        let Some(question) = ask.filter(|_| tools.is_none() || sees.is_none()) else {
+        let Some(question) = ask.filter(|question| question.says_more() || tools.is_none() || sees.is_none()) else {
             return known(discover::Found::default());
         };
         let asked = self.found.get_or_try_init(|| async {
             let said = question.ask(&self.client, &self.base, &self.headers, &self.endpoint.model).await;
-            said.map(known).ok_or(())
+            said.inspect(|found| self.dialect.learn(found)).map(known).ok_or(())
         });
         asked.await.copied().unwrap_or_else(|()| known(discover::Found::default()))
     }

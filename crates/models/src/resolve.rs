@@ -7,6 +7,7 @@ use crate::access::is_local;
 use crate::dialect::Dialect;
 use crate::discover::Question;
 use crate::fallback::Fallback;
+use crate::ollama::{self, Ollama};
 use crate::openai::{self, Chat, House};
 use crate::providers::{Provider, Speech, providers};
 use crate::remote::{self, Remote};
@@ -91,7 +92,12 @@ fn remote(speech: Speech, mut endpoint: Endpoint, access: &Access) -> Result<Rem
         Speech::Gemini => return Err(unspoken(&endpoint)),
         Speech::Vertex => return Err(unspoken(&endpoint)),
 
-        Speech::Ollama => return Err(unspoken(&endpoint)),
+        Speech::Ollama => {
+            endpoint.auth = key.map_or(Auth::Open, Auth::Bearer);
+            endpoint.base = ollama::address(&endpoint.base);
+            let local = !ollama::is_cloud(&model, &endpoint.base);
+            (Box::new(Ollama::new(&endpoint)), remote::Known { local, ..remote::Known::found_by(Question::Show) })
+        }
     };
     Remote::new(endpoint, dialect, known)
 }

@@ -5,6 +5,7 @@
 mod auto;
 mod body;
 mod chat;
+mod ollama;
 mod retries;
 mod server;
 mod talk;
