@@ -7,6 +7,7 @@ use reqwest::Url;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::http::short_body;
 use crate::providers::{Models, provider, providers};
 use crate::{Access, Builtin, Error, Model, ollama, resolve};
 
@@ -198,7 +199,7 @@ async fn get<T: for<'de> Deserialize<'de>>(url: &str, whose: &str, access: &Acce
             request = request.header(reqwest::header::AUTHORIZATION, key.header("Bearer ").ok()?);
         }
         let response = request.send().await.ok()?.error_for_status().ok()?;
-        serde_json::from_slice(&response.bytes().await.ok()?).ok()
+        serde_json::from_slice(&short_body(response).await?).ok()
     };
     tokio::time::timeout(limit, asked).await.ok()?
 }

@@ -6,6 +6,7 @@ use reqwest::header::HeaderMap;
 use reqwest::{Client, Url};
 use serde_json::{Value, json};
 
+use crate::http::short_body;
 use crate::manner::ToolsBy;
 
 /// A server that is there answers well within this; without an answer, what is usual is assumed.
@@ -62,7 +63,7 @@ impl Question {
                 return None;
             }
             let Ok(response) = response.error_for_status() else { return Some(Found::default()) };
-            let bytes = response.bytes().await.ok()?;
+            let bytes = short_body(response).await?;
             Some(self.understand(&serde_json::from_slice(&bytes).unwrap_or_default()))
         };
         tokio::time::timeout(LONGEST_WAIT, asked).await.ok().flatten()

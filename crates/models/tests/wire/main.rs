@@ -5,6 +5,8 @@
 mod auto;
 mod body;
 mod chat;
+mod faults;
+mod houses;
 mod ollama;
 mod retries;
 mod server;

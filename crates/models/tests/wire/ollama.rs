@@ -312,6 +312,17 @@ async fn an_error_among_the_lines_is_no_answer() {
 }
 
 #[tokio::test]
+async fn more_calls_than_any_model_makes_are_no_answer() {
+    let calls = vec![r#"{"function":{}}"#; 200_000].join(",");
+    let server = Server::always(lines(&[&format!(r#"{{"message":{{"tool_calls":[{calls}]}},"done":true}}"#)])).await;
+
+    let error = Talk::new().ask(&*resolve(QWEN, &access(&server)).unwrap()).await.unwrap_err();
+
+    assert!(error.to_string().ends_with("an answer with 200000 calls"), "{error}");
+    assert_eq!(server.bodies().len(), 1);
+}
+
+#[tokio::test]
 async fn a_model_that_is_not_there_can_be_pulled() {
     let server = Server::always(status(404, "", r#"{"error":"model 'qwen3:8b' not found"}"#)).await;
 

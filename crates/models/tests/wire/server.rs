@@ -11,6 +11,10 @@ use tokio::task::JoinSet;
 #[derive(Clone)]
 pub(crate) enum Act {
     Send(Vec<u8>),
+    /// The same again and again, until the client has had enough.
+    Repeat(Vec<u8>, usize),
+    /// A byte at a time.
+    Trickle(Vec<u8>, Duration),
     Pause(Duration),
     Close,
 }
@@ -26,6 +30,7 @@ struct Seen {
     questions: Vec<(String, String)>,
     connections: usize,
     closed_early: usize,
+    repeated: usize,
 }
 
 pub(crate) struct Server {
@@ -94,6 +99,11 @@ impl Server {
         lock(&self.seen).connections
     }
 
+    /// How many bytes of what is repeated were sent.
+    pub(crate) fn repeated(&self) -> usize {
+        lock(&self.seen).repeated
+    }
+
     /// How many connections the client closed while an answer was still to come.
     pub(crate) fn closed_early(&self) -> usize {
         lock(&self.seen).closed_early
@@ -124,6 +134,22 @@ async fn serve(mut socket: TcpStream, seen: Arc<Mutex<Seen>>) {
                 Act::Send(bytes) => {
                     if socket.write_all(&bytes).await.is_err() {
                         return;
+                    }
+                }
+                Act::Repeat(bytes, times) => {
+                    for _ in 0..times {
+                        if socket.write_all(&bytes).await.is_err() {
+                            return;
+                        }
+                        lock(&seen).repeated += bytes.len();
+                    }
+                }
+                Act::Trickle(bytes, every) => {
+                    for byte in bytes {
+                        tokio::time::sleep(every).await;
+                        if socket.write_all(&[byte]).await.is_err() {
+                            return;
+                        }
                     }
                 }
                 Act::Pause(time) => {
@@ -171,11 +197,7 @@ pub(crate) fn stream_in(size: usize, events: &str) -> Vec<Act> {
 
 pub(crate) fn chunked(content_type: &str, size: usize, body: &[u8]) -> Vec<Act> {
     let mut bytes = head(content_type);
-    for piece in body.chunks(size) {
-        bytes.extend_from_slice(format!("{:x}\r\n", piece.len()).as_bytes());
-        bytes.extend_from_slice(piece);
-        bytes.extend_from_slice(b"\r\n");
-    }
+    bytes.extend(body.chunks(size).flat_map(chunk));
     bytes.extend_from_slice(b"0\r\n\r\n");
     vec![Act::Send(bytes)]
 }
@@ -184,11 +206,14 @@ pub(crate) fn stream(events: &str) -> Vec<Act> {
     stream_in(events.len().max(1), events)
 }
 
+/// One chunk of an answer in chunks.
+pub(crate) fn chunk(bytes: &[u8]) -> Vec<u8> {
+    [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat()
+}
+
 /// A stream that breaks off after these events.
 pub(crate) fn broken(events: &str) -> Vec<Act> {
-    let mut bytes = head(EVENTS);
-    bytes.extend_from_slice(format!("{:x}\r\n{events}\r\n", events.len()).as_bytes());
-    vec![Act::Send(bytes), Act::Close]
+    vec![Act::Send([head(EVENTS), chunk(events.as_bytes())].concat()), Act::Close]
 }
 
 /// A stream that falls silent after these events.
