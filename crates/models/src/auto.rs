@@ -7,8 +7,9 @@ use reqwest::Url;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::http::short_body;
 use crate::providers::{Models, provider, providers};
-use crate::{Access, Builtin, Error, Model, resolve};
+use crate::{Access, Builtin, Error, Model, ollama, resolve};
 
 /// A server on this machine that is there answers well within this.
 const PROBE_TIME: Duration = Duration::from_millis(200);
@@ -65,8 +66,8 @@ async fn first(access: &Access) -> Result<Chosen, Error> {
         let house = spec.split('/').next().unwrap_or_default();
         return Chosen::new(&spec, &format!("a key for {house} is set"), access);
     }
-    if let Some(host) = access.base("ollama") {
-        let Some(name) = ollama_model(host, access, CONFIGURED_TIME).await else {
+    if let Some(host) = access.base("ollama").map(ollama::address) {
+        let Some(name) = ollama_model(&host, access, CONFIGURED_TIME).await else {
             let why = format!("no key is set and Ollama at {host} offers no model, so no language model is connected");
             return Ok(Chosen::builtin(&why));
         };
@@ -163,7 +164,8 @@ struct Entry {
 
 /// The first model that a server lists, if it answers at once. One that is still loading answers 503, and is passed over.
 async fn first_listed(base: &str, access: &Access, limit: Duration) -> Option<String> {
-    let listed: Listed = get(&format!("{}/models", base.trim_end_matches('/')), access, limit).await?;
+    let listed: Listed =
+        get(&format!("{}/models", base.trim_end_matches('/')), "openai-compatible", access, limit).await?;
     listed.data.into_iter().next().map(|entry| entry.id)
 }
 
@@ -182,22 +184,22 @@ struct Tag {
 
 /// A model that Ollama has: the first that knows tools, else the first.
 async fn ollama_model(host: &str, access: &Access, limit: Duration) -> Option<String> {
-    let installed: Installed = get(&format!("{}/api/tags", host.trim_end_matches('/')), access, limit).await?;
+    let installed: Installed = get(&format!("{host}/api/tags"), "ollama", access, limit).await?;
     let has_tools = |tag: &&Tag| tag.capabilities.as_ref().is_some_and(|all| all.iter().any(|one| one == "tools"));
     let best = installed.models.iter().find(has_tools).or_else(|| installed.models.first());
     best.map(|tag| tag.name.clone())
 }
 
-async fn get<T: for<'de> Deserialize<'de>>(url: &str, access: &Access, limit: Duration) -> Option<T> {
+async fn get<T: for<'de> Deserialize<'de>>(url: &str, whose: &str, access: &Access, limit: Duration) -> Option<T> {
     let url = Url::parse(url).ok()?;
     let client = access.http.client(&url).ok()?;
     let asked = async {
         let mut request = client.get(url);
-        if let Some(key) = access.key("openai-compatible") {
+        if let Some(key) = access.key(whose) {
             request = request.header(reqwest::header::AUTHORIZATION, key.header("Bearer ").ok()?);
         }
         let response = request.send().await.ok()?.error_for_status().ok()?;
-        serde_json::from_slice(&response.bytes().await.ok()?).ok()
+        serde_json::from_slice(&short_body(response).await?).ok()
     };
     tokio::time::timeout(limit, asked).await.ok()?
 }

@@ -10,6 +10,7 @@ use reqwest::header::HeaderMap;
 use serde::Serialize;
 use updraft_run::{Message, Think};
 
+use crate::discover::Found;
 use crate::fold::Fold;
 use crate::retry::Trouble;
 use crate::{Hear, Prompt};
@@ -26,6 +27,9 @@ pub(crate) trait Dialect: Send + Sync + fmt::Debug {
     fn framing(&self) -> Framing {
         Framing::Events
     }
+
+    /// Hears what the server said about the model, once it was asked.
+    fn learn(&self, _found: &Found) {}
 
     /// Everything before the first message, ending with the list of messages open.
     fn begin(&self, bytes: &mut Vec<u8>, prompt: &Prompt<'_>) -> serde_json::Result<()>;

@@ -6,6 +6,7 @@ use reqwest::header::HeaderMap;
 use reqwest::{Client, Url};
 use serde_json::{Value, json};
 
+use crate::http::short_body;
 use crate::manner::ToolsBy;
 
 /// A server that is there answers well within this; without an answer, what is usual is assumed.
@@ -25,9 +26,20 @@ pub(crate) enum Question {
 pub(crate) struct Found {
     pub(crate) tools: Option<ToolsBy>,
     pub(crate) sees: Option<bool>,
+    pub(crate) thinks: Option<bool>,
+    /// Tokens it can hold in mind.
+    pub(crate) context: Option<u64>,
 }
 
 impl Question {
+    /// Whether it tells more than how tools and pictures are given.
+    pub(crate) fn says_more(self) -> bool {
+        match self {
+            Question::Props => false,
+            Question::Show => true,
+        }
+    }
+
     /// Asks. A server that does not know the question leaves everything open; one that cannot be reached is asked again
     /// the next time.
     pub(crate) async fn ask(self, client: &Client, base: &Url, headers: &HeaderMap, model: &str) -> Option<Found> {
@@ -51,7 +63,7 @@ impl Question {
                 return None;
             }
             let Ok(response) = response.error_for_status() else { return Some(Found::default()) };
-            let bytes = response.bytes().await.ok()?;
+            let bytes = short_body(response).await?;
             Some(self.understand(&serde_json::from_slice(&bytes).unwrap_or_default()))
         };
         tokio::time::timeout(LONGEST_WAIT, asked).await.ok().flatten()
@@ -63,14 +75,23 @@ impl Question {
             Question::Props => Found {
                 tools: said["chat_template_caps"]["supports_tools"].as_bool().map(by),
                 sees: said["modalities"]["vision"].as_bool(),
+                ..Found::default()
             },
             Question::Show => {
-                let Some(list) = said["capabilities"].as_array() else { return Found::default() };
+                let context = context_of(&said["model_info"]);
+                let Some(list) = said["capabilities"].as_array() else { return Found { context, ..Found::default() } };
                 let has = |name: &str| list.iter().any(|capability| capability == name);
-                Found { tools: Some(by(has("tools"))), sees: Some(has("vision")) }
+                let (sees, thinks) = (Some(has("vision")), Some(has("thinking")));
+                Found { tools: Some(by(has("tools"))), sees, thinks, context }
             }
         }
     }
+}
+
+/// The length of context stands under a name that begins with the model's family.
+fn context_of(facts: &Value) -> Option<u64> {
+    let mut facts = facts.as_object()?.iter();
+    facts.find_map(|(name, value)| value.as_u64().filter(|length| *length > 0 && name.ends_with(".context_length")))
 }
 
 #[cfg(test)]
@@ -81,10 +102,14 @@ mod tests {
     fn what_a_server_does_not_say_stays_open() {
         assert_eq!(Question::Props.understand(&Value::Null), Found::default());
         let props = json!({"chat_template_caps": {"supports_tools": false}, "modalities": {"vision": true}});
-        let found = Found { tools: Some(ToolsBy::Text), sees: Some(true) };
+        let found = Found { tools: Some(ToolsBy::Text), sees: Some(true), ..Found::default() };
         assert_eq!(Question::Props.understand(&props), found);
-        let show = json!({"capabilities": ["completion", "tools"]});
-        let found = Found { tools: Some(ToolsBy::Native), sees: Some(false) };
+        let facts = json!({"general.architecture": "qwen3", "qwen3.context_length": 40960, "qwen3.block_count": 36});
+        let show = json!({"capabilities": ["completion", "tools"], "model_info": facts});
+        let (sees, thinks, context) = (Some(false), Some(false), Some(40_960));
+        let found = Found { tools: Some(ToolsBy::Native), sees, thinks, context };
         assert_eq!(Question::Show.understand(&show), found);
+        let old = json!({"model_info": facts});
+        assert_eq!(Question::Show.understand(&old), Found { context, ..Found::default() });
     }
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::hint;
+
 /// Why a model gave no answer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -82,24 +84,12 @@ impl Error {
             Error::Unknown { close, .. } if close.is_empty() => None,
             Error::Unknown { close, .. } => Some(format!("write one of: {}", close.join(", "))),
             Error::Config { hint, .. } => Some(hint.clone()).filter(|hint| !hint.is_empty()),
-            Error::Refused { status: 401 | 403, .. } => {
-                Some("set OPENAI_API_KEY to a key that may use this model".to_owned())
-            }
-            Error::Refused { status: 404, .. } => {
-                Some("check the model's name, and that OPENAI_BASE_URL ends with `/v1`".to_owned())
-            }
+            Error::Refused { model, status: 401 | 403, .. } => Some(hint::about_key(model)),
+            Error::Refused { model, status: 404, .. } => Some(hint::about_name(model)),
             Error::Refused { .. } => None,
-            Error::Unreachable { model, .. } if model.starts_with("openai") => {
-                Some("check that the server runs, and OPENAI_BASE_URL".to_owned())
-            }
-            Error::Garbled { model, .. } if model.starts_with("openai") => {
-                Some("check that OPENAI_BASE_URL ends with `/v1`".to_owned())
-            }
-            Error::Broken { .. }
-            | Error::Unreachable { .. }
-            | Error::Stalled { .. }
-            | Error::Garbled { .. }
-            | Error::Script { .. } => None,
+            Error::Unreachable { model, message, .. } => hint::about_reach(model, message),
+            Error::Garbled { model, .. } => hint::about_address(model),
+            Error::Broken { .. } | Error::Stalled { .. } | Error::Script { .. } => None,
         }
     }
 }

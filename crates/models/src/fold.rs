@@ -10,6 +10,9 @@ use crate::{Delta, Hear, Prompt, tokens};
 /// A whole answer that is larger is not one that a model wrote.
 const LARGEST_ANSWER: usize = 64 << 20;
 
+/// No model makes more calls at once; each takes more memory than it did on the wire.
+const MOST_CALLS: usize = 1_024;
+
 /// What has arrived so far.
 #[derive(Debug, Default)]
 pub(crate) struct Fold {
@@ -84,7 +87,15 @@ impl Fold {
     /// Counts what arrived; an answer without end is given up.
     pub(crate) fn weigh(&mut self, bytes: usize) -> Result<(), Trouble> {
         self.size += bytes;
-        if self.size > LARGEST_ANSWER { Err(Trouble::Useless("an answer without end".to_owned())) } else { Ok(()) }
+        if self.size > LARGEST_ANSWER {
+            return Err(Trouble::Useless(format!("an answer without end: more than {} MiB", LARGEST_ANSWER >> 20)));
+        }
+        self.count_calls()
+    }
+
+    fn count_calls(&self) -> Result<(), Trouble> {
+        let calls = self.calls.len();
+        if calls > MOST_CALLS { Err(Trouble::Useless(format!("an answer with {calls} calls"))) } else { Ok(()) }
     }
 
     /// The whole answer; a stream that ended before its end is none.
@@ -97,6 +108,7 @@ impl Fold {
         if self.finish.is_none() && !self.done {
             return Err(Trouble::Cut("the stream ended before the answer did".to_owned()));
         }
+        self.count_calls()?;
         let finish = self.finish.unwrap_or_default();
         let mut answer =
             Answer { text: self.text, reasoning: self.reasoning, finish, opaque: self.opaque, ..Answer::default() };

@@ -144,6 +144,21 @@ fn unusable(why: &reqwest::Error) -> Error {
     }
 }
 
+/// What a server says about itself is never larger.
+const LARGEST_WORD: usize = 8 << 20;
+
+/// The whole of a short answer; `None` where it breaks off or goes on and on.
+pub(crate) async fn short_body(mut response: reqwest::Response) -> Option<Vec<u8>> {
+    let mut body = Vec::new();
+    while let Some(piece) = response.chunk().await.ok()? {
+        body.extend_from_slice(&piece);
+        if body.len() > LARGEST_WORD {
+            return None;
+        }
+    }
+    Some(body)
+}
+
 /// An error and its causes in one line, without the address.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();

@@ -20,6 +20,7 @@
 //! | `anthropic` | Anthropic's messages |
 //! | `gemini`, `google` | Gemini by AI Studio or in a Google Cloud project, and its credentials |
 //! | `responses` | OpenAI's responses |
+//! | `ollama` | Ollama by its own API |
 //! | `scripted` | answers written down beforehand, for tests |
 //! | `resolve` | names, prices and the choice of `auto` |
 //! | `limits` | how often providers may be asked, kept by all processes together |
@@ -40,12 +41,14 @@ mod fallback;
 mod fold;
 mod gemini;
 mod google;
+mod hint;
 mod http;
 mod ids;
 mod limits;
 mod lines;
 mod manner;
 mod model;
+mod ollama;
 mod openai;
 mod prices;
 mod providers;

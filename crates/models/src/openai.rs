@@ -11,7 +11,7 @@ use updraft_run::{Message, Think};
 use crate::Prompt;
 use crate::dialect::{Decode, Dialect, field, push};
 
-pub(crate) use self::body::{as_text, data_url, is_closed};
+pub(crate) use self::body::{as_text, data_url, is_closed, tools};
 
 /// What a model that thinks by itself is left for it: answers would be eaten by it otherwise.
 pub(crate) const ROOM_TO_THINK: u64 = 8_192;

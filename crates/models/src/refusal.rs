@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use reqwest::Response;
+use reqwest::header::LOCATION;
 use serde_json::Value;
 
 use crate::reset_after;
@@ -19,6 +20,7 @@ const LARGEST_BODY: usize = 16 << 10;
 pub(crate) async fn read(mut response: Response, watch: &mut Watch) -> Trouble {
     let status = response.status().as_u16();
     let after = reset_after(response.headers());
+    let plain = said_by_head(&response);
     let mut body = Vec::new();
     while body.len() < LARGEST_BODY {
         // What is missing of an explanation changes nothing: the status has been seen.
@@ -28,8 +30,18 @@ pub(crate) async fn read(mut response: Response, watch: &mut Watch) -> Trouble {
     let text = String::from_utf8_lossy(&body);
     let value: Option<Value> = serde_json::from_str(&text).ok();
     let after = after.or_else(|| retry_delay(value.as_ref()?));
-    let message = value.and_then(|value| message_of(&value)).unwrap_or_else(|| text.into_owned());
-    Trouble::of_status(status, shorten(&message), after)
+    let message = value.and_then(|value| message_of(&value));
+    let message = shorten(&message.unwrap_or_else(|| text.into_owned()));
+    Trouble::of_status(status, if message.is_empty() { plain } else { message }, after)
+}
+
+/// What a response says without its body: where it sends us, or what its status means.
+fn said_by_head(response: &Response) -> String {
+    let location = response.headers().get(LOCATION).and_then(|to| to.to_str().ok());
+    match location.filter(|_| response.status().is_redirection()) {
+        Some(to) => format!("it is now at `{}`", shorten(to)),
+        None => response.status().canonical_reason().unwrap_or_default().to_owned(),
+    }
 }
 
 /// What an error in the middle of a stream means: the JSON that stood under `error`.
@@ -78,7 +90,7 @@ fn details(inner: &Value) -> impl Iterator<Item = &Value> {
     inner["details"].as_array().into_iter().flatten()
 }
 
-/// A text in one line, cut to the length of a message.
+/// A text in one line, cut to the length of a message. What steers a terminal is left out.
 pub(crate) fn shorten(text: &str) -> String {
     let mut line = String::new();
     let mut length = 0;
@@ -87,7 +99,7 @@ pub(crate) fn shorten(text: &str) -> String {
             line.push(' ');
             length += 1;
         }
-        for letter in word.chars() {
+        for letter in word.chars().filter(|letter| !letter.is_control()) {
             if length == LONGEST_MESSAGE {
                 line.push('…');
                 return line;
@@ -142,6 +154,7 @@ mod tests {
         assert_eq!(short.chars().count(), LONGEST_MESSAGE + 1);
         assert!(short.ends_with('…'));
         assert_eq!(shorten("  one\n two "), "one two");
+        assert_eq!(shorten("\u{1b}[2Jone\u{7}"), "[2Jone");
     }
 
     #[test]

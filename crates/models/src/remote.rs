@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Method, Request, Response, Url};
 use tokio::sync::OnceCell;
 use updraft_run::{Answer, Ceiling, Price, Think, Usage};
@@ -140,12 +140,12 @@ impl Remote {
             sees: sees.or(found.sees).unwrap_or(!local),
             local,
         };
-        let Some(question) = ask.filter(|_| tools.is_none() || sees.is_none()) else {
+        let Some(question) = ask.filter(|question| question.says_more() || tools.is_none() || sees.is_none()) else {
             return known(discover::Found::default());
         };
         let asked = self.found.get_or_try_init(|| async {
             let said = question.ask(&self.client, &self.base, &self.headers, &self.endpoint.model).await;
-            said.map(known).ok_or(())
+            said.inspect(|found| self.dialect.learn(found)).map(known).ok_or(())
         });
         asked.await.copied().unwrap_or_else(|()| known(discover::Found::default()))
     }
@@ -214,6 +214,7 @@ impl Remote {
             Content::Parts => self.read_parts(response, &mut watch, hear).await?,
             Content::Whole => self.read_whole(response, &mut watch, hear).await?,
             Content::Page => return Err(Trouble::Useless(format!("a web page came from {}", self.url.path()))),
+            Content::Packed(how) => return Err(Trouble::Useless(format!("it is packed as `{how}`, unasked"))),
         };
         let answer = fold.into_answer(prompt, sent, |usage| self.price_of(usage))?;
         permit.used(answer.usage.tokens());
@@ -375,11 +376,16 @@ enum Content {
     Parts,
     Whole,
     Page,
+    /// In a way that was not asked for.
+    Packed(String),
 }
 
 fn content_type(response: &Response) -> Content {
-    let value = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
-    if value.starts_with(b"application/json") {
+    let header = |name| response.headers().get(name).map(HeaderValue::as_bytes).unwrap_or_default();
+    let (packed, value) = (header(CONTENT_ENCODING), header(CONTENT_TYPE));
+    if !packed.is_empty() && !packed.eq_ignore_ascii_case(b"identity") {
+        Content::Packed(refusal::shorten(&String::from_utf8_lossy(packed)))
+    } else if value.starts_with(b"application/json") {
         Content::Whole
     } else if value.starts_with(b"text/html") {
         Content::Page

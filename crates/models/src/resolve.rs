@@ -10,6 +10,7 @@ use crate::discover::Question;
 use crate::fallback::Fallback;
 use crate::gemini::{self, Gemini, Place};
 use crate::google;
+use crate::ollama::{self, Ollama};
 use crate::openai::{self, Chat, House};
 use crate::providers::{Provider, Speech, providers};
 use crate::remote::{self, Remote};
@@ -115,7 +116,12 @@ fn remote(speech: Speech, mut endpoint: Endpoint, access: &Access) -> Result<Rem
             gemini(&endpoint, Place::Cloud { project, location, charged })
         }
 
-        Speech::Ollama => return Err(unspoken(&endpoint)),
+        Speech::Ollama => {
+            endpoint.auth = key.map_or(Auth::Open, Auth::Bearer);
+            endpoint.base = ollama::address(&endpoint.base);
+            let local = !ollama::is_cloud(&model, &endpoint.base);
+            (Box::new(Ollama::new(&endpoint)), remote::Known { local, ..remote::Known::found_by(Question::Show) })
+        }
     };
     Remote::new(endpoint, dialect, known)
 }

@@ -71,7 +71,7 @@ pub(crate) enum Trouble {
 
 impl From<TooLarge> for Trouble {
     fn from(_: TooLarge) -> Self {
-        Trouble::Garbled("an event without end".to_owned())
+        Trouble::Useless("an event without end".to_owned())
     }
 }
 

@@ -9,7 +9,7 @@ use updraft_run::{Answer, Message, Picture, ToolCall, ToolSpec};
 use crate::dialect::push;
 
 /// The tools, where there are any.
-pub(super) fn tools(bytes: &mut Vec<u8>, tools: &[ToolSpec]) -> serde_json::Result<()> {
+pub(crate) fn tools(bytes: &mut Vec<u8>, tools: &[ToolSpec]) -> serde_json::Result<()> {
     if tools.is_empty() {
         return Ok(());
     }

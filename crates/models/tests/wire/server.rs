@@ -11,6 +11,10 @@ use tokio::task::JoinSet;
 #[derive(Clone)]
 pub(crate) enum Act {
     Send(Vec<u8>),
+    /// The same again and again, until the client has had enough.
+    Repeat(Vec<u8>, usize),
+    /// A byte at a time.
+    Trickle(Vec<u8>, Duration),
     Pause(Duration),
     Close,
 }
@@ -20,9 +24,13 @@ struct Seen {
     exchanges: Vec<Vec<Act>>,
     /// Given once the exchanges are used up.
     then: Option<Vec<Act>>,
+    /// What is said about a model where that is asked for; the exchanges are for what is asked of the model.
+    about: Option<Vec<Act>>,
     requests: Vec<(String, String)>,
+    questions: Vec<(String, String)>,
     connections: usize,
     closed_early: usize,
+    repeated: usize,
 }
 
 pub(crate) struct Server {
@@ -40,6 +48,17 @@ impl Server {
     /// Answers every request alike.
     pub(crate) async fn always(exchange: Vec<Act>) -> Self {
         Self::start(Seen { then: Some(exchange), ..Seen::default() }).await
+    }
+
+    /// What is said about a model to those who ask for that.
+    pub(crate) fn says_about(self, about: Vec<Act>) -> Self {
+        lock(&self.seen).about = Some(about);
+        self
+    }
+
+    /// What was asked about a model so far.
+    pub(crate) fn questions(&self) -> Vec<(String, String)> {
+        lock(&self.seen).questions.clone()
     }
 
     async fn start(seen: Seen) -> Self {
@@ -80,6 +99,11 @@ impl Server {
         lock(&self.seen).connections
     }
 
+    /// How many bytes of what is repeated were sent.
+    pub(crate) fn repeated(&self) -> usize {
+        lock(&self.seen).repeated
+    }
+
     /// How many connections the client closed while an answer was still to come.
     pub(crate) fn closed_early(&self) -> usize {
         lock(&self.seen).closed_early
@@ -96,15 +120,36 @@ async fn serve(mut socket: TcpStream, seen: Arc<Mutex<Seen>>) {
     while let Some(request) = read_request(&mut socket, &mut buffer).await {
         let exchange = {
             let mut seen = lock(&seen);
-            let at = seen.requests.len();
-            seen.requests.push(request);
-            seen.exchanges.get(at).or(seen.then.as_ref()).cloned()
+            if request.0.starts_with("POST /api/show ") {
+                seen.questions.push(request);
+                seen.about.clone().or_else(|| Some(status(404, "", "")))
+            } else {
+                let at = seen.requests.len();
+                seen.requests.push(request);
+                seen.exchanges.get(at).or(seen.then.as_ref()).cloned()
+            }
         };
         for act in exchange.unwrap_or_else(|| status(418, "", "the test gave no exchange for this request")) {
             match act {
                 Act::Send(bytes) => {
                     if socket.write_all(&bytes).await.is_err() {
                         return;
+                    }
+                }
+                Act::Repeat(bytes, times) => {
+                    for _ in 0..times {
+                        if socket.write_all(&bytes).await.is_err() {
+                            return;
+                        }
+                        lock(&seen).repeated += bytes.len();
+                    }
+                }
+                Act::Trickle(bytes, every) => {
+                    for byte in bytes {
+                        tokio::time::sleep(every).await;
+                        if socket.write_all(&[byte]).await.is_err() {
+                            return;
+                        }
                     }
                 }
                 Act::Pause(time) => {
@@ -138,16 +183,21 @@ async fn read_request(socket: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<(S
     }
 }
 
-const EVENTS: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+/// The beginning of an answer in chunks.
+pub(crate) fn head(content_type: &str) -> Vec<u8> {
+    format!("HTTP/1.1 200 OK\r\ncontent-type: {content_type}\r\ntransfer-encoding: chunked\r\n\r\n").into_bytes()
+}
+
+const EVENTS: &str = "text/event-stream";
 
 /// A stream of events, sent in chunks of this many bytes.
 pub(crate) fn stream_in(size: usize, events: &str) -> Vec<Act> {
-    let mut bytes = EVENTS.as_bytes().to_vec();
-    for piece in events.as_bytes().chunks(size) {
-        bytes.extend_from_slice(format!("{:x}\r\n", piece.len()).as_bytes());
-        bytes.extend_from_slice(piece);
-        bytes.extend_from_slice(b"\r\n");
-    }
+    chunked(EVENTS, size, events.as_bytes())
+}
+
+pub(crate) fn chunked(content_type: &str, size: usize, body: &[u8]) -> Vec<Act> {
+    let mut bytes = head(content_type);
+    bytes.extend(body.chunks(size).flat_map(chunk));
     bytes.extend_from_slice(b"0\r\n\r\n");
     vec![Act::Send(bytes)]
 }
@@ -156,11 +206,14 @@ pub(crate) fn stream(events: &str) -> Vec<Act> {
     stream_in(events.len().max(1), events)
 }
 
+/// One chunk of an answer in chunks.
+pub(crate) fn chunk(bytes: &[u8]) -> Vec<u8> {
+    [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat()
+}
+
 /// A stream that breaks off after these events.
 pub(crate) fn broken(events: &str) -> Vec<Act> {
-    let mut bytes = EVENTS.as_bytes().to_vec();
-    bytes.extend_from_slice(format!("{:x}\r\n{events}\r\n", events.len()).as_bytes());
-    vec![Act::Send(bytes), Act::Close]
+    vec![Act::Send([head(EVENTS), chunk(events.as_bytes())].concat()), Act::Close]
 }
 
 /// A stream that falls silent after these events.
@@ -194,4 +247,14 @@ pub(crate) fn says(text: &str) -> String {
         r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#,
         r#"{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":2}}"#,
     ])
+}
+
+/// Lines of JSON as Ollama sends them, in chunks of this many bytes.
+pub(crate) fn lines_in(size: usize, text: &str) -> Vec<Act> {
+    chunked("application/x-ndjson", size, text.as_bytes())
+}
+
+pub(crate) fn lines(all: &[&str]) -> Vec<Act> {
+    let text = all.join("\n");
+    lines_in(text.len().max(1), &text)
 }

@@ -16,7 +16,7 @@ pub(crate) struct Talk {
     pub(crate) attempt: u32,
     pub(crate) draft: Draft,
     pub(crate) heard: Vec<String>,
-    brief: Brief,
+    pub(crate) brief: Brief,
 }
 
 impl Talk {

@@ -1,0 +1,117 @@
+//! What to do about a model that gave no answer, by whose it is.
+
+use crate::providers::{Provider, Speech, provider};
+
+/// What to set where the key was refused.
+pub(crate) fn about_key(model: &str) -> String {
+    let known = match known(model) {
+        Ok(known) => known,
+        Err(name) => return format!("check the key of `{name}` in the settings"),
+    };
+    match known.speech {
+        Speech::Ollama => "run `ollama signin`, or set OLLAMA_API_KEY".to_owned(),
+        Speech::Vertex => "sign in with `gcloud auth application-default login`, or set VERTEX_ACCESS_TOKEN or \
+             GOOGLE_APPLICATION_CREDENTIALS; the project must allow Vertex AI"
+            .to_owned(),
+        Speech::Chat | Speech::Responses | Speech::Anthropic | Speech::Gemini => {
+            format!("set {} to a key that may use this model", known.keys.join(" or "))
+        }
+    }
+}
+
+/// What to check where the model, or the path to it, was not found.
+pub(crate) fn about_name(model: &str) -> String {
+    let name = model.split_once('/').map_or(model, |(_, name)| name);
+    let known = match known(model) {
+        Ok(known) => known,
+        Err(name) => return format!("check the model's name, and the address of `{name}` in the settings"),
+    };
+    match known.speech {
+        Speech::Ollama => format!("run `ollama pull {name}`; `ollama list` shows what is there"),
+        Speech::Vertex => "check the model's name, GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION".to_owned(),
+        Speech::Chat | Speech::Responses => match known.bases.first() {
+            Some(base) => format!("check the model's name, and that {base} ends with `/v1`"),
+            None => "check the model's name".to_owned(),
+        },
+        Speech::Anthropic | Speech::Gemini => match known.bases.first() {
+            Some(base) => format!("check the model's name, and {base} where it is set"),
+            None => "check the model's name".to_owned(),
+        },
+    }
+}
+
+/// What to check where nobody answered; one that did answer, with a status, was reached.
+pub(crate) fn about_reach(model: &str, message: &str) -> Option<String> {
+    let was_reached = message.starts_with("status ");
+    let known = match known(model) {
+        Ok(known) => known,
+        Err(name) => return (!was_reached).then(|| format!("check the address of `{name}` in the settings")),
+    };
+    Some(match (known.name, known.bases.first()) {
+        (_, _) if was_reached => return None,
+        ("ollama", _) => "start it with `ollama serve`, or set OLLAMA_HOST to where it runs".to_owned(),
+        ("openai" | "openai-compatible" | "openai-responses", Some(base)) => {
+            format!("check that the server runs, and {base}")
+        }
+        (_, Some(base)) => format!("check the network, and {base} where it is set"),
+        (_, None) => "check the network".to_owned(),
+    })
+}
+
+/// What to check where something answered that is no model.
+pub(crate) fn about_address(model: &str) -> Option<String> {
+    let known = known(model).ok()?;
+    let base = known.bases.first()?;
+    Some(match known.speech {
+        Speech::Chat | Speech::Responses => format!("check that {base} ends with `/v1`"),
+        Speech::Anthropic | Speech::Gemini | Speech::Vertex | Speech::Ollama => format!("check {base}"),
+    })
+}
+
+/// The provider of a model, or its name where only the settings know it.
+fn known(model: &str) -> Result<Provider, &str> {
+    let name = model.split('/').next().unwrap_or(model);
+    provider(name).ok_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Error;
+
+    fn refused(model: &str, status: u16) -> String {
+        let error = Error::Refused { model: model.to_owned(), status, message: String::new() };
+        error.hint().unwrap()
+    }
+
+    fn unreachable(model: &str, message: &str) -> Option<String> {
+        Error::Unreachable { model: model.to_owned(), attempts: 4, message: message.to_owned() }.hint()
+    }
+
+    #[test]
+    fn each_provider_has_advice_of_its_own() {
+        assert_eq!(refused("gemini/x", 401), "set GEMINI_API_KEY or GOOGLE_API_KEY to a key that may use this model");
+        assert_eq!(refused("groq/x", 403), "set GROQ_API_KEY to a key that may use this model");
+        assert_eq!(refused("house/x", 401), "check the key of `house` in the settings");
+        assert_eq!(refused("ollama/qwen3:8b", 404), "run `ollama pull qwen3:8b`; `ollama list` shows what is there");
+        assert_eq!(refused("openai/x", 404), "check the model's name, and that OPENAI_BASE_URL ends with `/v1`");
+        assert_eq!(refused("groq/org/x", 404), "check the model's name");
+        assert_eq!(
+            unreachable("ollama/x", "connection refused").unwrap(),
+            "start it with `ollama serve`, or set OLLAMA_HOST to where it runs"
+        );
+        assert_eq!(unreachable("mistral/x", "no route").unwrap(), "check the network");
+        assert_eq!(unreachable("ollama/x", "status 503: busy"), None);
+        let garbled = Error::Garbled { model: "anthropic/x".to_owned(), message: String::new() };
+        assert_eq!(garbled.hint().unwrap(), "check ANTHROPIC_BASE_URL");
+    }
+
+    #[test]
+    fn no_provider_is_left_without_advice() {
+        for provider in crate::providers() {
+            let model = format!("{}/x", provider.name);
+            assert!(refused(&model, 401).contains(provider.keys[0]), "{model}");
+            assert!(!refused(&model, 404).is_empty());
+            assert!(unreachable(&model, "no route").is_some());
+        }
+    }
+}
