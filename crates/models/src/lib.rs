@@ -19,6 +19,7 @@
 //! | `openai` | any server with `/chat/completions` |
 //! | `ollama` | Ollama by its own API |
 //! | `scripted` | answers written down beforehand, for tests |
+//! | `recorded`, `cache` | answers that were heard before |
 //! | `resolve` | names, prices and the choice of `auto` |
 //! | `http`, `sse`, `retry`, `tokens` | what providers over HTTP share |
 
@@ -26,6 +27,7 @@ mod access;
 mod auth;
 mod auto;
 mod builtin;
+mod cache;
 mod dialect;
 mod discover;
 mod draft;
@@ -41,6 +43,7 @@ mod ollama;
 mod openai;
 mod prices;
 mod providers;
+mod recorded;
 mod refusal;
 mod remote;
 mod resolve;
@@ -57,12 +60,14 @@ pub use access::{Access, Finder, Google, Reach, Recordings};
 pub use auth::{Auth, Mint};
 pub use auto::{Chosen, choose, for_purpose, is_purpose};
 pub use builtin::Builtin;
+pub use cache::{Cache, Key};
 pub use draft::Draft;
 pub use error::Error;
 pub use http::{Http, Token};
 pub use manner::ToolsBy;
 pub use model::{Asking, Brief, Delta, Hear, Model, Prompt};
 pub use providers::{Models, Provider, Speech, provider, providers};
+pub use recorded::{Place, Recorded};
 pub use remote::{Endpoint, Tuning};
 pub use resolve::{Known, known, resolve};
 pub use retry::Patience;
