@@ -69,6 +69,16 @@ pub enum Error {
         /// What is wrong with it.
         message: String,
     },
+    /// The earlier run heard nothing at this place.
+    #[error("`{model}` has no answer for {place}: {message}")]
+    Unheard {
+        /// The model that repeats the run.
+        model: String,
+        /// What was asked for.
+        place: String,
+        /// What there is instead.
+        message: String,
+    },
     /// A scripted model has no line left, or none that fits.
     #[error("the script has no answer: {message}")]
     Script {
@@ -89,6 +99,9 @@ impl Error {
             Error::Refused { .. } => None,
             Error::Unreachable { model, message, .. } => hint::about_reach(model, message),
             Error::Garbled { model, .. } => hint::about_address(model),
+            Error::Unheard { .. } => {
+                Some("this run went another way than the earlier one; go on from there with a real model".to_owned())
+            }
             Error::Broken { .. } | Error::Stalled { .. } | Error::Script { .. } => None,
         }
     }

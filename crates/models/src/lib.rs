@@ -22,6 +22,7 @@
 //! | `responses` | OpenAI's responses |
 //! | `ollama` | Ollama by its own API |
 //! | `scripted` | answers written down beforehand, for tests |
+//! | `recorded`, `cache` | answers that were heard before |
 //! | `resolve` | names, prices and the choice of `auto` |
 //! | `limits` | how often providers may be asked, kept by all processes together |
 //! | `prices` | what models cost |
@@ -33,6 +34,7 @@ mod arguments;
 mod auth;
 mod auto;
 mod builtin;
+mod cache;
 mod dialect;
 mod discover;
 mod draft;
@@ -52,6 +54,7 @@ mod ollama;
 mod openai;
 mod prices;
 mod providers;
+mod recorded;
 mod refusal;
 mod remote;
 mod resolve;
@@ -69,6 +72,7 @@ pub use access::{Access, Finder, Google, Reach, Recordings};
 pub use auth::{Auth, Mint};
 pub use auto::{Chosen, choose, for_purpose, is_purpose};
 pub use builtin::Builtin;
+pub use cache::{Cache, Key};
 pub use draft::Draft;
 pub use error::Error;
 pub use http::{Http, Token};
@@ -77,6 +81,7 @@ pub use manner::ToolsBy;
 pub use model::{Asking, Brief, Delta, Hear, Model, Prompt};
 pub use prices::{context_window, known_models, price_for, price_of};
 pub use providers::{Models, Provider, Speech, provider, providers};
+pub use recorded::{Place, Recorded};
 pub use remote::{Endpoint, Tuning};
 pub use resolve::{Known, known, resolve};
 pub use retry::Patience;

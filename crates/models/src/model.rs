@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use serde_json::Value;
-use updraft_run::{Answer, Ceiling, Message, Price, Think, ToolSpec, Usage};
+use updraft_run::{Answer, Ceiling, Kind, Message, Price, Think, ToolSpec, Usage};
 
 use crate::{Draft, Error};
 
@@ -135,4 +135,8 @@ pub struct Brief {
     pub writes: Vec<String>,
     /// Files handed over with the goal.
     pub files: Vec<String>,
+    /// How often the step was entered before.
+    pub visit: u32,
+    /// What is asked beside the conversation: a judgement, a summary. Absent for a turn of the conversation itself.
+    pub aside: Option<Kind>,
 }

@@ -147,7 +147,8 @@ impl Model for Scripted {
     }
 }
 
-fn tell(answer: &Answer, hear: Hear<'_>) {
+/// Lets an answer that is there all at once be heard like one that arrives.
+pub(crate) fn tell(answer: &Answer, hear: Hear<'_>) {
     if !answer.reasoning.is_empty() {
         hear(Delta::Reasoning(&answer.reasoning));
     }
@@ -160,6 +161,6 @@ fn tell(answer: &Answer, hear: Hear<'_>) {
 }
 
 /// How often the model has spoken already.
-fn turn_of(messages: &[Message]) -> usize {
+pub(crate) fn turn_of(messages: &[Message]) -> usize {
     messages.iter().filter(|message| matches!(message, Message::Assistant(_))).count()
 }

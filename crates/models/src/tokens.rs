@@ -1,9 +1,14 @@
 //! Tokens, estimated from text where a provider reports none.
 
-use updraft_run::{Answer, Usage};
+use updraft_run::{Answer, Cost, Usage};
 
 /// Bytes of English or of code to one token, in the common vocabularies.
 const BYTES_PER_TOKEN: usize = 4;
+
+/// Nothing was asked of a provider, so nothing was used.
+pub(crate) fn none() -> Usage {
+    Usage { cost: Some(Cost(0)), ..Usage::default() }
+}
 
 /// What an exchange probably used: `sent` bytes of request, and this answer.
 pub(crate) fn estimate(sent: usize, answer: &Answer) -> Usage {

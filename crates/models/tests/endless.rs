@@ -63,7 +63,7 @@ fn peak() -> usize {
 #[tokio::test]
 async fn an_answer_without_end_takes_no_more_memory_than_an_answer_may() {
     let before = peak();
-    for house in &HOUSES {
+    for house in HOUSES {
         let begin = || head(house.content_type);
         let long = house.part(&"x".repeat(PIECE));
         check(house, "many parts", begin(), chunk(long.as_bytes())).await;
@@ -76,7 +76,7 @@ async fn an_answer_without_end_takes_no_more_memory_than_an_answer_may() {
         let ping = if house.content_type == "text/event-stream" { ": ping\n\n" } else { "\n" };
         check(house, "signs of life", begin(), filled(ping)).await;
     }
-    for house in &HOUSES {
+    for house in HOUSES {
         let (error, taken) = ask(house, b"HTTP/1.1 200 OK\r\nx-long: ".to_vec(), vec![b'x'; PIECE]).await;
         assert!(matches!(error, Error::Broken { .. }), "a header: {error:?}");
         assert!(taken < 20 * MIB, "a header: {} MiB", taken / MIB);

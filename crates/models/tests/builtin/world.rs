@@ -61,7 +61,7 @@ impl World {
             task: step.prompt.clone(),
             inputs,
             writes: step.writes.clone(),
-            files: Vec::new(),
+            ..Brief::default()
         };
         self.converse(&brief)
     }

@@ -143,7 +143,8 @@ async fn missing_usage_is_estimated_and_a_known_price_gives_the_cost() {
     let price = Price::per_million(1.0, 2.0, None, None);
     let mut access = access(&server);
     access.prices.insert("openai-compatible/test".into(), price);
-    let answer = Talk::new().ask(&*resolve(CHAT, &access).unwrap()).await.unwrap();
+    let mut talk = Talk { priced: true, ..Talk::new() };
+    let answer = talk.ask(&*resolve(CHAT, &access).unwrap()).await.unwrap();
     let cost = Some(Cost(11_000));
     assert_eq!(answer.usage, Usage { input: 7, output: 2, cost, price: Some(price), ..Usage::default() });
 }

@@ -54,7 +54,7 @@ async fn check(house: &House, what: &str, first: Vec<Act>, then: Then) {
 
 /// The same for every dialect.
 async fn check_all(what: &str, first: impl Fn(&House) -> Vec<Act>, then: Then) {
-    for house in &HOUSES {
+    for house in HOUSES {
         check(house, what, first(house), then).await;
     }
 }
@@ -82,7 +82,7 @@ async fn a_server_that_has_too_much_to_do_is_asked_again() {
 
 #[tokio::test]
 async fn nobody_there_is_asked_four_times() {
-    for house in &HOUSES {
+    for house in HOUSES {
         let server = Server::new(Vec::new()).await;
         let gone = access(&server);
         drop(server);
@@ -100,7 +100,7 @@ fn cut_after(bytes: &[u8]) -> Vec<Act> {
 
 #[tokio::test]
 async fn an_answer_that_is_cut_anywhere_is_none() {
-    for house in &HOUSES {
+    for house in HOUSES {
         let part = house.part("grüß");
         let in_letter = part.find('ü').unwrap() + 1;
         let cut = &part.as_bytes()[..in_letter];
@@ -154,7 +154,7 @@ async fn an_answer_that_trickles_is_an_answer() {
 
 #[tokio::test]
 async fn no_refusal_is_read_to_an_end_that_never_comes() {
-    for house in &HOUSES {
+    for house in HOUSES {
         let begin = b"HTTP/1.1 500 No\r\ntransfer-encoding: chunked\r\n\r\n".to_vec();
         let server = Server::always(vec![Act::Send(begin), Act::Repeat(chunk(&[b'x'; 1 << 15]), 3_000)]).await;
 

@@ -12,7 +12,7 @@ pub(crate) struct House {
     pub(crate) error: &'static str,
 }
 
-pub(crate) const HOUSES: [House; 5] = [
+pub(crate) const HOUSES: &[House] = &[
     House {
         spec: crate::talk::CHAT,
         content_type: "text/event-stream",

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use updraft_models::{Access, Brief, Delta, Draft, Error, Model, Patience, Prompt, Reach, Token, resolve};
+use updraft_models::{Access, Brief, Delta, Draft, Error, Limit, Model, Patience, Prompt, Reach, Token, resolve};
 use updraft_run::{Answer, Message, Think, ToolSpec};
 
 use crate::server::Server;
@@ -14,6 +14,8 @@ pub(crate) struct Talk {
     pub(crate) schema: Option<serde_json::Value>,
     pub(crate) think: Think,
     pub(crate) attempt: u32,
+    /// Whether what it cost is looked at: the table of prices changes with the world.
+    pub(crate) priced: bool,
     pub(crate) draft: Draft,
     pub(crate) heard: Vec<String>,
     pub(crate) brief: Brief,
@@ -27,6 +29,7 @@ impl Talk {
             schema: None,
             think: Think::Auto,
             attempt: 1,
+            priced: false,
             draft: Draft::default(),
             heard: Vec::new(),
             brief: Brief::default(),
@@ -57,7 +60,11 @@ impl Talk {
         };
         let asking = model.ask(&prompt, &mut self.draft, &mut hear);
         assert!(std::mem::size_of_val(&*asking) < 4096, "an ask takes {} bytes", std::mem::size_of_val(&*asking));
-        asking.await
+        let mut answer = asking.await?;
+        if !self.priced {
+            (answer.usage.price, answer.usage.cost) = (None, None);
+        }
+        Ok(answer)
     }
 }
 
@@ -78,6 +85,7 @@ pub(crate) fn access(server: &Server) -> Access {
         ("ollama", ""),
     ];
     Access {
+        limit: [("gemini".to_owned(), Limit::default())].into(),
         reach: everybody.iter().map(|(name, path)| ((*name).to_owned(), reach(path))).collect(),
         patience: Patience {
             first_wait: Duration::from_millis(1),

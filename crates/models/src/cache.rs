@@ -1,0 +1,190 @@
+//! Answers kept on disk for identical requests, for those who want that.
+//!
+//! A request is known by a hash over everything that is sent but the key, so another model, setting, tool or word is
+//! another request. Only the answer is written down. Whatever goes wrong with the files, the model is asked: a cache is
+//! never a reason to fail. Files are read and written where they are called for, which blocks.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
+
+use sha2::{Digest, Sha256};
+use updraft_run::{Answer, Finish};
+
+use crate::tokens;
+
+/// Files that are kept, and their bytes, where nothing else is said.
+const MOST_FILES: usize = 10_000;
+const MOST_BYTES: u64 = 256 << 20;
+
+/// Larger answers are rare, and not worth their place.
+const LARGEST_ENTRY: u64 = 8 << 20;
+
+/// Which request an answer belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Key([u8; 32]);
+
+impl Key {
+    /// The key of a request: the provider, the path it is posted to and the whole body.
+    pub fn of(provider: &str, path: &str, body: &[u8]) -> Self {
+        let mut hash = Sha256::new();
+        for part in [provider.as_bytes(), path.as_bytes(), body] {
+            // With its length, so that no two requests run into the same bytes.
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part);
+        }
+        Self(hash.finalize().into())
+    }
+
+    fn hex(&self) -> String {
+        let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default();
+        self.0.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Key({}…)", &self.hex()[..12])
+    }
+}
+
+/// Answers kept in a folder. Cloning shares it; several processes may use the same folder.
+#[derive(Clone, Debug)]
+pub struct Cache(Arc<Kept>);
+
+#[derive(Debug)]
+struct Kept {
+    folder: PathBuf,
+    files: usize,
+    bytes: u64,
+    /// How many were put here by this process.
+    puts: AtomicU64,
+}
+
+impl Cache {
+    /// A cache in this folder, which is made when first needed.
+    pub fn at(folder: impl Into<PathBuf>) -> Self {
+        Self::holding(folder, MOST_FILES, MOST_BYTES)
+    }
+
+    /// The same with other limits. They are looked at now and then, so a few more may be there for a while.
+    pub fn holding(folder: impl Into<PathBuf>, files: usize, bytes: u64) -> Self {
+        Self(Arc::new(Kept { folder: folder.into(), files, bytes, puts: AtomicU64::new(0) }))
+    }
+
+    /// The answer to this request, if it is kept. Nothing was spent on it, and its usage says so.
+    pub fn get(&self, key: &Key) -> Option<Answer> {
+        let mut text = Vec::new();
+        File::open(self.path(key)).ok()?.take(LARGEST_ENTRY + 1).read_to_end(&mut text).ok()?;
+        let answer: Answer = serde_json::from_slice(&text).ok()?;
+        is_whole(&answer).then(|| Answer { usage: tokens::none(), ..answer })
+    }
+
+    /// Keeps an answer, if it is a whole one.
+    pub fn put(&self, key: &Key, answer: &Answer) {
+        if !is_whole(answer) {
+            return;
+        }
+        let number = self.0.puts.fetch_add(1, Ordering::Relaxed);
+        if let Err(why) = self.write(key, answer, number) {
+            tracing::debug!(%why, "an answer is not kept");
+        }
+        let now_and_then = (self.0.files as u64 / 16).clamp(1, 64);
+        if number.is_multiple_of(now_and_then) {
+            self.drop_oldest();
+        }
+    }
+
+    /// Where an answer lies: `ab/cdef….json`.
+    fn path(&self, key: &Key) -> PathBuf {
+        let hex = key.hex();
+        self.0.folder.join(&hex[..2]).join(format!("{}.json", &hex[2..]))
+    }
+
+    /// Writes beside the place and moves it there: nobody ever reads half of it.
+    fn write(&self, key: &Key, answer: &Answer, number: u64) -> io::Result<()> {
+        let text = serde_json::to_vec(answer)?;
+        if text.len() as u64 > LARGEST_ENTRY {
+            return Ok(());
+        }
+        let path = self.path(key);
+        let beside = path.with_extension(format!("{}-{number}.new", std::process::id()));
+        make_folder(path.parent().unwrap_or(&self.0.folder))?;
+        let written =
+            create(&beside).and_then(|mut file| file.write_all(&text)).and_then(|()| fs::rename(&beside, &path));
+        if written.is_err() {
+            let _ = fs::remove_file(&beside);
+        }
+        written
+    }
+
+    /// Brings the folder back within its limits, and a little below, so that this is rarely needed.
+    fn drop_oldest(&self) {
+        let mut entries = entries_in(&self.0.folder);
+        let mut bytes: u64 = entries.iter().map(|entry| entry.bytes).sum();
+        let mut files = entries.len();
+        if files <= self.0.files && bytes <= self.0.bytes {
+            return;
+        }
+        let less = |limit: u64| limit - limit / 10;
+        entries.sort();
+        for entry in entries {
+            if files <= less(self.0.files as u64) as usize && bytes <= less(self.0.bytes) {
+                break;
+            }
+            if fs::remove_file(&entry.path).is_ok() {
+                files -= 1;
+                bytes -= entry.bytes;
+            }
+        }
+    }
+}
+
+/// Whether asking the same again could not have given more: not cut off, not garbled, not silent.
+fn is_whole(answer: &Answer) -> bool {
+    let says_something = !answer.text.is_empty() || !answer.calls.is_empty();
+    answer.finish == Finish::Stop && says_something && answer.calls.iter().all(|call| call.fault.is_none())
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    written: SystemTime,
+    path: PathBuf,
+    bytes: u64,
+}
+
+/// All files two levels down, also those that a process left half written.
+fn entries_in(folder: &Path) -> Vec<Entry> {
+    let below = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut entries = Vec::new();
+    for file in below(folder).flat_map(|shelf| below(&shelf.path())) {
+        if let Ok(facts) = file.metadata()
+            && facts.is_file()
+            && let Ok(written) = facts.modified()
+        {
+            entries.push(Entry { written, path: file.path(), bytes: facts.len() });
+        }
+    }
+    entries
+}
+
+/// Answers are for the one who asked: nobody else may read them.
+fn make_folder(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+fn create(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}

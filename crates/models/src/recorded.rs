@@ -1,0 +1,152 @@
+//! A model that repeats what an earlier run heard: for a run that is done again without a provider.
+//!
+//! Like a script it has no memory. An answer is found by its place, and the place follows from the prompt alone, so that
+//! a process that resumes a run hears what the first would have heard. Where the run goes another way than the earlier
+//! one did, nothing is made up: the error says what is missing.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
+
+use updraft_run::{Answer, Kind, Message};
+
+use crate::scripted::{tell, turn_of};
+use crate::{Asking, Draft, Error, Hear, Model, Price, Prompt, tokens};
+
+/// More names tell no more.
+const MOST_NAMES: usize = 8;
+
+/// Where in a run an answer was given.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Place {
+    /// The agent that asked.
+    pub agent: String,
+    /// The step's id.
+    pub step: String,
+    /// How often the step was entered before.
+    pub visit: u32,
+    /// How often the model had spoken already in what it was told.
+    pub turn: usize,
+    /// What was asked: a turn, a judgement or a summary.
+    pub kind: Kind,
+}
+
+impl Place {
+    /// The place that a prompt is asked from.
+    pub fn of(prompt: &Prompt<'_>) -> Self {
+        Self {
+            agent: prompt.brief.agent.clone(),
+            step: prompt.brief.step.clone(),
+            visit: prompt.brief.visit,
+            turn: turn_of(prompt.messages),
+            kind: prompt.brief.aside.unwrap_or(Kind::Ask),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { agent, step, visit, turn, kind } = self;
+        match kind {
+            Kind::Judge => f.write_str("the judgement")?,
+            Kind::Compact => write!(f, "the summary at turn {turn}")?,
+            Kind::Ask | Kind::Call | Kind::Approve => write!(f, "turn {turn}")?,
+        }
+        write!(f, " of agent `{agent}`, step `{step}`")?;
+        if *visit > 0 { write!(f, ", visit {visit}") } else { Ok(()) }
+    }
+}
+
+/// A model that says what an earlier run heard.
+#[derive(Debug)]
+pub struct Recorded {
+    name: String,
+    answers: HashMap<Place, Vec<Heard>>,
+}
+
+/// An answer, and the summary that stood in the place of older turns when it was given.
+#[derive(Debug)]
+struct Heard {
+    answer: Answer,
+    after: Option<String>,
+}
+
+impl Recorded {
+    /// Takes the answers of a run, in the order in which they were heard.
+    ///
+    /// A summary takes the model's own words out of a conversation, so the count of turns begins again after it. Answers
+    /// that come to stand at one place in this way are told apart by the summary.
+    pub fn new(name: &str, answers: Vec<(Place, Answer)>) -> Self {
+        let mut all: HashMap<Place, Vec<Heard>> = HashMap::new();
+        let mut summaries: BTreeMap<(String, u32), String> = BTreeMap::new();
+        for (place, answer) in answers {
+            let visit = (place.step.clone(), place.visit);
+            let after = summaries.get(&visit).cloned();
+            if place.kind == Kind::Compact {
+                summaries.insert(visit, answer.text.trim().to_owned());
+            }
+            all.entry(place).or_default().push(Heard { answer, after });
+        }
+        Self { name: format!("recorded/{name}"), answers: all }
+    }
+
+    fn answer(&self, prompt: &Prompt<'_>) -> Result<Answer, Error> {
+        let place = Place::of(prompt);
+        let Some(heard) = self.answers.get(&place) else {
+            let message = self.instead_of(&place);
+            return Err(Error::Unheard { model: self.name.clone(), place: place.to_string(), message });
+        };
+        let is_told = |heard: &&Heard| heard.after.as_deref().is_some_and(|summary| tells(prompt.messages, summary));
+        let found = heard.iter().rev().find(is_told).or_else(|| heard.first());
+        let answer = found.map(|heard| heard.answer.clone()).unwrap_or_default();
+        Ok(Answer { usage: tokens::none(), ..answer })
+    }
+
+    /// What there is where an answer is missing.
+    fn instead_of(&self, place: &Place) -> String {
+        let there: Vec<&Place> =
+            self.answers.keys().filter(|other| (&other.agent, &other.step) == (&place.agent, &place.step)).collect();
+        if there.is_empty() {
+            let steps: BTreeSet<String> =
+                self.answers.keys().map(|other| format!("`{}` of `{}`", other.step, other.agent)).collect();
+            let named: Vec<String> = steps.iter().take(MOST_NAMES).cloned().collect();
+            let more = if steps.len() > MOST_NAMES { " and others" } else { "" };
+            return format!("the earlier run heard answers at {}{more}", named.join(", "));
+        }
+        let turns = there.iter().filter(|other| (other.visit, other.kind) == (place.visit, place.kind)).count();
+        match turns {
+            0 => "the earlier run did not ask for it".to_owned(),
+            turns => format!("the earlier run ended there after {turns} answers"),
+        }
+    }
+}
+
+/// Whether the model is told this text.
+fn tells(messages: &[Message], text: &str) -> bool {
+    messages.iter().any(|message| match message {
+        Message::User(said) => said.contains(text),
+        Message::Assistant(_) | Message::Results(_) | Message::Pictures(_) => false,
+    })
+}
+
+impl Model for Recorded {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Nothing: what it cost was paid by the earlier run.
+    fn price(&self) -> Option<Price> {
+        Some(Price::default())
+    }
+
+    fn sees(&self) -> Option<bool> {
+        Some(true)
+    }
+
+    fn ask<'a>(&'a self, prompt: &'a Prompt<'a>, _draft: &'a mut Draft, hear: Hear<'a>) -> Asking<'a> {
+        Box::pin(async move {
+            let answer = self.answer(prompt)?;
+            tell(&answer, hear);
+            Ok(answer)
+        })
+    }
+}
