@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use updraft_models::{Access, Google, Http, Limits, Reach, Token, for_purpose, is_purpose, providers};
+use updraft_models::{
+    Access, Cache, Error, Google, Http, Limits, Model, Reach, Recordings, Token, for_purpose, is_purpose, providers,
+};
 
 use crate::places::{self, Places};
 use crate::settings::{Settings, read_dotenv};
+use crate::wire;
 
 /// What is needed to reach models. `.env` counts only in a trusted workspace, and never over the environment.
 pub(crate) fn access(places: &Places, settings: &Settings, workspace: &Path) -> Access {
@@ -46,8 +50,23 @@ pub(crate) fn access(places: &Places, settings: &Settings, workspace: &Path) -> 
         limits: Limits::at(places.data.join("limits.db")),
         profiles: models.profiles.iter().map(|(name, spec)| (name.clone(), spec.value.clone())).collect(),
         probe: settings.meant.probe.value,
+        cache: settings.meant.cache.value.then(|| Cache::at(places.data.join("answers"))),
+        recorded: Some(recordings(places)),
         ..Access::default()
     }
+}
+
+/// Answers of earlier runs, found when they are asked for.
+fn recordings(places: &Places) -> Recordings {
+    let places = places.clone();
+    Recordings(Arc::new(move |run| {
+        let wrong = |what: String| Error::Config { what, hint: "`updraft runs` lists the runs there are".to_owned() };
+        let found = wire::journal_with_runs(&places).and_then(|journal| {
+            let id = wire::find_run(&journal, run)?;
+            Ok(updraft_engine::recorded(&journal, &id)?)
+        });
+        Ok(Arc::new(found.map_err(|fault| wrong(fault.message))?) as Arc<dyn Model>)
+    }))
 }
 
 /// Where gcloud keeps what `gcloud auth application-default login` made.

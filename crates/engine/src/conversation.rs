@@ -154,7 +154,7 @@ impl Conversation {
             tools: Arc::from([]),
             messages: Vec::new(),
             schema: (kind == Kind::Judge).then(judgement_schema),
-            brief: self.brief.clone(),
+            brief: Brief { aside: Some(kind), ..self.brief.clone() },
             chain: Sha256::digest(self.system.as_bytes()).into(),
             draft: Draft::default(),
         };
@@ -300,6 +300,8 @@ fn brief_of(run: &Run, step: &Step) -> Brief {
         inputs: inputs.collect(),
         writes: step.spec.writes.clone(),
         files: run.goal().files.clone(),
+        visit: step.visit,
+        aside: None,
     }
 }
 

@@ -9,7 +9,7 @@ use reqwest::Url;
 use updraft_run::Price;
 
 use crate::providers::{Provider, Speech, provider};
-use crate::{Error, Http, Limit, Limits, Model, Patience, Token};
+use crate::{Cache, Error, Http, Limit, Limits, Model, Patience, Token};
 
 /// What is needed to reach models.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +32,8 @@ pub struct Access {
     pub http: Http,
     /// Whether `auto` may look for servers on this machine.
     pub probe: bool,
+    /// Answers to requests that were made before, where they are kept.
+    pub cache: Option<Cache>,
     /// Finds the answers of an earlier run, for `recorded/RUN`.
     pub recorded: Option<Recordings>,
 }

@@ -7,6 +7,7 @@ use reqwest::{Method, Request, Response, Url};
 use tokio::sync::OnceCell;
 use updraft_run::{Answer, Ceiling, Price, Think, Usage};
 
+use crate::cache::{Cache, Key};
 use crate::dialect::{Dialect, Framing};
 use crate::discover::{self, Question};
 use crate::fold::Fold;
@@ -14,6 +15,7 @@ use crate::http::chain;
 use crate::lines::Lines;
 use crate::manner::{Manner, ToolsBy};
 use crate::retry::Trouble;
+use crate::scripted::tell;
 use crate::sse::Events;
 use crate::told::{Told, bounded};
 use crate::watch::Watch;
@@ -51,6 +53,8 @@ pub struct Endpoint {
     pub limit: Limit,
     /// Who keeps the limits.
     pub limits: Limits,
+    /// Answers to requests that were made before, where they are kept.
+    pub cache: Option<Cache>,
 }
 
 /// How a model is used, where that differs from what it does by itself.
@@ -157,6 +161,13 @@ impl Remote {
         salt: u64,
         hear: Hear<'_>,
     ) -> Result<Answer, Error> {
+        let kept = self.endpoint.cache.as_ref().map(|cache| (cache, self.key_of(&body)));
+        if let Some((cache, key)) = &kept
+            && let Some(answer) = look_up(cache, key).await
+        {
+            tell(&answer, hear);
+            return Ok(answer);
+        }
         let patience = &self.endpoint.patience;
         if prompt.attempt > 1 {
             hear(Delta::Again("the answer broke off"));
@@ -166,7 +177,12 @@ impl Remote {
         loop {
             let mut began = Began::No;
             let trouble = match self.attempt(prompt, body.clone(), &mut began, hear).await {
-                Ok(answer) => return Ok(answer),
+                Ok(answer) => {
+                    if let Some((cache, key)) = kept {
+                        keep(cache, key, &answer).await;
+                    }
+                    return Ok(answer);
+                }
                 Err(trouble) => trouble.without(&self.endpoint.auth),
             };
             if began == Began::Perhaps && trouble.passes() {
@@ -279,6 +295,12 @@ impl Remote {
         }
         self.dialect.decoder().take(&all, &mut fold, hear)?;
         Ok(fold)
+    }
+
+    /// What an answer is kept under: the same request to the same server.
+    fn key_of(&self, body: &[u8]) -> Key {
+        let place = format!("{}{}", self.url.authority(), self.url.path());
+        Key::of(&self.endpoint.provider, &place, body)
     }
 
     /// What a call that used this much is charged by.
@@ -421,6 +443,18 @@ impl Frames {
             Frames::Lines(lines) => lines.finish(each),
         }
     }
+}
+
+/// Files are looked at and written on a thread that may block.
+async fn look_up(cache: &Cache, key: &Key) -> Option<Answer> {
+    let (cache, key) = (cache.clone(), *key);
+    tokio::task::spawn_blocking(move || cache.get(&key)).await.ok().flatten()
+}
+
+async fn keep(cache: &Cache, key: Key, answer: &Answer) {
+    let (cache, answer) = (cache.clone(), answer.clone());
+    // An answer that is not kept is asked for again.
+    let _ = tokio::task::spawn_blocking(move || cache.put(&key, &answer)).await;
 }
 
 /// A wait as people say it.

@@ -63,6 +63,7 @@ fn one(spec: &Spec, access: &Access) -> Result<Arc<dyn Model>, Error> {
                 tuning: spec.tuning.clone(),
                 limit: access.limit_of(name, model),
                 limits: access.limits.clone(),
+                cache: access.cache.clone(),
                 base,
             };
             Ok(Arc::new(remote(speech, endpoint, access)?))
@@ -132,10 +133,6 @@ fn gemini(endpoint: &Endpoint, place: Place) -> (Box<dyn Dialect>, remote::Known
     let name = format!("{provider}/{model}");
     let known = remote::Known { sees: gemini::sees(model), ..remote::Known::cloud(true) };
     (Box::new(Gemini { name, model: model.clone(), place, temperature: tuning.temperature }), known)
-}
-
-fn unspoken(endpoint: &Endpoint) -> Error {
-    Error::Unknown { name: endpoint.provider.clone(), close: Vec::new() }
 }
 
 fn keyless(spec: &Spec, known: Option<Provider>) -> Error {
