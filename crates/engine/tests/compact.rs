@@ -36,6 +36,7 @@ fn words(prompt: &Prompt<'_>) -> String {
             Message::User(said) => text.push_str(said),
             Message::Assistant(answer) => text.push_str(&answer.text),
             Message::Results(results) => results.iter().for_each(|result| text.push_str(&result.text)),
+            Message::Pictures(pictures) => pictures.iter().for_each(|picture| text.push_str(&picture.name)),
         }
         text.push('\n');
     }

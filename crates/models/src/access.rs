@@ -108,9 +108,7 @@ impl Access {
 pub(crate) fn is_local(base: &str) -> bool {
     let Ok(url) = Url::parse(base.trim()) else { return false };
     match url.host() {
-        Some(url::Host::Domain(name)) => {
-            name == "localhost" || name.ends_with(".localhost") || name.ends_with(".local")
-        }
+        Some(url::Host::Domain(name)) => matches!(name.rsplit('.').next(), Some("localhost" | "local")),
         Some(url::Host::Ipv4(address)) => address.is_loopback() || address.is_private() || address.is_unspecified(),
         Some(url::Host::Ipv6(address)) => address.is_loopback() || address.is_unique_local(),
         None => false,

@@ -1,6 +1,6 @@
 //! How we say who we are: a key in a header, or a token that is fetched and grows old.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -78,6 +78,9 @@ impl Auth {
             Auth::Minted(mint) => mint.identity(),
         };
         let hash = Sha256::digest(format!("updraft {identity}"));
-        hash.iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+        hash.iter().take(6).fold(String::new(), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
     }
 }

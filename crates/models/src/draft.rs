@@ -29,7 +29,7 @@ impl Draft {
         &mut self,
         whose: &str,
         dialect: &dyn Dialect,
-        manner: &Manner,
+        manner: Manner,
         prompt: &Prompt<'_>,
     ) -> Result<(), Error> {
         if self.whose != whose || self.messages > prompt.messages.len() || self.bytes.is_empty() {
@@ -43,7 +43,7 @@ impl Draft {
         Ok(())
     }
 
-    fn write(&mut self, dialect: &dyn Dialect, manner: &Manner, prompt: &Prompt<'_>) -> serde_json::Result<()> {
+    fn write(&mut self, dialect: &dyn Dialect, manner: Manner, prompt: &Prompt<'_>) -> serde_json::Result<()> {
         if self.bytes.is_empty() {
             dialect.begin(&mut self.bytes, prompt)?;
         }

@@ -28,7 +28,7 @@ pub(crate) struct Manner {
 
 impl Manner {
     /// The message as this model can take it.
-    pub(crate) fn adapt<'a>(&self, message: &'a Message) -> Cow<'a, Message> {
+    pub(crate) fn adapt(self, message: &Message) -> Cow<'_, Message> {
         match message {
             Message::Pictures(pictures) if !self.sees => Cow::Owned(Message::User(unseen(pictures).into())),
             Message::Assistant(answer) if self.tools == ToolsBy::Text && !answer.calls.is_empty() => {

@@ -122,7 +122,7 @@ impl Remote {
             name: format!("{}/{}", endpoint.provider, endpoint.model),
             account: format!("{}/{} {}", endpoint.provider, endpoint.model, endpoint.auth.fingerprint()),
             client: endpoint.http.client(&base)?.clone(),
-            url: below(&base, &dialect.path())?,
+            url: below(&base, &dialect.path()),
             base,
             headers,
             dialect,
@@ -331,16 +331,16 @@ impl Model for Remote {
             // Where a conversation lies in memory sets it apart from those that fail at the same time.
             let salt = std::ptr::from_ref(draft) as u64;
             if manner.tools == ToolsBy::Text && !prompt.tools.is_empty() {
-                let told = Told::new(&tuned, &manner);
+                let told = Told::new(&tuned, manner);
                 let prompt = told.prompt(&tuned);
-                draft.extend(&format!("{} as text", self.name), &*self.dialect, &manner, &prompt)?;
+                draft.extend(&format!("{} as text", self.name), &*self.dialect, manner, &prompt)?;
                 let body = draft.finished(&*self.dialect, &prompt)?;
                 let answer = self.ask_until_answered(&prompt, body, salt, hear).await?;
-                return Ok(told.read(answer, prompt.messages.len()));
+                return Ok(Told::read(answer, prompt.messages.len()));
             }
             let bounded = tuned.schema.filter(|_| manner.local).map(bounded);
             let prompt = Prompt { schema: bounded.as_ref().or(tuned.schema), ..tuned };
-            draft.extend(&self.name, &*self.dialect, &manner, &prompt)?;
+            draft.extend(&self.name, &*self.dialect, manner, &prompt)?;
             let body = draft.finished(&*self.dialect, &prompt)?;
             self.ask_until_answered(&prompt, body, salt, hear).await
         })
@@ -361,7 +361,7 @@ impl Remote {
         let Tuning { think, max_output, .. } = self.endpoint.tuning;
         let think = if prompt.think == Think::Auto { think } else { prompt.think };
         let max_output = max_output.map_or(prompt.max_output, |cap| cap.min(prompt.max_output));
-        Prompt { think, max_output, ..prompt.clone() }
+        Prompt { max_output, think, ..prompt.clone() }
     }
 }
 
@@ -385,12 +385,12 @@ fn parse_base(base: &str) -> Result<Url, Error> {
 }
 
 /// An address below the base.
-pub(crate) fn below(base: &Url, path: &str) -> Result<Url, Error> {
+pub(crate) fn below(base: &Url, path: &str) -> Url {
     let mut url = base.clone();
     let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
     url.set_path(&format!("{}{path}", base.path().trim_end_matches('/')));
     url.set_query(query);
-    Ok(url)
+    url
 }
 
 /// What a successful response holds, by its own word.

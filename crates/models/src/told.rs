@@ -6,6 +6,8 @@
 
 mod example;
 
+use std::fmt::Write as _;
+
 use serde_json::{Map, Value, json};
 use updraft_run::{Answer, Finish, ToolCall, repair};
 
@@ -31,13 +33,13 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    pub(crate) fn new(prompt: &Prompt<'_>, manner: &Manner) -> Self {
+    pub(crate) fn new(prompt: &Prompt<'_>, manner: Manner) -> Self {
         let mut system = format!("{}\n\n{}", prompt.system.trim_end(), PROTOCOL.trim_end());
         let mut ways = Vec::with_capacity(prompt.tools.len() + 1);
         for tool in prompt.tools {
             let example = written(&tool.name, &example_of(&tool.parameters));
             let (name, description, parameters) = (&tool.name, tool.description.trim(), &tool.parameters);
-            system.push_str(&format!("\n\n## {name}\n\n{description}\nArguments: {parameters}\nExample: {example}"));
+            let _ = write!(system, "\n\n## {name}\n\n{description}\nArguments: {parameters}\nExample: {example}");
             let args = if manner.local { bounded(parameters) } else { parameters.clone() };
             ways.push(object_of([("action", json!({ "const": tool.name })), ("args", args)]));
         }
@@ -52,7 +54,7 @@ impl Told {
     }
 
     /// The answer with its call, or with the answer taken out of its wrapping. Anything else stays as it was written.
-    pub(crate) fn read(&self, mut answer: Answer, messages: usize) -> Answer {
+    pub(crate) fn read(mut answer: Answer, messages: usize) -> Answer {
         let Some(repaired) = repair(&answer.text) else { return answer };
         let is_risky = repaired.is_risky() || answer.finish == Finish::Length;
         let Value::Object(mut said) = repaired.value else { return answer };
@@ -99,11 +101,15 @@ fn bound(schema: &mut Value, name: &str, depth: usize) {
     for (word, inner) in object.iter_mut() {
         match (word.as_str(), inner) {
             ("properties" | "$defs" | "definitions", Value::Object(members)) => {
-                members.iter_mut().for_each(|(name, member)| bound(member, name, depth));
+                for (name, member) in members {
+                    bound(member, name, depth);
+                }
             }
             ("items" | "additionalProperties", inner @ Value::Object(_)) => bound(inner, name, depth),
             ("anyOf" | "oneOf" | "allOf" | "prefixItems", Value::Array(members)) => {
-                members.iter_mut().for_each(|member| bound(member, name, depth));
+                for member in members {
+                    bound(member, name, depth);
+                }
             }
             _ => {}
         }
@@ -123,11 +129,11 @@ mod tests {
         let tools = [ToolSpec { name: "read_file".into(), description: "Reads.".into(), parameters }];
         let brief = Brief::default();
         let prompt = Prompt { tools: &tools, system: "Be brief.", ..Prompt::empty(&brief) };
-        Told::new(&prompt, &Manner { tools: ToolsBy::Text, sees: false, local: true })
+        Told::new(&prompt, Manner { tools: ToolsBy::Text, sees: false, local: true })
     }
 
     fn read(text: &str) -> Answer {
-        told().read(Answer { text: text.to_owned(), ..Answer::default() }, 3)
+        Told::read(Answer { text: text.to_owned(), ..Answer::default() }, 3)
     }
 
     #[test]

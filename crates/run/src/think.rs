@@ -53,7 +53,6 @@ impl Think {
         }
     }
 
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
     pub(crate) fn is_auto(&self) -> bool {
         *self == Think::Auto
     }
