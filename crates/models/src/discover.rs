@@ -75,7 +75,9 @@ impl Question {
             Question::Props => Found {
                 tools: said["chat_template_caps"]["supports_tools"].as_bool().map(by),
                 sees: said["modalities"]["vision"].as_bool(),
-                ..Found::default()
+                // That it says so much shows that it is llama.cpp, which hands such wishes to the template.
+                thinks: said["chat_template_caps"].is_object().then_some(true),
+                context: None,
             },
             Question::Show => {
                 let context = context_of(&said["model_info"]);
@@ -102,7 +104,7 @@ mod tests {
     fn what_a_server_does_not_say_stays_open() {
         assert_eq!(Question::Props.understand(&Value::Null), Found::default());
         let props = json!({"chat_template_caps": {"supports_tools": false}, "modalities": {"vision": true}});
-        let found = Found { tools: Some(ToolsBy::Text), sees: Some(true), ..Found::default() };
+        let found = Found { tools: Some(ToolsBy::Text), sees: Some(true), thinks: Some(true), ..Found::default() };
         assert_eq!(Question::Props.understand(&props), found);
         let facts = json!({"general.architecture": "qwen3", "qwen3.context_length": 40960, "qwen3.block_count": 36});
         let show = json!({"capabilities": ["completion", "tools"], "model_info": facts});

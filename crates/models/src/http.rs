@@ -16,6 +16,9 @@ const CONNECT_TIME: Duration = Duration::from_secs(10);
 /// Servers commonly close idle connections after a minute: ours are gone before that.
 const IDLE_TIME: Duration = Duration::from_secs(30);
 
+/// What is shorter is no secret, and would take letters out of ordinary words.
+const SHORTEST_SECRET: usize = 6;
+
 /// A secret that will not print.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
@@ -48,7 +51,7 @@ impl Token {
 
     /// The text without the secret, should a server have echoed it.
     pub(crate) fn redact(&self, text: String) -> String {
-        if self.0.is_empty() {
+        if self.0.len() < SHORTEST_SECRET {
             return text;
         }
         let mut text = if text.contains(&self.0) { text.replace(&self.0, "(key)") } else { text };

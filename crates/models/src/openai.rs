@@ -6,10 +6,13 @@ mod body;
 mod parts;
 mod wire;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use updraft_run::{Message, Think};
 
 use crate::Prompt;
 use crate::dialect::{Decode, Dialect, field, push};
+use crate::discover::Found;
 
 pub(crate) use self::body::{as_text, data_url, is_closed, tools};
 
@@ -17,12 +20,14 @@ pub(crate) use self::body::{as_text, data_url, is_closed, tools};
 pub(crate) const ROOM_TO_THINK: u64 = 8_192;
 
 /// Chat completions.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Chat {
     pub(crate) model: String,
     /// Whose server it is.
     pub(crate) house: House,
     pub(crate) temperature: Option<f64>,
+    /// Whether the server hands wishes for thinking to the model's template.
+    pub(crate) can_switch: AtomicBool,
 }
 
 /// Whose server speaks: what is understood differs.
@@ -115,12 +120,16 @@ impl Dialect for Chat {
         if let Some(effort) = effort(&self.model, prompt.think).filter(|_| self.reasons()) {
             field(bytes, "reasoning_effort", &effort)?;
         }
-        if self.house == House::Local && prompt.think != Think::Auto {
+        if self.can_switch.load(Ordering::Relaxed) && prompt.think != Think::Auto {
             let kwargs = serde_json::json!({ "enable_thinking": prompt.think != Think::Off });
             field(bytes, "chat_template_kwargs", &kwargs)?;
         }
         bytes.push(b'}');
         Ok(())
+    }
+
+    fn learn(&self, found: &Found) {
+        self.can_switch.store(self.house == House::Local && found.thinks == Some(true), Ordering::Relaxed);
     }
 
     fn decoder(&self) -> Box<dyn Decode> {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use crate::access::is_local;
 use crate::anthropic::{self, Messages};
@@ -90,7 +91,7 @@ fn remote(speech: Speech, mut endpoint: Endpoint, access: &Access) -> Result<Rem
                 House::Local => remote::Known::found_by(Question::Props),
                 House::Other => remote::Known { sees: None, ..remote::Known::cloud(true) },
             };
-            (Box::new(Chat { model, house, temperature }), known)
+            (Box::new(Chat { model, house, temperature, can_switch: AtomicBool::new(false) }), known)
         }
         Speech::Responses => {
             endpoint.auth = key.map_or(Auth::Open, Auth::Bearer);

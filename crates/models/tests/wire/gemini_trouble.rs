@@ -48,7 +48,7 @@ async fn a_rate_limit_is_waited_for_as_long_as_the_body_says() {
     assert_eq!((answer.unwrap().as_str(), asked), ("whole", 2));
     assert_eq!(heard, ["waiting: status 429: slow", "text whole"]);
 
-    let server = Server::new(vec![status(429, "", &body.replace("0.02s", "3000s")), stream(&says("soon"))]).await;
+    let server = Server::new(vec![status(429, "", &body.replace("0.02s", "300s")), stream(&says("soon"))]).await;
     let mut patient = access(&server);
     patient.patience.longest_wait = Duration::from_hours(1);
     let model = resolve(FLASH, &patient).unwrap();

@@ -31,9 +31,10 @@ pub(super) async fn import(places: &Places, args: &Import, text: &str) -> Outcom
     let mut rules = settings.meant.rules();
     session.check(&agents, rules.max_steps)?;
     let spec = wire::model_spec(&settings.meant.model.value);
+    let access = reach::access(places, &settings, &workspace);
     rules.model = match spec.as_str() {
         _ if !session.is_open() => UNKNOWN.to_owned(),
-        "auto" => choose(&spec, &reach::access(places, &settings, &workspace)).await?.spec,
+        "auto" => choose(&spec, &access).await?.spec,
         named => named.to_owned(),
     };
     rules.workspace = workspace.display().to_string();
@@ -42,8 +43,11 @@ pub(super) async fn import(places: &Places, args: &Import, text: &str) -> Outcom
     rules.parallel += session.open_steps() as u32;
 
     let dispatcher = wire::dispatcher();
-    let (roster, words) =
+    let (mut roster, words) =
         Words::gather(agents.iter(), &prompts, &|wanted: &[String]| dispatcher.registry().specs_for(wanted));
+    for card in &mut roster.agents {
+        card.model = card.model.take().and_then(|own| reach::agents_model(&own, &spec, &rules.model, &access));
+    }
     let words = Blob::new(serde_json::to_vec(&words).unwrap_or_default());
     let roster = Roster { words: Some(words.hash()), ..roster };
     let (goal, plan) = session.start();
