@@ -130,6 +130,9 @@ fn refused(level: Level, network: &Network) -> Result<Rules, seccompiler::Error>
     }
     if level != Level::Full {
         rules.extend(plain_rules(&SYSTEM_V));
+        // Other processes of the user are in sight, and Landlock keeps only signals from them.
+        rules.insert(libc::SYS_prlimit64, vec![when(0, SeccompCmpOp::Ne, 0)?]);
+        rules.insert(libc::SYS_setpriority, vec![when(1, SeccompCmpOp::Ne, 0)?]);
     }
     Ok(rules)
 }

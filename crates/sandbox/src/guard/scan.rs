@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::io::Errno;
 
 use crate::names;
 
@@ -56,6 +57,8 @@ pub(crate) struct Found {
     /// Places that could not be looked into.
     pub(crate) troubles: Vec<String>,
     seen: BTreeMap<PathBuf, Seen>,
+    /// Folders that their owner may not read.
+    closed: BTreeMap<PathBuf, Stamp>,
 }
 
 /// A folder as it was, by which a later walk knows that its list of names is the same.
@@ -108,7 +111,12 @@ impl<'a> Walk<'a> {
     fn folder(&mut self, path: &Path, place: Place) -> Vec<(PathBuf, Place)> {
         let opened = match open(self.root, path) {
             Ok(opened) => opened,
-            Err(rustix::io::Errno::NOENT | rustix::io::Errno::LOOP) => return Vec::new(),
+            Err(Errno::NOENT | Errno::LOOP) => return Vec::new(),
+            Err(Errno::ACCESS) => match self.open_up(path) {
+                Ok(Some(opened)) => opened,
+                Ok(None) => return Vec::new(),
+                Err(error) => return self.trouble(path, error),
+            },
             Err(error) => return self.trouble(path, error),
         };
         let Ok(stat) = rustix::fs::fstat(&opened) else { return Vec::new() };
@@ -135,6 +143,22 @@ impl<'a> Walk<'a> {
         let seen = Seen { stamp, below: below.iter().map(|(path, _)| path.clone()).collect(), is_plain };
         self.found.seen.insert(path.to_owned(), seen);
         below
+    }
+
+    /// Opens a folder that its owner may not read. If a command closed it, it is opened up; if it was so before, it is
+    /// the user's wish, and left alone.
+    fn open_up(&mut self, path: &Path) -> rustix::io::Result<Option<OwnedFd>> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        let folder = rustix::fs::openat2(self.root, path, flags, Mode::empty(), resolve)?;
+        let stamp = Stamp::of(&rustix::fs::fstat(&folder)?);
+        self.found.closed.insert(path.to_owned(), stamp);
+        let Some(before) = self.before else { return Ok(None) };
+        if before.closed.get(path) == Some(&stamp) {
+            return Ok(None);
+        }
+        allow_owner(&folder)?;
+        open(self.root, path).map(Some)
     }
 
     /// The folders below one whose own list of names is the same as before. Those with guarded names are always read.
@@ -203,7 +227,7 @@ impl<'a> Walk<'a> {
         self.found.items.insert(whole.to_owned(), Item { why, top, stamp: Stamp::of(&stat) });
     }
 
-    fn trouble(&mut self, path: &Path, error: rustix::io::Errno) -> Vec<(PathBuf, Place)> {
+    fn trouble(&mut self, path: &Path, error: Errno) -> Vec<(PathBuf, Place)> {
         self.found.troubles.push(format!("could not look into `{}`: {error}", path.display()));
         Vec::new()
     }
@@ -214,6 +238,12 @@ pub(crate) fn open(root: &OwnedFd, path: &Path) -> rustix::io::Result<OwnedFd> {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     rustix::fs::openat2(root, path, flags, Mode::empty(), ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS)
+}
+
+/// Gives the owner every right to what an `O_PATH` descriptor stands for.
+pub(crate) fn allow_owner(opened: &OwnedFd) -> rustix::io::Result<()> {
+    let mode = Mode::from_raw_mode(rustix::fs::fstat(opened)?.st_mode) | Mode::RWXU;
+    rustix::fs::chmod(format!("/proc/self/fd/{}", opened.as_raw_fd()), mode)
 }
 
 fn names_in(opened: &OwnedFd) -> rustix::io::Result<Vec<(std::ffi::OsString, FileType)>> {

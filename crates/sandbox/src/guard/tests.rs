@@ -58,8 +58,9 @@ impl World {
 }
 
 fn held(guard: &Guard) -> Vec<(String, bool)> {
-    let relative = |hold: &Hold| hold.path.strip_prefix(&guard.folder).unwrap().display().to_string();
-    guard.holds().iter().map(|hold| (relative(hold), hold.is_read_only)).collect()
+    let holds = guard.holds();
+    let there = holds.iter().filter(|hold| hold.open().unwrap().is_some());
+    there.map(|hold| (hold.within.display().to_string(), hold.is_read_only)).collect()
 }
 
 #[test]
