@@ -102,14 +102,33 @@ fn of_several_values_the_largest_is_taken_and_the_last_of_equals() {
     reads(
         Fault::SeveralValues,
         &[
-            ("{\"a\":1} {\"b\":2,\"c\":3}", json!({"b": 2, "c": 3})),
-            ("{\"a\":{\"x\":1}}\n{\"b\":1}", json!({"a": {"x": 1}})),
-            ("{\"a\":1}\n{\"a\":2}", json!({"a": 2})),
+            ("{\"a\":1} or {\"b\":2,\"c\":3}", json!({"b": 2, "c": 3})),
+            ("{\"a\":{\"x\":1}}, not\n{\"b\":1}", json!({"a": {"x": 1}})),
+            ("{\"a\":1} or {\"a\":2}", json!({"a": 2})),
             ("First {\"a\":1} then {\"b\":2, \"c\": 3}", json!({"b": 2, "c": 3})),
             ("```json\n{\"a\":1}\n```\n```json\n{\"b\":[1,2]}\n```", json!({"b": [1, 2]})),
         ],
     );
     assert_eq!(repair("[] {\"k\": \"v\"}").map(|r| r.value), Some(json!({"k": "v"})));
+    assert_eq!(
+        repair("<think>{\"a\": [1, 2, 3]}?</think> {\"a\": 1}").map(|r| r.value),
+        Some(json!({"a": 1})),
+        "what was thought aloud is not the answer"
+    );
+}
+
+#[test]
+fn values_with_nothing_between_them_are_a_list_and_two_alike_a_correction() {
+    reads(
+        Fault::SeveralValues,
+        &[
+            ("{\"a\":1} {\"b\":2,\"c\":3}", json!([{"a": 1}, {"b": 2, "c": 3}])),
+            ("{\"a\":1}, {\"a\":2}", json!([{"a": 1}, {"a": 2}])),
+            ("{\"a\":1}\n{\"a\":2}\n{\"a\":3}", json!([{"a": 1}, {"a": 2}, {"a": 3}])),
+            ("{\"a\":1}\n{\"a\":2}", json!({"a": 2})),
+            ("{\"a\":1}\n{\"a\":1}\n{\"a\":1}", json!({"a": 1})),
+        ],
+    );
 }
 
 #[test]
@@ -288,7 +307,6 @@ fn keys_and_values_without_quotes_are_read() {
             ("{\"a\": true story}", json!({"a": "true story"})),
             ("{\"a\": 5 kg}", json!({"a": "5 kg"})),
             ("{\"a\": 1,000, \"b\": 2}", json!({"a": "1,000", "b": 2})),
-            ("{\"a\": 0x1F}", json!({"a": "0x1F"})),
             ("{\"a\": #fff}", json!({"a": "#fff"})),
             ("{\"a\": /usr/bin}", json!({"a": "/usr/bin"})),
         ],
@@ -307,7 +325,8 @@ fn brackets_are_added_and_dropped() {
             ("{\"a\": [{\"b\": 1}, {\"c\": 2}}", json!({"a": [{"b": 1}, {"c": 2}]})),
             ("{\"a\": [1, 2, \"b\": 3}", json!({"a": [1, 2], "b": 3})),
             ("{\"l\": [{\"x\": 1}, \"n\": \"m\"}", json!({"l": [{"x": 1}, {"n": "m"}]})),
-            ("[{\"a\": \"x\", {\"b\": \"y\"}]", json!([{"a": "x"}, {"b": "y"}])),
+            ("[{\"a\": \"x\", {\"a\": \"y\"}]", json!([{"a": "x"}, {"a": "y"}])),
+            ("[{\"a\": \"x\"\n{\"b\": \"y\"}]", json!([{"a": "x"}, {"b": "y"}])),
             ("\"a\": 1}", json!({"a": 1})),
         ],
     );
@@ -396,6 +415,7 @@ fn numbers_are_read_as_people_write_them() {
             ("[+1, .5, -.5, 1., 1.e3]", json!([1, 0.5, -0.5, 1.0, 1000.0])),
             ("{\"a\": 1_000}", json!({"a": 1000})),
             ("{\"a\": 1e}", json!({"a": 1})),
+            ("[0x1F, 0o17, -0b101, 10n]", json!([31, 15, -5, 10])),
             ("{\"a\": 1e1000}", json!({"a": null})),
         ],
     );
@@ -491,7 +511,7 @@ fn a_schema_guides_the_reading() {
         (r#"{"q": "x", "tags": "[1, 'two']"}"#, json!({"q": "x", "tags": ["1", "two"]})),
         (r#"{"q": "x", "deep": {"x": "1.5"}}"#, json!({"q": "x", "deep": {"x": 1.5}})),
         (r#"{"q": "x", "maybe": null}"#, json!({"q": "x", "maybe": null})),
-        (r#"{"Q": 12}"#, json!({"Q": 12})),
+        (r#"{"Q": 12}"#, json!({"q": "12"})),
         (r#""{\"q\": 1}""#, json!({"q": "1"})),
         (r#"{"q": "small"} and {"a": 1, "b": 2, "c": 3}"#, json!({"q": "small"})),
     ] {

@@ -38,6 +38,10 @@ impl Scan<'_> {
                     }
                     break;
                 }
+                b'}' if has_bare_members => {
+                    has_bare_members = false;
+                    self.pos += 1;
+                }
                 b'}' | b']' | b')' => {
                     if self.leaves_to_parent() {
                         break;
@@ -57,6 +61,7 @@ impl Scan<'_> {
                     last = Last::Value;
                     let read = self.value(Place::Item);
                     if read.is_void {
+                        self.report(at, if self.pos >= self.end { Fault::Truncated } else { Fault::StrayText });
                         continue;
                     }
                     let Some(key) = self.key_of_member(&read.value) else {
@@ -66,7 +71,7 @@ impl Scan<'_> {
                     };
                     if self.parent() == Some(b'{') && items.last().is_some_and(|last| !last.is_object()) {
                         // `{"a": [1, "b": 2}`: the key belongs to the object around this array.
-                        self.repairs.truncate(reports);
+                        self.forget_reports(reports);
                         self.report(at, Fault::MissingBracket);
                         self.pos = at;
                         break;

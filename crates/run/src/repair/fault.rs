@@ -36,6 +36,8 @@ pub enum Fault {
     /// A JavaScript value without a JSON form (`undefined`, `NaN`, `Infinity`) became `null`.
     #[serde(rename = "javascript_literal")]
     JavaScriptLiteral,
+    /// A value stood in a call, such as `Date("…")`; the call was left out.
+    Call,
     /// A comment was left out.
     Comment,
     /// A key had no quotes.
@@ -72,6 +74,10 @@ pub enum Fault {
     Concatenation,
     /// Brackets were nested beyond the limit; what is deeper became `null`.
     TooDeep,
+    /// A key was written otherwise than in the schema, such as `fileName` for `file_name`.
+    RenamedKey,
+    /// Punctuation stood in its full-width form.
+    FullWidth,
     /// A value was of another type than the schema says and was converted without loss.
     WrongType,
     /// The value was itself written as a string of JSON.
@@ -89,7 +95,10 @@ impl Fault {
             | Self::TruncatedString
             // One unknown escape means backslashes were not escaped, so a `\n` nearby may be a folder's name.
             | Self::BadEscape
+            | Self::Call
             | Self::MissingKey
+            | Self::MissingValue
+            | Self::RenamedKey
             | Self::StrayText
             | Self::Ellipsis
             | Self::TooDeep => true,
@@ -112,7 +121,7 @@ impl Fault {
             | Self::NeedlessEscape
             | Self::BadNumber
             | Self::MissingColon
-            | Self::MissingValue
+            | Self::FullWidth
             | Self::Concatenation
             | Self::WrongType
             | Self::DoubleEncoded => false,
@@ -136,6 +145,7 @@ impl fmt::Display for Fault {
             Self::CurlyQuotes => "typographic quotes",
             Self::PythonLiteral => "a Python literal",
             Self::JavaScriptLiteral => "a JavaScript value that JSON lacks",
+            Self::Call => "a value in a call",
             Self::Comment => "a comment",
             Self::UnquotedKey => "a key without quotes",
             Self::UnquotedString => "a string without quotes",
@@ -154,6 +164,8 @@ impl fmt::Display for Fault {
             Self::Ellipsis => "an ellipsis in place of values",
             Self::Concatenation => "strings joined with `+`",
             Self::TooDeep => "brackets nested too deep",
+            Self::RenamedKey => "a key not written as the schema writes it",
+            Self::FullWidth => "full-width punctuation",
             Self::WrongType => "a value of another type than the schema says",
             Self::DoubleEncoded => "JSON inside a string",
         })

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::Fault;
+use super::literal::{is_literal, is_plain, read_literal, read_number};
 use super::quote::Place;
 use super::scan::Scan;
 
@@ -14,6 +15,20 @@ pub(super) struct Read {
     pub(super) value: Value,
     /// Whether the text ended before anything of the value was said: `[{` holds no object yet.
     pub(super) is_void: bool,
+}
+
+/// What stands in an object without a colon.
+#[derive(Default)]
+struct Lone {
+    at: Option<usize>,
+    values: Vec<Value>,
+}
+
+impl Lone {
+    fn push(&mut self, at: usize, value: Value) {
+        self.at = self.at.or(Some(at));
+        self.values.push(value);
+    }
 }
 
 /// What came last within brackets.
@@ -41,20 +56,48 @@ impl Scan<'_> {
             self.open.pop();
             return read;
         }
+        if let Some(value) = self.plain(place) {
+            return Read { value, is_void: false };
+        }
+        if matches!(byte, b'\\' | b'-' | b'.' | b'*' | b'=' | b'?' | b'!') && self.skips_stray_sign() {
+            return self.value(place);
+        }
         if self.mark(self.pos).is_some() {
             let text = self.string(place);
             let is_void = text.is_cut && text.value.is_empty();
             return Read { value: Value::String(text.value), is_void };
         }
+        if let Some(read) = self.wrapped(place) {
+            return read;
+        }
         let value = self.bare(place);
-        let is_void = self.pos >= self.end && matches!(value.as_str(), Some("" | "-" | "+" | "."));
+        let is_sign = |text: &str| text.len() <= 2 && text.bytes().all(|b| b.is_ascii_punctuation());
+        let is_void = (self.pos >= self.end || place == Place::Item) && value.as_str().is_some_and(is_sign);
         Read { value: if is_void { Value::Null } else { value }, is_void }
+    }
+
+    /// Moves past a sign that stands before a value and is not part of it.
+    fn skips_stray_sign(&mut self) -> bool {
+        let next = self.skip_blank(self.pos + 1);
+        let is_string = next == self.pos + 1 && (self.mark(next).is_some() || matches!(self.byte(next), b'{' | b'['));
+        let is_escaped = self.here() == b'\\'
+            && (self.mark(next).is_some()
+                || matches!(self.byte(next), b'{' | b'[')
+                || is_plain(self.slice(next, self.end_of_word(next))));
+        if is_string || is_escaped {
+            self.report(self.pos, if is_escaped { Fault::NeedlessEscape } else { Fault::StrayText });
+            self.pos = next;
+        }
+        is_string || is_escaped
     }
 
     /// Whether the parenthesis here holds values rather than an aside.
     pub(super) fn is_tuple(&self) -> bool {
         let next = self.skip_blank(self.pos + 1);
-        self.mark(next).is_some() || matches!(self.byte(next), b'{' | b'[' | b'(' | b')' | b'-' | b'0'..=b'9')
+        let begins_value = self.mark(next).is_some()
+            || matches!(self.byte(next), b'{' | b'[' | b'(' | b')' | b'-' | b'0'..=b'9')
+            || is_literal(self.slice(next, self.end_of_word(next)));
+        begins_value && !self.follows_arrow(self.pos)
     }
 
     /// Moves past balanced brackets without reading them.
@@ -83,9 +126,9 @@ impl Scan<'_> {
     /// Reads the members of an object, from behind its opening bracket to behind its closing one.
     pub(super) fn members(&mut self) -> Read {
         let mut map = Map::new();
-        let mut lone = Vec::new();
+        let mut lone = Lone::default();
         let mut last = Last::Bracket;
-        let mut last_key = None;
+        let mut list_key = None;
         loop {
             self.skip_space();
             if self.is_end(self.pos) {
@@ -98,13 +141,14 @@ impl Scan<'_> {
                     self.close_bracket(last);
                     break;
                 }
+                b']' | b'[' if last != Last::Value && self.begins_member(self.pos + 1) => self.drop_bracket(),
                 b']' | b')' => {
                     if self.leaves_to_parent() {
                         break;
                     }
                 }
                 b',' | b';' => last = self.comma(last),
-                b'{' if self.parent() == Some(b'[') => {
+                b'{' if self.parent() == Some(b'[') && self.begins_next(&map, last) => {
                     self.report(self.pos, Fault::MissingBracket);
                     break;
                 }
@@ -112,29 +156,50 @@ impl Scan<'_> {
                 b'[' => {
                     let items = self.value(Place::Member).value;
                     self.report(self.pos, Fault::MissingKey);
-                    append(&mut map, last_key.as_deref(), items);
+                    append(&mut map, list_key.as_deref(), items);
                     last = Last::Value;
                 }
                 _ if self.is_ellipsis(self.pos) => self.ellipsis(),
+                b'"' | b'\'' if last == Last::Value && self.is_stray_quote() => {
+                    self.report(self.pos, Fault::ExtraQuote);
+                    self.pos += 1;
+                }
                 _ => {
                     if last == Last::Value {
                         self.report(self.pos, Fault::MissingComma);
                     }
                     last = Last::Value;
-                    last_key = self.member(&mut map, &mut lone);
+                    list_key = self.member(&mut map, &mut lone);
                 }
             }
         }
-        if map.is_empty() && !lone.is_empty() {
-            // `{"a", "b"}` is a Python set.
-            self.report(self.pos, Fault::PythonLiteral);
-            return Read { value: Value::Array(lone), is_void: false };
+        self.object_or_set(map, lone)
+    }
+
+    /// Whether the bracket here begins the next object of a list: without a comma, or with a key this one has already.
+    fn begins_next(&self, map: &Map<String, Value>, last: Last) -> bool {
+        let key = self.skip_blank(self.pos + 1);
+        match last {
+            Last::Bracket => false,
+            Last::Value => true,
+            Last::Comma => !self.has_colon(key) || self.key_at(key).is_some_and(|key| map.contains_key(key)),
         }
+    }
+
+    /// `{"a", "b"}` is a Python set; beside members, what stands alone is a key without a value.
+    fn object_or_set(&mut self, map: Map<String, Value>, lone: Lone) -> Read {
+        let Some(at) = lone.at else { return Read { value: Value::Object(map), is_void: false } };
+        if map.is_empty() {
+            self.report(at, Fault::PythonLiteral);
+            return Read { value: Value::Array(lone.values), is_void: false };
+        }
+        self.report(at, Fault::MissingValue);
         Read { value: Value::Object(map), is_void: false }
     }
 
-    /// Reads a key and its value, and gives the key.
-    fn member(&mut self, map: &mut Map<String, Value>, lone: &mut Vec<Value>) -> Option<String> {
+    /// Reads a key and its value, and gives the key if the value is a list: it may go on.
+    fn member(&mut self, map: &mut Map<String, Value>, lone: &mut Lone) -> Option<String> {
+        self.skip_before_key();
         let begin = self.pos;
         let key = if self.mark(begin).is_some() {
             let text = self.string(Place::Key);
@@ -146,27 +211,90 @@ impl Scan<'_> {
             None
         } else {
             let Some(key) = self.bare_key() else {
-                self.skip_stray();
+                match self.lone_word() {
+                    Some(value) => lone.push(begin, value),
+                    None => self.skip_stray(),
+                }
                 return None;
             };
             Some(key)
         };
         self.skip_space();
+        self.skip_comma_for_colon(map);
         let Some(has_colon) = self.colon() else {
-            let is_cut = self.pos >= self.end;
-            self.report(begin, if is_cut { Fault::Truncated } else { Fault::MissingValue });
-            lone.extend(key.filter(|_| !is_cut).map(Value::String));
+            if self.pos >= self.end {
+                self.report(begin, Fault::Truncated);
+            } else {
+                lone.push(begin, Value::String(key.unwrap_or_default()));
+            }
             return None;
         };
         let value = self.member_value();
         if !has_colon {
             self.report(begin, Fault::MissingColon);
         }
-        match &key {
-            Some(key) => drop(map.insert(key.clone(), value)),
-            None => self.report(begin, Fault::MissingKey),
+        let Some(key) = key else {
+            self.report(begin, Fault::MissingKey);
+            return None;
+        };
+        let list_key = value.is_array().then(|| key.clone());
+        map.insert(key, value);
+        list_key
+    }
+
+    /// Moves past a colon or quote too many before a key, such as Ruby's `:a => 1`.
+    fn skip_before_key(&mut self) {
+        let next = self.skip_blank(self.pos + 1);
+        let is_stray = match self.here() {
+            b':' => self.begins_member(next) || self.is_assigned_key(next),
+            b'\'' => self.byte(self.pos + 1) == b'"' && self.has_colon(self.pos + 1),
+            _ => false,
+        };
+        if is_stray {
+            self.report(self.pos, Fault::StrayText);
+            self.pos = next;
         }
-        key
+    }
+
+    /// Whether the quote here neither opens nor ends anything: a comma, a bracket or a whole key follows.
+    fn is_stray_quote(&self) -> bool {
+        let next = self.skip_blank(self.pos + 1);
+        matches!(self.byte(next), b',' | b'}' | b']') || (self.byte(next) == b'"' && self.has_colon(next))
+    }
+
+    /// Whether a key and its colon stand at `at`.
+    fn begins_member(&self, at: usize) -> bool {
+        let next = self.skip_blank(at);
+        next < self.end && (self.is_bare_key(next) || (self.mark(next).is_some() && self.has_colon(next)))
+    }
+
+    /// Reads a word or number with neither key nor colon, as Python writes sets.
+    fn lone_word(&mut self) -> Option<Value> {
+        let begin = self.pos;
+        let end = self.end_of_word(begin);
+        if end == begin || !matches!(self.byte(self.skip_blank(end)), b',' | b'}') {
+            return None;
+        }
+        self.pos = end;
+        let word = self.slice(begin, end);
+        let value = read_literal(word).map(|(value, _)| value).or_else(|| read_number(word).map(|(value, _)| value));
+        Some(value.unwrap_or_else(|| Value::String(word.to_owned())))
+    }
+
+    /// Moves past a comma that stands before or instead of a colon: `"a",: 1`, `"a", 1`.
+    fn skip_comma_for_colon(&mut self, map: &Map<String, Value>) {
+        if self.here() != b',' {
+            return;
+        }
+        let next = self.skip_blank(self.pos + 1);
+        let is_value = || {
+            matches!(self.byte(next), b'{' | b'[')
+                || (is_plain(self.slice(next, self.end_of_word(next))) && !self.is_bare_key(next))
+        };
+        if self.byte(next) == b':' || (!map.is_empty() && is_value()) {
+            self.report(self.pos, Fault::MissingColon);
+            self.pos = next;
+        }
     }
 
     /// Moves past what separates a key from its value. Says whether it was a colon; nothing when there is no value.
@@ -174,14 +302,17 @@ impl Scan<'_> {
         let begin = self.pos;
         match self.here() {
             b':' => {
-                while self.here() == b':' {
+                while matches!(self.here(), b':' | b'=') {
                     self.pos = self.skip_blank(self.pos + 1);
                 }
                 Some(true)
             }
+            b'=' | b';' | b'-' if self.byte(begin + 1) == b'>' => {
+                self.pos = begin + 2;
+                Some(false)
+            }
             b'=' | b';' => {
-                let is_arrow = self.byte(begin + 1) == b'>';
-                self.pos = begin + if is_arrow { 2 } else { 1 };
+                self.pos = begin + 1;
                 Some(false)
             }
             b',' | b'}' | b']' => None,
@@ -206,7 +337,15 @@ impl Scan<'_> {
             self.ellipsis();
             return Value::Null;
         }
-        if matches!(self.here(), b',' | b';' | b'}' | b']') || self.is_end(at) {
+        let behind = self.skip_blank(at + 1);
+        if self.here() == b']'
+            && (self.mark(behind).is_some()
+                || self.byte(behind).is_ascii_alphanumeric()
+                || matches!(self.byte(behind), b'[' | b'{'))
+        {
+            self.drop_bracket();
+            self.skip_space();
+        } else if matches!(self.here(), b',' | b';' | b'}' | b']') || self.is_end(at) {
             self.report(at, Fault::MissingValue);
             return Value::Null;
         }
@@ -239,7 +378,7 @@ impl Scan<'_> {
             b']' => b'[',
             _ => b'(',
         };
-        if self.open.contains(&opener) {
+        if self.open.contains(&opener) && !self.closes_too_much() {
             self.report(self.pos, Fault::MissingBracket);
             return true;
         }
@@ -247,18 +386,46 @@ impl Scan<'_> {
         false
     }
 
+    /// Whether the wrong bracket here would close everything, though the right one follows it and then another member.
+    fn closes_too_much(&self) -> bool {
+        let right = match self.open.last() {
+            Some(b'{') => b'}',
+            Some(b'[') => b']',
+            _ => b')',
+        };
+        let next = self.skip_blank(self.pos + 1);
+        let comma = self.skip_blank(next + 1);
+        self.byte(next) == right
+            && self.open.len() <= 2
+            && self.byte(comma) == b','
+            && self.has_colon(self.skip_blank(comma + 1))
+    }
+
     fn drop_bracket(&mut self) {
         self.report(self.pos, Fault::ExtraBracket);
         self.pos += 1;
     }
 
+    /// Moves past an ellipsis and what it says is left out: `... 7 more ...`.
     pub(super) fn ellipsis(&mut self) {
         self.report(self.pos, Fault::Ellipsis);
         self.pos += 3; // three dots, or the three bytes of their one character
+        let rest = self.slice(self.pos, self.end);
+        let stop =
+            rest.bytes().take(64).position(|b| matches!(b, b',' | b']' | b'}' | b'\n' | b'"' | b'\'' | b'{' | b'['));
+        if let Some(length) = stop
+            && matches!(self.byte(self.pos + length), b',' | b']' | b'}' | b'\n')
+        {
+            self.pos += length;
+        }
     }
 
     pub(super) fn report_unclosed(&mut self, last: Last) {
-        let is_cut = self.pos >= self.end && last == Last::Comma;
+        let is_cut = match last {
+            Last::Bracket => true,
+            Last::Comma => self.pos >= self.end,
+            Last::Value => false,
+        };
         self.report(self.pos, if is_cut { Fault::Truncated } else { Fault::MissingBracket });
     }
 }
@@ -268,6 +435,7 @@ fn append(map: &mut Map<String, Value>, key: Option<&str>, more: Value) {
     if let Some(Value::Array(items)) = key.and_then(|key| map.get_mut(key))
         && let Value::Array(more) = more
     {
-        items.extend(more);
+        let are_rows = !items.is_empty() && items.iter().all(Value::is_array);
+        if are_rows { items.push(Value::Array(more)) } else { items.extend(more) }
     }
 }

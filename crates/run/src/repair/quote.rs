@@ -3,8 +3,15 @@
 //! Models forget to escape quotes, so a quote ends a string only if what follows makes sense after a string.
 //! Every look ahead ends at the next quote, comma or bracket, or after a fixed number of bytes, so reading stays linear.
 
-use super::bare::is_literal;
-use super::scan::{LOOK_AHEAD, Mark, Scan};
+use super::literal::is_literal;
+use super::mark::Mark;
+use super::scan::{LOOK_AHEAD, Scan};
+
+/// As much may slip in between two tokens; more is text.
+const LONGEST_STRAY: usize = 5;
+
+/// Longer runs of words before a colon are prose, not a key.
+const LONGEST_WORDY_KEY: usize = 32;
 
 /// Where a string stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -60,13 +67,47 @@ impl Scan<'_> {
         let apart = next > after;
         match self.byte(next) {
             b':' | b'=' | b',' | b';' | b'}' | b'{' | b'[' | b'-' | b'0'..=b'9' => true,
-            b'/' | b'#' => apart && self.is_comment(next),
+            b'/' | b'#' if apart && self.is_comment(next) => true,
+            _ if self.after_key_stray(after).is_some() => true,
             _ => match self.mark(next) {
-                // A quote right behind the quote is either the doubled end of the key or the value's beginning.
-                Some(mark) => apart || self.byte(self.skip_blank(next + mark.width())) == b':',
+                Some(mark) => apart || self.begins_after_key(next, mark),
                 None => apart && is_literal(self.slice(next, self.end_of_word(next))),
             },
         }
+    }
+
+    /// Whether a quote right behind a key's quote is its doubled end, or begins the value.
+    fn begins_after_key(&self, at: usize, mark: Mark) -> bool {
+        self.is_doubled_key_end(at, mark) || self.is_continuation(at)
+    }
+
+    /// Whether the quote at `at`, right behind a key's own, is one too many: a colon or a value follows.
+    pub(super) fn is_doubled_key_end(&self, at: usize, mark: Mark) -> bool {
+        let after = at + mark.width();
+        let next = self.skip_blank(after);
+        self.byte(next) == b':' || (self.mark(next).is_some() && next > after) || self.begins_apart(after)
+    }
+
+    /// Where the value or its colon begins behind a character or two that slipped in after the key's quote.
+    pub(super) fn after_key_stray(&self, after: usize) -> Option<usize> {
+        if self.byte(after) <= b' ' {
+            return None;
+        }
+        let end = self.end.min(after + LONGEST_STRAY);
+        let stop = (after..end).find(|at| matches!(self.byte(*at), b':' | b'"' | b',' | b'}' | b'\n' | b' '))?;
+        match self.byte(stop) {
+            b':' => Some(stop),
+            b' ' if stop == after + 1 && self.begins_apart(stop) => Some(stop),
+            _ => None,
+        }
+    }
+
+    /// Whether blanks and then a value other than a string stand at `at`.
+    fn begins_apart(&self, at: usize) -> bool {
+        let next = self.skip_blank(at);
+        let is_value = matches!(self.byte(next), b'{' | b'[' | b'-' | b'0'..=b'9')
+            || is_literal(self.slice(next, self.end_of_word(next)));
+        next > at && is_value
     }
 
     fn ends_value(&self, after: usize, next: usize, place: Place, inside: Inside) -> bool {
@@ -80,13 +121,20 @@ impl Scan<'_> {
         match byte {
             b',' | b';' => self.follows_comma(next + 1, place, inside),
             b'}' | b']' | b')' => self.follows_brackets(next, inside),
+            _ if calm && self.after_stray(after, place, inside).is_some() => true,
             b':' => place == Place::Item && inside.quotes == 0,
             b'+' => inside.quotes == 0 && self.mark(self.skip_blank(next + 1)).is_some(),
             b'/' | b'#' => apart && calm && self.is_comment(next),
+            b'{' if place == Place::Member => {
+                inside.quotes == 0 && self.parent() == Some(b'[') && self.has_colon(self.skip_blank(next + 1))
+            }
             b'{' | b'[' => place == Place::Item && calm,
             b'0'..=b'9' | b'-' => place == Place::Item && apart && inside.quotes == 0,
             _ if self.mark(next).is_some() => match place {
-                Place::Member => (calm || apart) && self.is_quoted_key(next),
+                Place::Member => {
+                    ((calm || apart) && self.is_quoted_key(next))
+                        || (apart && inside.quotes == 0 && self.is_continuation(next))
+                }
                 Place::Item | Place::Key | Place::Alone => calm && self.is_whole_string(next),
             },
             _ if !apart || !calm => false,
@@ -124,8 +172,75 @@ impl Scan<'_> {
                 self.is_quoted_key(next) || (untouched && self.is_lone_key(next))
             }
             Place::Member | Place::Key | Place::Alone => {
-                self.is_bare_key(next) || (untouched && self.is_stray_before_key(next))
+                self.is_bare_key(next)
+                    || (calm && self.is_wordy_key(next))
+                    || (untouched && (self.is_assigned_key(next) || self.is_stray_before_key(next)))
             }
+        }
+    }
+
+    /// Where a few characters end that slipped in between a string and what follows it.
+    pub(super) fn after_stray(&self, after: usize, place: Place, inside: Inside) -> Option<usize> {
+        // With a blank before it and none behind it, a quote opens something.
+        let opens = after >= 2 && self.byte(after - 2) <= b' ' && self.byte(after) > b' ';
+        if place == Place::Item && self.byte(after) <= b' ' {
+            return None; // more likely the next item
+        }
+        let end = self.end.min(after + LONGEST_STRAY);
+        let is_stop = |at: &usize| matches!(self.byte(*at), b',' | b'}' | b']' | b'"' | b'\n');
+        let stop = (after..end).find(is_stop).or((end == self.end).then_some(end)).filter(|_| !opens)?;
+        let stray = self.slice(after, stop).trim();
+        let is_string = stray.len() > 1 && stray.starts_with('\'') && stray.ends_with('\'');
+        if is_string || (stray.contains(':') && (stray != ":" || place == Place::Item)) {
+            return None;
+        }
+        let untouched = inside.quotes == 0;
+        let next = self.skip_blank(stop + 1);
+        let is_string = self.mark(next) == Some(Mark::Double);
+        let goes_on = match (self.byte(stop), place) {
+            (b',' | b'\n', Place::Member) => is_string && self.has_colon(next),
+            (b',' | b'\n', Place::Item) => {
+                let is_next =
+                    if is_string { self.is_whole_string(next) } else { matches!(self.byte(next), b'{' | b'[') };
+                untouched && is_next
+            }
+            (0, Place::Member | Place::Item) => untouched && stop == self.end,
+            (b'"', Place::Member) => untouched && !stray.is_empty() && self.has_colon(stop),
+            (b'}' | b']', Place::Member | Place::Item) => {
+                let is_after = |(next, _)| self.is_end(next) || self.byte(next) == b',';
+                untouched && self.walk_out(stop).is_some_and(is_after)
+            }
+            _ => false,
+        };
+        goes_on.then_some(stop)
+    }
+
+    /// Whether a member ends before `at`: a comma and a quoted key follow, or brackets that close everything.
+    pub(super) fn closes_member(&self, at: usize) -> bool {
+        let next = self.skip_blank(at);
+        match self.byte(next) {
+            b',' => self.has_colon(self.skip_blank(next + 1)),
+            b'}' | b']' => self.walk_out(next).is_some_and(|(next, _)| self.is_end(next) || self.byte(next) == b','),
+            _ => false,
+        }
+    }
+
+    /// The text of the key quoted at `at`, as it is written.
+    pub(super) fn key_at(&self, at: usize) -> Option<&str> {
+        match self.quoted(at) {
+            Quoted::Ends { inner_end, .. } => Some(self.slice(at + self.mark(at)?.width(), inner_end)),
+            Quoted::CutOff | Quoted::TooLong => None,
+        }
+    }
+
+    /// Whether a quoted key with both its quotes and its colon stands at `at`.
+    pub(super) fn has_colon(&self, at: usize) -> bool {
+        if self.byte(at) == b'\'' && self.byte(at + 1) == b'"' {
+            return false;
+        }
+        match self.quoted(at) {
+            Quoted::Ends { after, .. } => self.byte(self.skip_blank(after)) == b':',
+            Quoted::CutOff | Quoted::TooLong => false,
         }
     }
 
@@ -155,7 +270,7 @@ impl Scan<'_> {
 
     /// Follows closing brackets from `at` on. Gives what stands behind them and how many brackets remain open,
     /// or nothing when one of them closes nothing.
-    fn walk_out(&self, at: usize) -> Option<(usize, usize)> {
+    pub(super) fn walk_out(&self, at: usize) -> Option<(usize, usize)> {
         let mut next = at;
         let mut depth = self.open.len();
         loop {
@@ -180,9 +295,12 @@ impl Scan<'_> {
         match self.quoted(at) {
             Quoted::Ends { inner_end, after } => {
                 let after = if self.byte(after) == b'"' { after + 1 } else { after };
-                self.byte(self.skip_blank(after)) == b':'
+                let next = self.skip_blank(after);
+                self.byte(next) == b':'
+                    || self.starts(next, "=>")
+                    || self.after_key_stray(after).is_some()
                     // The key's own end quote may be missing, and this one begin the value.
-                    || self.byte(self.blank_before(inner_end).saturating_sub(1)) == b':'
+                    || self.slice(at, inner_end).trim_end_matches([' ', '\n', '[', '{']).ends_with(':')
             }
             Quoted::CutOff => true,
             Quoted::TooLong => false,
@@ -198,6 +316,20 @@ impl Scan<'_> {
             }
             Quoted::CutOff => true,
             Quoted::TooLong => false,
+        }
+    }
+
+    /// Whether a whole string stands at `at` that goes on with the value before it, as Python joins strings.
+    pub(super) fn is_continuation(&self, at: usize) -> bool {
+        match self.quoted(at) {
+            Quoted::Ends { inner_end, after } => {
+                let next = self.skip_blank(after);
+                let is_more = self.mark(next).is_some() && self.slice(after, next).contains('\n');
+                let is_ended = matches!(self.byte(next), b',' | b'}');
+                let inner = self.slice(at + 1, inner_end);
+                (is_ended || is_more) && !inner.trim().is_empty() && !inner.starts_with([',', ':'])
+            }
+            Quoted::CutOff | Quoted::TooLong => false,
         }
     }
 
@@ -229,11 +361,34 @@ impl Scan<'_> {
         (self.byte(next) == b':' && !self.starts(next, "://")) || next >= self.end
     }
 
+    /// Whether a key without quotes and `=` or `=>` stand at `at`.
+    pub(super) fn is_assigned_key(&self, at: usize) -> bool {
+        let word = self.end_of_word(at);
+        let next = self.skip_blank(word);
+        word > at && self.byte(next) == b'=' && self.byte(next + 1) != b'='
+    }
+
+    /// Whether a key of several words without quotes stands at `at`, with its colon and a value that is no text.
+    pub(super) fn is_wordy_key(&self, at: usize) -> bool {
+        let is_part = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b' ' | b'@' | b'$') || b >= 0x80;
+        let rest = self.slice(at, self.end);
+        let Some(length) = rest.bytes().take(LONGEST_WORDY_KEY).position(|b| !is_part(b)) else { return false };
+        let value = self.skip_blank(at + length + 1);
+        let begins_value = self.mark(value).is_some()
+            || matches!(self.byte(value), b'{' | b'[' | b'-' | b'0'..=b'9')
+            || is_literal(self.slice(value, self.end_of_word(value)));
+        length > 0 && self.byte(at + length) == b':' && begins_value
+    }
+
     /// Whether a word that belongs to nothing stands at `at`, and a quoted key behind it.
     pub(super) fn is_stray_before_key(&self, at: usize) -> bool {
         let word = self.end_of_word(at);
         let next = self.skip_blank(word);
-        word > at && next > word && self.byte(next) == b'"' && self.is_quoted_key(next)
+        let is_word = word > at && next > word && self.byte(next) == b'"' && self.is_quoted_key(next);
+        is_word || {
+            let quote = (at..self.end.min(at + LONGEST_STRAY)).find(|at| matches!(self.byte(*at), b'"' | b'\n'));
+            quote.is_some_and(|quote| self.byte(quote) == b'"' && self.has_colon(quote))
+        }
     }
 
     /// Whether a word stands at `at` with nothing between it and a closing bracket.

@@ -1,8 +1,26 @@
 //! Reads strings: in any quotes, with escapes, and with quotes that are missing or too many.
 
 use super::Fault;
+use super::mark::Mark;
 use super::quote::{Inside, Place};
-use super::scan::{LOOK_AHEAD, Mark, Scan};
+use super::scan::{LOOK_AHEAD, Scan};
+
+/// Which bytes are nothing but text within a string.
+const IS_TEXT: [bool; 256] = {
+    let mut is_text = [true; 256];
+    let special = b"\\:{}[]()\"'`\xC2\xE2";
+    let mut i = 0;
+    while i < special.len() {
+        is_text[special[i] as usize] = false;
+        i += 1;
+    }
+    let mut i = 0;
+    while i < 0x20 {
+        is_text[i] = false;
+        i += 1;
+    }
+    is_text
+};
 
 /// A string as it was read.
 pub(super) struct Text {
@@ -12,6 +30,7 @@ pub(super) struct Text {
 }
 
 /// A string while it is being read.
+#[derive(Default)]
 struct Draft {
     value: String,
     inside: Inside,
@@ -20,19 +39,16 @@ struct Draft {
     /// The first colon: where it stands, and how long the value was then. A key whose end quote is missing ends there.
     colon: Option<(usize, usize)>,
     curly_open: bool,
+    has_control: bool,
 }
 
 impl Scan<'_> {
-    /// Reads the string whose opening quote stands here, and any that are joined to it with `+`.
+    /// Reads the string whose opening quote stands here, and any that are joined to it.
     pub(super) fn string(&mut self, place: Place) -> Text {
         let mut text = self.one_string(place);
         while place != Place::Key && !text.is_cut {
-            let plus = self.skip_blank(self.pos);
-            let next = self.skip_blank(plus + 1);
-            if self.byte(plus) != b'+' || self.mark(next).is_none() {
-                break;
-            }
-            self.report(plus, Fault::Concatenation);
+            let Some(next) = self.joined(place) else { break };
+            self.report(self.pos, Fault::Concatenation);
             self.pos = next;
             let more = self.one_string(place);
             text.value.push_str(&more.value);
@@ -41,14 +57,22 @@ impl Scan<'_> {
         text
     }
 
+    /// Where a string begins that is joined to the one before: with `+`, or as Python does, with nothing.
+    fn joined(&self, place: Place) -> Option<usize> {
+        let next = self.skip_blank(self.pos);
+        let after_plus = self.skip_blank(next + 1);
+        if self.byte(next) == b'+' && self.mark(after_plus).is_some() {
+            return Some(after_plus);
+        }
+        (place == Place::Member && next > self.pos && self.is_continuation(next)).then_some(next)
+    }
+
     fn one_string(&mut self, place: Place) -> Text {
         let Some(mark) = self.mark(self.pos) else { return Text { value: String::new(), is_cut: false } };
-        match mark {
-            Mark::Double => {}
-            Mark::Single => self.report(self.pos, Fault::SingleQuotes),
-            Mark::CurlyOpen | Mark::CurlyClose | Mark::CurlySingleOpen | Mark::CurlySingleClose => {
-                self.report(self.pos, Fault::CurlyQuotes);
-            }
+        if mark.is_curly() {
+            self.report(self.pos, Fault::CurlyQuotes);
+        } else if mark != Mark::Double {
+            self.report(self.pos, Fault::SingleQuotes);
         }
         if let Some(text) = self.multiplied(mark, place) {
             return text;
@@ -116,10 +140,14 @@ impl Scan<'_> {
     fn read_string(&mut self, mark: Mark, place: Place) -> Option<Text> {
         let repairs = self.repairs.len();
         let begin = self.pos + mark.width();
-        let mut draft =
-            Draft { value: String::new(), inside: Inside::default(), copied: begin, colon: None, curly_open: false };
+        let mut draft = Draft { copied: begin, ..Draft::default() };
         let mut i = begin;
+        let bytes = self.text.as_bytes();
         while i < self.end {
+            if bytes.get(i).is_some_and(|byte| IS_TEXT[usize::from(*byte)]) {
+                i += 1;
+                continue;
+            }
             match self.byte(i) {
                 b'\\' => {
                     draft.value.push_str(self.slice(draft.copied, i));
@@ -133,8 +161,8 @@ impl Scan<'_> {
                     draft.colon = Some((i, draft.value.len()));
                 }
                 byte @ (b'{' | b'}' | b'[' | b']' | b'(' | b')') => draft.inside.bracket(byte),
-                b'"' | b'\'' | 0xE2 => {
-                    if let Some(found) = self.mark(i) {
+                b'"' | b'\'' | b'`' | 0xC2 | 0xE2 => {
+                    if let Some(found) = self.mark(i).filter(|found| mark.minds(*found)) {
                         if let Some(text) = self.at_quote(mark, found, i, place, &mut draft) {
                             return Some(text);
                         }
@@ -142,21 +170,16 @@ impl Scan<'_> {
                         continue;
                     }
                 }
-                0..0x20 => self.report_control(repairs, i),
+                0..0x20 if !draft.has_control => {
+                    draft.has_control = true;
+                    self.report(i, Fault::ControlCharacter);
+                }
                 _ => {}
             }
             i += 1;
         }
-        self.repairs.truncate(repairs);
+        self.forget_reports(repairs);
         None
-    }
-
-    fn report_control(&mut self, since: usize, at: usize) {
-        let is_known =
-            self.repairs.get(since..).is_some_and(|new| new.iter().any(|r| r.what == Fault::ControlCharacter));
-        if !is_known {
-            self.report(at, Fault::ControlCharacter);
-        }
     }
 
     /// Looks at a quote within a string: gives the string if it ends here.
@@ -183,22 +206,28 @@ impl Scan<'_> {
             self.report(at, Fault::CurlyQuotes);
             return Some(self.close(at, after, draft));
         }
+        let is_unended_key = place == Place::Key && draft.colon.is_some() && self.byte(self.skip_blank(after)) != b':';
+        if is_unended_key {
+            return self.end_at_colon(draft);
+        }
         if self.ends_string(after, place, draft.inside) {
-            let text = self.close(at, after, draft);
-            if place == Place::Key && self.mark(after) == Some(found) && self.byte(self.skip_blank(after + 1)) == b':' {
-                self.report(after, Fault::ExtraQuote);
-                self.pos = after + 1;
+            let mut text = self.close(at, after, draft);
+            self.skip_doubled_or_stray(found, place, draft.inside);
+            if place == Place::Key && text.value.ends_with('\n') {
+                text.value.truncate(text.value.trim_end().len());
             }
             return Some(text);
         }
-        if place == Place::Key && draft.colon.is_some() {
-            return self.end_at_colon(draft);
+        if self.is_doubled_end(found, at, place, draft.inside) {
+            self.report(at, Fault::InnerQuote);
+            return Some(self.close(at, after + 1, draft));
         }
         if let Some(end) = self.end_before_next(at, place, draft) {
             draft.value.push_str(self.slice(draft.copied, end));
             draft.value.truncate(draft.value.trim_end().len());
             self.report(end, Fault::MissingQuote);
-            self.pos = end;
+            let closes = self.walk_out(end).is_some_and(|(_, depth)| depth > 0);
+            self.pos = if closes { end } else { self.blank_before(at) - 1 };
             return Some(Text { value: std::mem::take(&mut draft.value), is_cut: false });
         }
         self.report(at, Fault::InnerQuote);
@@ -207,6 +236,42 @@ impl Scan<'_> {
             draft.inside.is_quoting = !draft.inside.is_quoting;
         }
         None
+    }
+
+    /// Moves past a doubled end quote, or a few characters that slipped in behind the end.
+    fn skip_doubled_or_stray(&mut self, found: Mark, place: Place, inside: Inside) {
+        let after = self.pos;
+        let next = self.skip_blank(after);
+        if place != Place::Key {
+            let is_plain = matches!(self.byte(next), b',' | b'}' | b']' | b')' | b';') || self.is_end(next);
+            let stray = if is_plain || self.is_comment(next) { None } else { self.after_stray(after, place, inside) };
+            let joins = self.mark(next) == Some(Mark::Double) || self.byte(next) == b'+';
+            if let Some(stop) = stray.filter(|_| !joins) {
+                self.report(after, Fault::StrayText);
+                self.pos = stop;
+            }
+            return;
+        }
+        if self.mark(after) == Some(found) && self.is_doubled_key_end(after, found) {
+            self.report(after, Fault::ExtraQuote);
+            self.pos = after + 1;
+        } else if !matches!(self.byte(next), b':' | b'=')
+            && let Some(stop) = self.after_key_stray(after)
+        {
+            self.report(after, Fault::StrayText);
+            self.pos = stop;
+        }
+    }
+
+    /// Whether the quote at `at` and the next one both end the string. After a digit the first stands for inches.
+    fn is_doubled_end(&self, found: Mark, at: usize, place: Place, inside: Inside) -> bool {
+        let after = at + found.width();
+        found == Mark::Double
+            && matches!(place, Place::Member | Place::Item)
+            && inside.quotes == 0
+            && self.byte(after) == b'"'
+            && !self.byte(at.wrapping_sub(1)).is_ascii_digit()
+            && self.ends_string(after + 1, place, inside)
     }
 
     fn close(&mut self, at: usize, after: usize, draft: &mut Draft) -> Text {
@@ -226,6 +291,11 @@ impl Scan<'_> {
 
     /// Where the string ends when the quote at `at` opens the next key or item and its own end quote is missing.
     fn end_before_next(&self, at: usize, place: Place, draft: &Draft) -> Option<usize> {
+        if place == Place::Member
+            && let Some(end) = self.end_before_known_key(at).filter(|end| *end >= draft.copied)
+        {
+            return Some(end);
+        }
         let before = self.blank_before(at);
         let comma = before.checked_sub(1).filter(|i| self.byte(*i) == b',');
         let is_new_line = self.slice(before, at).contains('\n');
@@ -238,7 +308,36 @@ impl Scan<'_> {
         if !is_next || draft.inside.is_quoting || is_in_code {
             return None;
         }
-        Some(comma.unwrap_or(before)).filter(|end| *end >= draft.copied)
+        let end = self.text.get(..comma.unwrap_or(before))?.trim_end_matches(',').trim_end().len();
+        let end = if comma.is_some() { self.before_brackets(end, draft.inside.surplus) } else { end };
+        Some(end).filter(|end| *end >= draft.copied)
+    }
+
+    /// Where the brackets begin that stand before `end` and close nothing in the string, at most `surplus` of them.
+    /// They close what is open around it, or else one of them stands where the end quote should.
+    fn before_brackets(&self, end: usize, surplus: usize) -> usize {
+        let mut at = end;
+        for _ in 0..surplus.min(self.open.len()) {
+            let before = self.blank_before(at);
+            if !matches!(self.byte(before.wrapping_sub(1)), b'}' | b']') {
+                break;
+            }
+            at = before - 1;
+        }
+        at
+    }
+
+    /// Where the text before a key ends that the schema knows and whose last quote stands at `at`: `text, key": 1`.
+    fn end_before_known_key(&self, at: usize) -> Option<usize> {
+        if self.keys.is_empty() || self.byte(self.skip_blank(at + 1)) != b':' {
+            return None;
+        }
+        let before = self.text.get(..at)?;
+        let is_known = |key: &&&str| before.ends_with(**key) && !key.is_empty();
+        let begin = at - self.keys.iter().filter(is_known).map(|key| key.len()).max()?;
+        let blank = self.blank_before(begin);
+        let comma = blank.checked_sub(1).filter(|i| self.byte(*i) == b',');
+        (blank < begin || comma.is_some()).then(|| comma.unwrap_or(blank))
     }
 
     /// Whether a plain quote soon follows that ends the string more properly than a typographic one would.
@@ -286,6 +385,7 @@ impl Scan<'_> {
         value.push_str(self.slice(copied, self.end));
         if let Some((at, length)) = colon {
             value.truncate(length);
+            value.truncate(value.trim_end().len());
             self.report(at, Fault::MissingQuote);
             self.pos = at;
             return Text { value, is_cut: false };
@@ -306,7 +406,7 @@ impl Scan<'_> {
     fn closing_tail(&self, surplus: usize) -> Option<usize> {
         let mut at = self.blank_before(self.end);
         let mut found = None;
-        for _ in 0..surplus.min(self.open.len()) {
+        for _ in 0..surplus {
             if !matches!(self.byte(at.wrapping_sub(1)), b'}' | b']') {
                 break;
             }
