@@ -1,12 +1,13 @@
 //! One walk through a folder that finds every guarded file, and remembers enough to make the next walk cheap.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
+use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, Stat};
 use rustix::io::Errno;
 
 use crate::names;
@@ -62,7 +63,6 @@ pub(crate) struct Found {
 }
 
 /// A folder as it was, by which a later walk knows that its list of names is the same.
-#[derive(Clone)]
 struct Seen {
     stamp: Stamp,
     /// Folders in it that were walked.
@@ -84,7 +84,7 @@ enum Place {
     },
 }
 
-/// Beyond this, a guarded folder is no settings folder, and its files are not listed one by one.
+/// Beyond this, a guarded folder is no settings folder, and its files are not looked after one by one.
 const MOST_ITEMS: usize = 20_000;
 
 pub(crate) struct Walk<'a> {
@@ -93,13 +93,16 @@ pub(crate) struct Walk<'a> {
     found: Found,
     /// Folders changed later than this may have changed again within the clock's grain.
     settled: (i64, u64),
+    /// For lists of names, as the kernel gives them.
+    buffer: Vec<MaybeUninit<u8>>,
 }
 
 impl<'a> Walk<'a> {
     /// Walks everything below `root`; folders that `before` knows and that have not changed are not listed again.
     pub(crate) fn all(root: &'a OwnedFd, before: Option<(&'a Found, (i64, u64))>) -> Found {
         let settled = before.map_or((0, 0), |(_, time)| time);
-        let mut walk = Walk { root, before: before.map(|(found, _)| found), found: Found::default(), settled };
+        let buffer = vec![MaybeUninit::uninit(); 32 << 10];
+        let mut walk = Walk { root, before: before.map(|(found, _)| found), found: Found::default(), settled, buffer };
         let mut left = vec![(PathBuf::new(), Place::Ordinary)];
         while let Some((path, place)) = left.pop() {
             left.extend(walk.folder(&path, place));
@@ -109,6 +112,9 @@ impl<'a> Walk<'a> {
 
     /// Looks into one folder and gives the folders in it.
     fn folder(&mut self, path: &Path, place: Place) -> Vec<(PathBuf, Place)> {
+        if let Some(known) = self.unchanged(path, &place) {
+            return known;
+        }
         let opened = match open(self.root, path) {
             Ok(opened) => opened,
             Err(Errno::NOENT | Errno::LOOP) => return Vec::new(),
@@ -121,10 +127,7 @@ impl<'a> Walk<'a> {
         };
         let Ok(stat) = rustix::fs::fstat(&opened) else { return Vec::new() };
         let stamp = Stamp::of(&stat);
-        if let Some(known) = self.unchanged(path, &stamp, &place) {
-            return known;
-        }
-        let names = match names_in(&opened) {
+        let names = match names_in(&opened, &mut self.buffer) {
             Ok(names) => names,
             Err(error) => return self.trouble(path, error),
         };
@@ -140,6 +143,10 @@ impl<'a> Walk<'a> {
             below.extend(self.entry(&opened, path, &place, name, *kind));
         }
         let is_plain = place == Place::Ordinary && self.found.items.len() == items_before;
+        // Only a first walk is walked again.
+        if self.before.is_some() {
+            return below;
+        }
         let seen = Seen { stamp, below: below.iter().map(|(path, _)| path.clone()).collect(), is_plain };
         self.found.seen.insert(path.to_owned(), seen);
         below
@@ -162,13 +169,13 @@ impl<'a> Walk<'a> {
     }
 
     /// The folders below one whose own list of names is the same as before. Those with guarded names are always read.
-    fn unchanged(&mut self, path: &Path, stamp: &Stamp, place: &Place) -> Option<Vec<(PathBuf, Place)>> {
-        let seen = self.before?.seen.get(path)?;
-        let is_same = seen.stamp == *stamp && stamp.changed < self.settled;
-        if !is_same || !seen.is_plain || *place != Place::Ordinary {
+    fn unchanged(&mut self, path: &Path, place: &Place) -> Option<Vec<(PathBuf, Place)>> {
+        let seen = self.before?.seen.get(path).filter(|seen| seen.is_plain && *place == Place::Ordinary)?;
+        // The folders above are unchanged too, or were just read: no link can have come between.
+        let stamp = Stamp::of(&rustix::fs::statat(self.root, path, AtFlags::SYMLINK_NOFOLLOW).ok()?);
+        if seen.stamp != stamp || stamp.changed >= self.settled {
             return None;
         }
-        self.found.seen.insert(path.to_owned(), seen.clone());
         Some(seen.below.iter().map(|below| (below.clone(), Place::Ordinary)).collect())
     }
 
@@ -181,35 +188,33 @@ impl<'a> Walk<'a> {
         name: &OsStr,
         kind: FileType,
     ) -> Option<(PathBuf, Place)> {
-        let whole = path.join(name);
         let text = name.to_string_lossy();
         let is_folder = kind == FileType::Directory;
         match place {
+            Place::Guarded { .. } if self.found.items.len() >= MOST_ITEMS => {
+                self.found.troubles.push(format!("`{}` has more files than are looked after", path.display()));
+                None
+            }
             Place::Guarded { why, top } => {
+                let whole = path.join(name);
                 self.item(opened, name, &whole, why, top.clone());
                 is_folder.then(|| (whole, place.clone()))
             }
             Place::Repository(inside) => {
                 let folder = inside.to_string_lossy();
                 if let Some(why) = names::why_guarded_in_repository(&folder, &text) {
+                    let whole = path.join(name);
                     self.item(opened, name, &whole, why, whole.clone());
                 }
-                let within = inside.join(name);
-                is_folder.then_some(())?;
-                if folder == "objects" {
-                    return None;
-                }
-                // Submodules and linked worktrees have repositories of their own in here.
-                let stays = ["hooks", "info", "objects"].iter().any(|known| within == Path::new(known));
-                Some((whole, if stays { Place::Repository(within) } else { Place::Ordinary }))
+                // Loose objects and packs: many, and never anything else.
+                (is_folder && folder != "objects").then(|| (path.join(name), inside_repository(inside, name)))
             }
             Place::Ordinary => {
                 let folder = path.file_name().map(OsStr::to_string_lossy).unwrap_or_default();
-                let gitdir =
-                    (names::is_repository_name(&text) && !is_folder).then_some("git follows it to another repository");
-                let Some(why) = names::why_guarded(&folder, &text).or(gitdir) else {
-                    return is_folder.then_some((whole, Place::Ordinary));
+                let Some(why) = why_guarded(&folder, &text, is_folder) else {
+                    return is_folder.then(|| (path.join(name), Place::Ordinary));
                 };
+                let whole = path.join(name);
                 self.item(opened, name, &whole, why, whole.clone());
                 if is_folder {
                     self.found.folders.push(whole.clone());
@@ -220,9 +225,6 @@ impl<'a> Walk<'a> {
     }
 
     fn item(&mut self, opened: &OwnedFd, name: &OsStr, whole: &Path, why: &'static str, top: PathBuf) {
-        if self.found.items.len() >= MOST_ITEMS {
-            return;
-        }
         let Ok(stat) = rustix::fs::statat(opened, name, AtFlags::SYMLINK_NOFOLLOW) else { return };
         self.found.items.insert(whole.to_owned(), Item { why, top, stamp: Stamp::of(&stat) });
     }
@@ -231,6 +233,19 @@ impl<'a> Walk<'a> {
         self.found.troubles.push(format!("could not look into `{}`: {error}", path.display()));
         Vec::new()
     }
+}
+
+/// A repository that is not a folder leads to another one.
+fn why_guarded(folder: &str, name: &str, is_folder: bool) -> Option<&'static str> {
+    let gitdir = || (!is_folder && names::is_repository_name(name)).then_some("git follows it to another repository");
+    names::why_guarded(folder, name).or_else(gitdir)
+}
+
+/// What a folder of a repository is: one of its own, or one that may hold repositories of submodules and worktrees.
+fn inside_repository(inside: &Path, name: &OsStr) -> Place {
+    let within = inside.join(name);
+    let is_known = ["hooks", "info", "objects"].iter().any(|known| within == Path::new(known));
+    if is_known { Place::Repository(within) } else { Place::Ordinary }
 }
 
 /// Opens a folder below the root, following no link on the way.
@@ -246,9 +261,10 @@ pub(crate) fn allow_owner(opened: &OwnedFd) -> rustix::io::Result<()> {
     rustix::fs::chmod(format!("/proc/self/fd/{}", opened.as_raw_fd()), mode)
 }
 
-fn names_in(opened: &OwnedFd) -> rustix::io::Result<Vec<(std::ffi::OsString, FileType)>> {
+fn names_in(opened: &OwnedFd, buffer: &mut [MaybeUninit<u8>]) -> rustix::io::Result<Vec<(OsString, FileType)>> {
     let mut names = Vec::new();
-    for entry in Dir::read_from(opened)? {
+    let mut entries = RawDir::new(opened, buffer);
+    while let Some(entry) = entries.next() {
         let entry = entry?;
         let name = OsStr::from_bytes(entry.file_name().to_bytes());
         if name == "." || name == ".." {
@@ -265,7 +281,7 @@ fn names_in(opened: &OwnedFd) -> rustix::io::Result<Vec<(std::ffi::OsString, Fil
 }
 
 /// A repository by its name, or by what git would recognise it by under any other.
-fn is_repository(path: &Path, names: &[(std::ffi::OsString, FileType)]) -> bool {
+fn is_repository(path: &Path, names: &[(OsString, FileType)]) -> bool {
     let has = |wanted: &str| names.iter().any(|(name, _)| name == wanted);
     let by_name = path.file_name().is_some_and(|name| names::is_repository_name(&name.to_string_lossy()));
     let by_head = has("HEAD") && (has("objects") || has("refs") || has("commondir"));

@@ -96,7 +96,7 @@ fn exit_of(status: WaitStatus) -> Exit {
 }
 
 fn exceeded(watch: &Watch<'_>, free_at_start: u64) -> Option<Killed> {
-    let usage = watch.family.usage();
+    let usage = watch.family.usage(watch.limits.processes);
     if usage.tasks > watch.limits.processes {
         return Some(Killed::Processes);
     }
