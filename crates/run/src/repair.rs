@@ -17,6 +17,8 @@ mod quote;
 mod scan;
 mod string;
 mod whole;
+#[cfg(test)]
+mod work;
 mod wrapped;
 
 use serde::de::IgnoredAny;
@@ -89,6 +91,11 @@ fn read(text: &str, schema: Option<&Value>) -> Option<Repaired> {
     if let Some(what) = fault {
         repaired.repairs.insert(0, Repair { at: 0, what });
     }
+    if repaired.repairs.is_empty() {
+        // Nothing was wrong but what shows nothing.
+        let at = text.find(|c: char| !c.is_ascii_graphic() && !matches!(c, ' ' | '\n' | '\r' | '\t')).unwrap_or(0);
+        repaired.repairs.push(Repair { at, what: Fault::OddBlank });
+    }
     Some(repaired)
 }
 
@@ -113,7 +120,11 @@ fn with_surroundings(text: &str, found: Found, other: Option<usize>) -> Repaired
         repairs.splice(0..0, before_value(before, other.is_some()));
     }
     repairs.extend(other.map(|at| Repair { at, what: Fault::SeveralValues }));
-    let tail = after.trim().trim_start_matches('`').trim();
+    let after = scan::trim(after);
+    let tail = after.trim_start_matches('`').trim();
+    if after.len() > tail.len() && !before.contains('`') {
+        repairs.push(Repair { at: found.end, what: Fault::Fence });
+    }
     if !tail.is_empty() && other.is_none() {
         let is_brackets = tail.bytes().all(|b| matches!(b, b'}' | b']'));
         let what = if is_brackets { Fault::ExtraBracket } else { Fault::TrailingText };

@@ -69,8 +69,7 @@ impl Scan<'_> {
                         items.push(read.value);
                         continue;
                     };
-                    if self.parent() == Some(b'{') && items.last().is_some_and(|last| !last.is_object()) {
-                        // `{"a": [1, "b": 2}`: the key belongs to the object around this array.
+                    if self.parent() == Some(b'{') && !has_bare_members && is_foreign(&key, items.last()) {
                         self.forget_reports(reports);
                         self.report(at, Fault::MissingBracket);
                         self.pos = at;
@@ -99,5 +98,15 @@ impl Scan<'_> {
         }
         self.pos = next;
         Some(key.to_owned())
+    }
+}
+
+/// Whether a key in a list belongs to the object around it, as in `{"a": [1, "b": 2}`: the item before it has no such
+/// key. Otherwise only the bracket of the list's next object is missing.
+fn is_foreign(key: &str, before: Option<&Value>) -> bool {
+    match before {
+        Some(Value::Object(map)) => !map.contains_key(key),
+        Some(_) => true,
+        None => false,
     }
 }

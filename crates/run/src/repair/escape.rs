@@ -3,8 +3,8 @@
 use super::Fault;
 use super::scan::Scan;
 
-/// No path is longer on the systems that write them with backslashes.
-const LONGEST_PATH: usize = 1024;
+/// Paths are rarely longer on the systems that write them with backslashes.
+const LONGEST_PATH: usize = 260;
 
 /// How far around an escape others are looked for.
 const LOOK_AROUND: usize = 256;

@@ -62,6 +62,10 @@ pub enum Fault {
     BadNumber,
     /// No colon stood between a key and its value.
     MissingColon,
+    /// More than one colon stood between a key and its value.
+    ExtraColon,
+    /// A blank stood between values that JSON does not take for one.
+    OddBlank,
     /// A value had no key and was left out.
     MissingKey,
     /// A key had no value: `null` after a colon, left out without one.
@@ -121,6 +125,8 @@ impl Fault {
             | Self::NeedlessEscape
             | Self::BadNumber
             | Self::MissingColon
+            | Self::ExtraColon
+            | Self::OddBlank
             | Self::FullWidth
             | Self::Concatenation
             | Self::WrongType
@@ -158,6 +164,8 @@ impl fmt::Display for Fault {
             Self::NeedlessEscape => "a needless escape",
             Self::BadNumber => "a number not written as JSON writes it",
             Self::MissingColon => "a missing colon",
+            Self::ExtraColon => "a colon too many",
+            Self::OddBlank => "a blank that JSON does not know",
             Self::MissingKey => "a value without a key",
             Self::MissingValue => "a key without a value",
             Self::StrayText => "text that is neither key nor value",

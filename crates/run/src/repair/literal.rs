@@ -4,6 +4,9 @@ use serde_json::{Number, Value};
 
 use super::Fault;
 
+/// Looking ahead, longer numbers are not worth telling from text; a limit keeps it linear.
+const LONGEST_PLAIN: usize = 64;
+
 /// Whether `word` is a literal of JSON, Python or JavaScript.
 pub(super) fn is_literal(word: &str) -> bool {
     read_literal(word).is_some()
@@ -11,7 +14,7 @@ pub(super) fn is_literal(word: &str) -> bool {
 
 /// Whether `word` is a value that needs no quotes.
 pub(super) fn is_plain(word: &str) -> bool {
-    is_literal(word) || read_number(word).is_some()
+    word.len() <= LONGEST_PLAIN && (is_literal(word) || read_number(word).is_some())
 }
 
 /// Reads a literal, and says what is wrong with it if JSON writes it otherwise.

@@ -5,10 +5,10 @@ use serde_json::{Map, Value};
 use super::Fault;
 use super::literal::{is_literal, is_plain, read_literal, read_number};
 use super::quote::Place;
-use super::scan::Scan;
+use super::scan::{LOOK_AHEAD, Scan};
 
 /// Deeper nesting is not an answer but a mistake, and would cost stack.
-const DEEPEST: usize = 200;
+pub(super) const DEEPEST: usize = 200;
 
 /// A value as it was read.
 pub(super) struct Read {
@@ -58,6 +58,10 @@ impl Scan<'_> {
         }
         if let Some(value) = self.plain(place) {
             return Read { value, is_void: false };
+        }
+        if byte == b'\'' && self.byte(self.pos + 1) == b'"' && self.is_continuation(self.pos + 1) {
+            self.report(self.pos, Fault::StrayText);
+            self.pos += 1;
         }
         if matches!(byte, b'\\' | b'-' | b'.' | b'*' | b'=' | b'?' | b'!') && self.skips_stray_sign() {
             return self.value(place);
@@ -244,10 +248,13 @@ impl Scan<'_> {
 
     /// Moves past a colon or quote too many before a key, such as Ruby's `:a => 1`.
     fn skip_before_key(&mut self) {
-        let next = self.skip_blank(self.pos + 1);
+        let next = self.skip_blank(self.pos + self.width(self.pos));
         let is_stray = match self.here() {
             b':' => self.begins_member(next) || self.is_assigned_key(next),
             b'\'' => self.byte(self.pos + 1) == b'"' && self.has_colon(self.pos + 1),
+            0xE2 => self.mark(self.pos).is_some_and(|mark| {
+                self.byte(self.pos + mark.width()) == b'"' && self.has_colon(self.pos + mark.width())
+            }),
             _ => false,
         };
         if is_stray {
@@ -302,7 +309,9 @@ impl Scan<'_> {
         let begin = self.pos;
         match self.here() {
             b':' => {
+                self.pos = self.skip_blank(begin + 1);
                 while matches!(self.here(), b':' | b'=') {
+                    self.report(self.pos, Fault::ExtraColon);
                     self.pos = self.skip_blank(self.pos + 1);
                 }
                 Some(true)
@@ -349,7 +358,37 @@ impl Scan<'_> {
             self.report(at, Fault::MissingValue);
             return Value::Null;
         }
+        if self.is_unopened_list() {
+            self.report(self.pos, Fault::MissingBracket);
+            self.open.push(b'[');
+            let list = self.items().value;
+            self.open.pop();
+            return list;
+        }
         self.value(Place::Member).value
+    }
+
+    /// Whether strings follow each other here up to a bracket that closes a list nobody opened: `"a": "x", "y"]`.
+    fn is_unopened_list(&self) -> bool {
+        if !matches!(self.here(), b'"' | b'\'') || self.parent() == Some(b'[') {
+            return false;
+        }
+        let limit = self.pos + LOOK_AHEAD;
+        let mut at = self.pos;
+        let mut count = 0;
+        while let Some(after) = self.end_of_quoted(at).filter(|after| *after < limit) {
+            count += 1;
+            let next = self.skip_blank(after);
+            match self.byte(next) {
+                b',' => at = self.skip_blank(next + 1),
+                b']' => {
+                    let behind = self.skip_blank(next + 1);
+                    return count > 1 && (self.is_end(behind) || matches!(self.byte(behind), b',' | b'}'));
+                }
+                _ => return false,
+            }
+        }
+        false
     }
 
     pub(super) fn parent(&self) -> Option<u8> {
@@ -366,6 +405,8 @@ impl Scan<'_> {
     pub(super) fn comma(&mut self, last: Last) -> Last {
         if last != Last::Value {
             self.report(self.pos, Fault::ExtraComma);
+        } else if self.here() == b';' {
+            self.report(self.pos, Fault::MissingComma);
         }
         self.pos += 1;
         Last::Comma
@@ -395,6 +436,9 @@ impl Scan<'_> {
         };
         let next = self.skip_blank(self.pos + 1);
         let comma = self.skip_blank(next + 1);
+        if self.byte(self.pos + 1).is_ascii_digit() {
+            return true; // a bracket does not stand right before a number
+        }
         self.byte(next) == right
             && self.open.len() <= 2
             && self.byte(comma) == b','

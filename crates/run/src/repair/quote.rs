@@ -3,7 +3,7 @@
 //! Models forget to escape quotes, so a quote ends a string only if what follows makes sense after a string.
 //! Every look ahead ends at the next quote, comma or bracket, or after a fixed number of bytes, so reading stays linear.
 
-use super::literal::is_literal;
+use super::literal::{is_literal, is_plain};
 use super::mark::Mark;
 use super::scan::{LOOK_AHEAD, Scan};
 
@@ -97,7 +97,9 @@ impl Scan<'_> {
         let stop = (after..end).find(|at| matches!(self.byte(*at), b':' | b'"' | b',' | b'}' | b'\n' | b' '))?;
         match self.byte(stop) {
             b':' => Some(stop),
-            b' ' if stop == after + 1 && self.begins_apart(stop) => Some(stop),
+            b' ' if stop == after + 1 && (self.begins_apart(stop) || self.is_continuation(self.skip_blank(stop))) => {
+                Some(stop)
+            }
             _ => None,
         }
     }
@@ -225,6 +227,14 @@ impl Scan<'_> {
         }
     }
 
+    /// Where the string quoted at `at` ends, behind its quote.
+    pub(super) fn end_of_quoted(&self, at: usize) -> Option<usize> {
+        match self.quoted(at) {
+            Quoted::Ends { after, .. } => Some(after),
+            Quoted::CutOff | Quoted::TooLong => None,
+        }
+    }
+
     /// The text of the key quoted at `at`, as it is written.
     pub(super) fn key_at(&self, at: usize) -> Option<&str> {
         match self.quoted(at) {
@@ -299,12 +309,26 @@ impl Scan<'_> {
                 self.byte(next) == b':'
                     || self.starts(next, "=>")
                     || self.after_key_stray(after).is_some()
-                    // The key's own end quote may be missing, and this one begin the value.
-                    || self.slice(at, inner_end).trim_end_matches([' ', '\n', '[', '{']).ends_with(':')
+                    || (self.begins_word(at)
+                        && (is_unended_key(self.slice(at, inner_end)) || self.has_quote_in_key(after)))
             }
             Quoted::CutOff => true,
             Quoted::TooLong => false,
         }
+    }
+
+    fn begins_word(&self, quote: usize) -> bool {
+        let first = self.byte(quote + self.mark(quote).map_or(1, Mark::width));
+        first.is_ascii_alphanumeric() || matches!(first, b'_' | b'$' | b'@' | 0x80..)
+    }
+
+    /// Whether a key goes on behind a quote within it: `"ke"y": 1`.
+    fn has_quote_in_key(&self, after: usize) -> bool {
+        let quote = self.end_of_word(after);
+        quote > after
+            && quote < after + LONGEST_STRAY
+            && self.byte(quote) == b'"'
+            && self.byte(self.skip_blank(quote + 1)) == b':'
     }
 
     /// Whether a quoted text that could be a key without a value, or without a colon, stands at `at`.
@@ -420,4 +444,11 @@ enum Quoted {
     Ends { inner_end: usize, after: usize },
     CutOff,
     TooLong,
+}
+
+/// Whether a key, its colon and perhaps a plain value stand in `text` up to the next quote: the key's own is missing.
+fn is_unended_key(text: &str) -> bool {
+    let Some((_, value)) = text.split_once(':') else { return false };
+    let word = value.split([',', '}', '\n']).next().map_or("", str::trim);
+    value.trim_end_matches([' ', '\n', '[', '{']).is_empty() || is_plain(word)
 }

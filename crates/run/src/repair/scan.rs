@@ -74,6 +74,8 @@ impl<'t> Scan<'t> {
     /// The byte at `at`, or 0 past the end.
     #[inline]
     pub(super) fn byte(&self, at: usize) -> u8 {
+        #[cfg(test)]
+        super::work::count(1);
         if at >= self.end { 0 } else { self.text.as_bytes().get(at).copied().unwrap_or(0) }
     }
 
@@ -90,6 +92,22 @@ impl<'t> Scan<'t> {
     #[inline]
     pub(super) fn starts(&self, at: usize, what: &str) -> bool {
         self.text.as_bytes().get(at..self.end).is_some_and(|rest| rest.starts_with(what.as_bytes()))
+    }
+
+    /// Where `what` stands next, from `at` on.
+    pub(super) fn find(&self, at: usize, what: &str) -> Option<usize> {
+        let found = self.slice(at, self.end).find(what).map(|length| at + length);
+        #[cfg(test)]
+        super::work::count(found.unwrap_or(self.end).saturating_sub(at));
+        found
+    }
+
+    /// Where `what` stands last, from `at` on.
+    pub(super) fn find_last(&self, at: usize, what: &str) -> Option<usize> {
+        let found = self.slice(at, self.end).rfind(what).map(|length| at + length);
+        #[cfg(test)]
+        super::work::count(self.end.saturating_sub(found.unwrap_or(at)));
+        found
     }
 
     /// Whether nothing more belongs to the value at `at`: the end, or a fence that closes it.
@@ -164,17 +182,16 @@ impl<'t> Scan<'t> {
     }
 
     fn end_of_comment(&self, at: usize) -> usize {
-        let rest = self.slice(at, self.end);
-        let length = if rest.starts_with("/*") {
-            rest.find("*/").map(|i| i + 2)
-        } else if rest.starts_with("<!--") {
-            rest.find("-->").map(|i| i + 3)
+        let end = if self.starts(at, "/*") {
+            self.find(at, "*/").map(|end| end + 2)
+        } else if self.starts(at, "<!--") {
+            self.find(at, "-->").map(|end| end + 3)
         } else if at < self.last_newline {
-            rest.find('\n')
+            self.find(at, "\n")
         } else {
-            rest.find(['}', ']'])
+            (at..self.end).find(|end| matches!(self.byte(*end), b'}' | b']'))
         };
-        length.map_or(self.end, |length| at + length)
+        end.unwrap_or(self.end)
     }
 
     /// The end of a run of letters, digits and `_`, `-`, `.`, `$` from `at` on.

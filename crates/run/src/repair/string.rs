@@ -82,9 +82,9 @@ impl Scan<'_> {
             return text;
         }
         // Nothing ended it. If a fence does, the text behind the fence is not part of the string.
-        let rest = self.slice(begin, self.end);
-        let last = rest.trim_end().strip_suffix("```").filter(|body| !body.contains("```")).map(str::len);
-        let limit = rest.rfind("\n```").or(last).map(|i| begin + i);
+        let last = self.blank_before(self.end).saturating_sub(3);
+        let is_only = self.find(begin, "```") == Some(last);
+        let limit = self.find_last(begin, "\n```").or(is_only.then_some(last));
         let end = self.end;
         if let Some(limit) = limit {
             self.end = limit;
@@ -112,16 +112,15 @@ impl Scan<'_> {
         let quote = self.slice(begin, begin + 1);
         if self.mark(begin + 2) == Some(mark) && !self.no_more_triples {
             let fence = quote.repeat(3);
-            let Some(length) = self.slice(begin + 3, self.end).find(&fence) else {
+            let Some(inner_end) = self.find(begin + 3, &fence) else {
                 self.no_more_triples = true;
                 return None;
             };
-            let inner_end = begin + 3 + length;
             self.report(begin, Fault::ExtraQuote);
             self.pos = inner_end + 3;
             return Some(Text { value: self.slice(begin + 3, inner_end).to_owned(), is_cut: false });
         }
-        let inner_end = begin + 2 + self.slice(begin + 2, self.end).find(quote)?;
+        let inner_end = self.find(begin + 2, quote)?;
         let inner = self.slice(begin + 2, inner_end);
         if inner.contains('\\') || inner.is_empty() {
             return None;
@@ -270,8 +269,14 @@ impl Scan<'_> {
             && matches!(place, Place::Member | Place::Item)
             && inside.quotes == 0
             && self.byte(after) == b'"'
-            && !self.byte(at.wrapping_sub(1)).is_ascii_digit()
+            && !self.is_after_number(at)
             && self.ends_string(after + 1, place, inside)
+    }
+
+    fn is_after_number(&self, at: usize) -> bool {
+        let before = self.text.as_bytes().get(at.saturating_sub(8)..at).unwrap_or(&[]);
+        let word = before.rsplit(|b| !b.is_ascii_alphanumeric() && *b != b'.').next().unwrap_or(&[]);
+        word.iter().any(u8::is_ascii_digit) && !word.iter().any(u8::is_ascii_alphabetic)
     }
 
     fn close(&mut self, at: usize, after: usize, draft: &mut Draft) -> Text {

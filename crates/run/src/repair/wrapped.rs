@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::Fault;
 use super::literal::{read_literal, read_number};
-use super::parser::Read;
+use super::parser::{DEEPEST, Read};
 use super::quote::Place;
 use super::scan::{LOOK_AHEAD, Scan, trim};
 
@@ -21,7 +21,7 @@ impl Scan<'_> {
         }
         let name = if self.starts(self.pos, "new ") { self.skip_blank(self.pos + 3) } else { self.pos };
         let open = self.end_of_word(name);
-        if open == name || self.byte(open) != b'(' {
+        if open == name || self.byte(open) != b'(' || self.open.len() >= DEEPEST {
             return None;
         }
         if matches!(self.byte(self.skip_blank(open + 1)), b'{' | b'[' | b'(') && !self.follows_arrow(open) {
