@@ -207,11 +207,14 @@ fn as_who(who: Who, command: &mut Command) -> &mut Command {
 /// Leaves a descriptor open for a child, as a careless parent would.
 fn hand_over(command: &mut Command, secret: &OwnedFd) {
     let secret = secret.as_raw_fd();
-    // SAFETY: dup2 is one of the calls that are safe between fork and exec.
+    // SAFETY: dup2 and fcntl are among the calls that are safe between fork and exec.
     #[expect(unsafe_code, reason = "std has no way to pass a descriptor by number")]
     unsafe {
-        command
-            .pre_exec(move || if libc::dup2(secret, 9) == 9 { Ok(()) } else { Err(std::io::Error::last_os_error()) });
+        command.pre_exec(move || {
+            // It may be that number already, and then would close by itself.
+            let is_left_open = libc::dup2(secret, 9) == 9 && libc::fcntl(9, libc::F_SETFD, 0) == 0;
+            if is_left_open { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+        });
     }
 }
 
