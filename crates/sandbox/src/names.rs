@@ -46,10 +46,11 @@ pub fn why_guarded_in_repository(folder: &str, name: &str) -> Option<&'static st
 const EDITOR: &str = "an editor runs tasks from it";
 const SHELL: &str = "a shell runs it at start";
 const AGENT: &str = "a coding agent takes settings from it";
-const HOOK: &str = "git runs it as a hook";
+/// For hooks, wherever they lie.
+pub(crate) const HOOK: &str = "git runs it as a hook";
 
 /// Guarded in every folder.
-const NAMES: [(&str, &str); 49] = [
+const NAMES: [(&str, &str); 52] = [
     (".vscode", EDITOR),
     (".idea", EDITOR),
     (".fleet", EDITOR),
@@ -81,6 +82,9 @@ const NAMES: [(&str, &str); 49] = [
     (".updraft", "our own settings and agents"),
     (".gitconfig", "git reads it, and its settings can name programs"),
     (".husky", HOOK),
+    (".githooks", HOOK),
+    (".vs", EDITOR),
+    (".nova", EDITOR),
     (".bashrc", SHELL),
     (".bash_profile", SHELL),
     (".bash_login", SHELL),

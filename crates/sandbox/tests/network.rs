@@ -6,6 +6,7 @@ mod support;
 
 use std::io::Write;
 use std::net::TcpListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 
 use support::{PROGRAM, Workspace, can_test, levels, run};
 use updraft_sandbox::{Command, Error, Level, Network, Policy};
@@ -39,6 +40,19 @@ async fn the_hosts_network_is_there_if_granted_and_only_then() {
             let ended = run(level, &policy(&place, network.clone()), attempt(&["tcp", &server])).await.unwrap();
             assert_eq!(ended.exit_code(), code, "{level} {network:?}");
         }
+    }
+}
+
+#[tokio::test]
+async fn services_of_the_host_stay_out_of_reach_even_with_its_network() {
+    let (place, outside) = (Workspace::new(), Workspace::new());
+    let socket = outside.path().join("socket");
+    let _service = UnixListener::bind(&socket).unwrap();
+    let path = socket.display().to_string();
+    assert!(UnixStream::connect(&socket).is_ok());
+    for level in levels() {
+        let ended = run(level, &policy(&place, Network::Host), attempt(&["unix", &path])).await.unwrap();
+        assert_eq!(ended.exit_code(), 1, "{level}");
     }
 }
 

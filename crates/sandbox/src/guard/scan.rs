@@ -5,11 +5,12 @@ use std::ffi::{OsStr, OsString};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, Stat};
 use rustix::io::Errno;
 
+use super::harmless::hooks_path;
 use crate::names;
 
 /// A guarded file, folder or link, by its path below the root of the walk.
@@ -107,7 +108,33 @@ impl<'a> Walk<'a> {
         while let Some((path, place)) = left.pop() {
             left.extend(walk.folder(&path, place));
         }
+        left.extend(walk.hooks_elsewhere());
+        while let Some((path, place)) = left.pop() {
+            left.extend(walk.folder(&path, place));
+        }
         walk.found
+    }
+
+    /// Folders that settings of repositories name as the place of their hooks, each now guarded as a whole.
+    fn hooks_elsewhere(&mut self) -> Vec<(PathBuf, Place)> {
+        let mut folders = Vec::new();
+        for repository in self.found.repositories.clone() {
+            let Some(written) = hooks_path(self.root, &repository.join("config")) else { continue };
+            // Taken from the working tree's folder, or from the repository itself if that is bare.
+            let bases = [repository.parent().unwrap_or(Path::new("")).to_owned(), repository];
+            for top in bases.iter().filter_map(|base| below(base, Path::new(&written))) {
+                let is_known = self.found.items.contains_key(&top);
+                let Ok(opened) = open(self.root, top.parent().unwrap_or(Path::new(""))) else { continue };
+                let name = top.file_name().unwrap_or_default();
+                if is_known || rustix::fs::statat(&opened, name, AtFlags::SYMLINK_NOFOLLOW).is_err() {
+                    continue;
+                }
+                self.item(&opened, name, &top, names::HOOK, top.clone());
+                self.found.folders.push(top.clone());
+                folders.push((top.clone(), Place::Guarded { why: names::HOOK, top }));
+            }
+        }
+        folders
     }
 
     /// Looks into one folder and gives the folders in it.
@@ -233,6 +260,20 @@ impl<'a> Walk<'a> {
         self.found.troubles.push(format!("could not look into `{}`: {error}", path.display()));
         Vec::new()
     }
+}
+
+/// A relative path from a folder, without leaving the root of the walk.
+fn below(base: &Path, path: &Path) -> Option<PathBuf> {
+    let mut whole = base.to_owned();
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => whole.push(name),
+            Component::CurDir => {}
+            Component::ParentDir => whole.pop().then_some(())?,
+            Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    (!whole.as_os_str().is_empty()).then_some(whole)
 }
 
 /// A repository that is not a folder leads to another one.

@@ -148,6 +148,22 @@ fn repositories_are_known_by_what_they_are() {
 }
 
 #[test]
+fn hooks_are_guarded_where_the_settings_say_they_are() {
+    let world = World::new();
+    world.write(".git/config", "[core]\n\thooksPath = tools/git-hooks\n");
+    world.write("tools/git-hooks/pre-commit", "check\n");
+    world.write("tools/other", "");
+    let held = held(&world.guard(Level::Full));
+    assert!(held.contains(&("tools/git-hooks".to_owned(), true)), "{held:?}");
+    let moved = world.moved_after(Level::Landlock, |world| {
+        world.write("tools/git-hooks/pre-commit", "evil");
+        world.write("tools/git-hooks/pre-push", "evil");
+        world.write("tools/another", "fine");
+    });
+    assert_eq!(moved, ["tools/git-hooks/pre-commit*", "tools/git-hooks/pre-push"]);
+}
+
+#[test]
 fn a_new_repository_with_plain_settings_stays() {
     let world = World::new();
     let moved = world.moved_after(Level::Full, |world| {

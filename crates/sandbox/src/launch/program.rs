@@ -57,7 +57,6 @@ fn become_program(order: &Order, private: Option<&Path>, extra: &Extra, stdin: O
         give_standard_input(stdin).map_err(Fault::set_up("connecting stdin"))?;
         kernel::close_on_exec_from(3).map_err(Fault::set_up("closing descriptors"))?;
         kernel::default_signals();
-        rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
         let Task::Run { program, args, env, cwd } = &order.task else {
             confine::confine(order.level, &order.policy, private, &order.filters)?;
             std::process::exit(0)
