@@ -45,8 +45,7 @@ impl Scan<'_> {
         let token = trim(self.slice(begin, end));
         if end < after {
             self.report(end, Fault::MissingQuote);
-            let token = token.trim_start_matches('\\');
-            return read_number(token).map_or_else(|| Value::String(token.to_owned()), |(number, _)| number);
+            return read_number(token).map_or_else(|| Value::String(self.unescaped(begin, end)), |(number, _)| number);
         }
         let is_cut = after >= self.end;
         if let Some(value) = self.literal(begin, token, is_cut) {
@@ -68,6 +67,24 @@ impl Scan<'_> {
         }
         self.report(begin, Fault::UnquotedString);
         Value::String(token.to_owned())
+    }
+
+    /// The text from `begin` to `end`, its escapes read. A backslash at its beginning stands where the quote should.
+    fn unescaped(&mut self, begin: usize, end: usize) -> String {
+        let mut text = String::new();
+        let mut copied = begin + usize::from(self.byte(begin) == b'\\');
+        let mut i = copied;
+        while i < end {
+            if self.byte(i) == b'\\' {
+                text.push_str(self.slice(copied, i));
+                i = self.escape(i, &mut text);
+                copied = i;
+            } else {
+                i += 1;
+            }
+        }
+        text.push_str(self.slice(copied, end));
+        trim(&text).to_owned()
     }
 
     /// Where the text ends, and where reading goes on: behind a quote, if only the first was forgotten.
@@ -106,7 +123,9 @@ impl Scan<'_> {
                     self.is_complete(begin, i, place)
                 }
                 b'"' | b'\'' => {
-                    let is_apart = is_apart || (i > begin && is_plain(self.slice(begin, i)) && self.has_colon(i));
+                    let is_number =
+                        || is_plain(self.slice(begin, i).trim_end_matches(['-', '.', '+', '/', '\\', '\'']));
+                    let is_apart = is_apart || (i > begin && is_number() && self.has_colon(i));
                     let opens = is_apart && (place == Place::Item || self.is_quoted_key(i));
                     if !opens && i > begin && self.byte(i) == b'"' && self.ends_string(i + 1, place, Inside::default())
                     {

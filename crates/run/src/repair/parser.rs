@@ -63,6 +63,12 @@ impl Scan<'_> {
             self.report(self.pos, Fault::StrayText);
             self.pos += 1;
         }
+        if byte == b'\\'
+            && self.byte(self.pos + 1) == b'"'
+            && let Some(text) = self.escaped_string(place)
+        {
+            return Read { value: Value::String(text), is_void: false };
+        }
         if matches!(byte, b'\\' | b'-' | b'.' | b'*' | b'=' | b'?' | b'!') && self.skips_stray_sign() {
             return self.value(place);
         }
@@ -423,8 +429,20 @@ impl Scan<'_> {
             self.report(self.pos, Fault::MissingBracket);
             return true;
         }
+        if self.is_mistaken() {
+            self.report(self.pos, Fault::MissingBracket);
+            self.pos += 1;
+            return true;
+        }
         self.drop_bracket();
         false
+    }
+
+    /// Whether the bracket here, which closes nothing, stands for the right one: `{"a": {"b": 1], "c": 2}`.
+    fn is_mistaken(&self) -> bool {
+        let before = self.byte(self.blank_before(self.pos).wrapping_sub(1));
+        let next = self.skip_blank(self.pos + 1);
+        self.open.len() > 1 && before != self.here() && self.byte(next) == b','
     }
 
     /// Whether the wrong bracket here would close everything, though the right one follows it and then another member.
@@ -438,6 +456,10 @@ impl Scan<'_> {
         let comma = self.skip_blank(next + 1);
         if self.byte(self.pos + 1).is_ascii_digit() {
             return true; // a bracket does not stand right before a number
+        }
+        let goes_on = self.here() == b'}' && right == b']' && self.open.len() == 2;
+        if goes_on && self.byte(next) == b',' && self.byte(comma) == b'[' {
+            return true; // the list goes on
         }
         self.byte(next) == right
             && self.open.len() <= 2

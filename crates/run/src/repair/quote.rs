@@ -175,6 +175,7 @@ impl Scan<'_> {
             }
             Place::Member | Place::Key | Place::Alone => {
                 self.is_bare_key(next)
+                    || (untouched && self.is_bare_key_behind_sign(next))
                     || (calm && self.is_wordy_key(next))
                     || (untouched && (self.is_assigned_key(next) || self.is_stray_before_key(next)))
             }
@@ -307,7 +308,7 @@ impl Scan<'_> {
                 let after = if self.byte(after) == b'"' { after + 1 } else { after };
                 let next = self.skip_blank(after);
                 self.byte(next) == b':'
-                    || self.starts(next, "=>")
+                    || (self.byte(next) == b'=' && self.byte(next + 1) != b'=')
                     || self.after_key_stray(after).is_some()
                     || (self.begins_word(at)
                         && (is_unended_key(self.slice(at, inner_end)) || self.has_quote_in_key(after)))
@@ -383,6 +384,15 @@ impl Scan<'_> {
         let next = self.skip_blank(word + quote);
         // A colon as in `http://` or `12:30` is no sign of a key, and a word cut off may be one.
         (self.byte(next) == b':' && !self.starts(next, "://")) || next >= self.end
+    }
+
+    /// Whether another sign stands at `at` instead of a key's first quote: `\key": 1`.
+    fn is_bare_key_behind_sign(&self, at: usize) -> bool {
+        let word = self.end_of_word(at + 1);
+        self.byte(at).is_ascii_punctuation()
+            && word > at + 1
+            && self.byte(word) == b'"'
+            && self.byte(self.skip_blank(word + 1)) == b':'
     }
 
     /// Whether a key without quotes and `=` or `=>` stand at `at`.

@@ -99,6 +99,18 @@ impl Scan<'_> {
         text
     }
 
+    /// Reads the string whose quotes are escaped although it stands in none: `\"text\"`.
+    pub(super) fn escaped_string(&mut self, place: Place) -> Option<String> {
+        let begin = self.pos + 2;
+        let end = (begin..self.end.min(begin + LOOK_AHEAD)).find(|at| self.byte(*at) == b'"')? - 1;
+        if end < begin || self.byte(end) != b'\\' || !self.ends_string(end + 2, place, Inside::default()) {
+            return None;
+        }
+        self.report(self.pos, Fault::NeedlessEscape);
+        self.pos = end + 2;
+        Some(self.slice(begin, end).to_owned())
+    }
+
     /// Reads `""text""` and `"""text"""`.
     fn multiplied(&mut self, mark: Mark, place: Place) -> Option<Text> {
         let width = mark.width();
@@ -110,6 +122,12 @@ impl Scan<'_> {
             return None; // an empty string
         }
         let quote = self.slice(begin, begin + 1);
+        let is_empty = self.mark(begin + 2) == Some(mark) && self.mark(begin + 3) == Some(mark);
+        if is_empty && self.ends_string(begin + 4, place, Inside::default()) {
+            self.report(begin, Fault::ExtraQuote);
+            self.pos = begin + 4;
+            return Some(Text { value: String::new(), is_cut: false });
+        }
         if self.mark(begin + 2) == Some(mark) && !self.no_more_triples {
             let fence = quote.repeat(3);
             let Some(inner_end) = self.find(begin + 3, &fence) else {
