@@ -2,20 +2,35 @@
 //!
 //! Not a validator: whether the value is what was asked for is decided elsewhere. A repair that guessed at the text of
 //! a string is marked as risky, so that a tool call built on it can be sent back to the model instead of being made.
+//!
+//! | what | where |
+//! |---|---|
+//! | which of several values was meant | `find.rs`, `choose.rs`, `fit.rs` |
+//! | faults that run through the whole text | `whole.rs` |
+//! | values by kind | `parser.rs`, `object.rs`, `array.rs`, `string.rs`, `bare.rs`, `wrapped.rs`, `literal.rs` |
+//! | where a string ends | `quote.rs`, `unended.rs`, `doubled.rs`, `escape.rs` |
+//! | looking ahead | `scan.rs`, `mark.rs`, `ahead.rs`, `stray.rs`, `bracket.rs` |
+//! | what was wrong | `fault.rs` |
 
+mod ahead;
 mod array;
 mod bare;
+mod bracket;
 mod choose;
+mod doubled;
 mod escape;
 mod fault;
 mod find;
 mod fit;
 mod literal;
 mod mark;
+mod object;
 mod parser;
 mod quote;
 mod scan;
+mod stray;
 mod string;
+mod unended;
 mod whole;
 #[cfg(test)]
 mod work;

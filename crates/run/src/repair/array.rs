@@ -3,7 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::Fault;
-use super::parser::{Last, Read};
+use super::bracket::Last;
+use super::parser::Read;
 use super::quote::Place;
 use super::scan::Scan;
 

@@ -31,15 +31,15 @@ pub(super) struct Text {
 
 /// A string while it is being read.
 #[derive(Default)]
-struct Draft {
-    value: String,
-    inside: Inside,
+pub(super) struct Draft {
+    pub(super) value: String,
+    pub(super) inside: Inside,
     /// Up to where the source is already in `value`.
-    copied: usize,
+    pub(super) copied: usize,
     /// The first colon: where it stands, and how long the value was then. A key whose end quote is missing ends there.
-    colon: Option<(usize, usize)>,
-    curly_open: bool,
-    has_control: bool,
+    pub(super) colon: Option<(usize, usize)>,
+    pub(super) curly_open: bool,
+    pub(super) has_control: bool,
 }
 
 impl Scan<'_> {
@@ -97,60 +97,6 @@ impl Scan<'_> {
         let text = self.unended(begin + mark.width(), place);
         self.end = end;
         text
-    }
-
-    /// Reads the string whose quotes are escaped although it stands in none: `\"text\"`.
-    pub(super) fn escaped_string(&mut self, place: Place) -> Option<String> {
-        let begin = self.pos + 2;
-        let end = (begin..self.end.min(begin + LOOK_AHEAD)).find(|at| self.byte(*at) == b'"')? - 1;
-        if end < begin || self.byte(end) != b'\\' || !self.ends_string(end + 2, place, Inside::default()) {
-            return None;
-        }
-        self.report(self.pos, Fault::NeedlessEscape);
-        self.pos = end + 2;
-        Some(self.slice(begin, end).to_owned())
-    }
-
-    /// Reads `""text""` and `"""text"""`.
-    fn multiplied(&mut self, mark: Mark, place: Place) -> Option<Text> {
-        let width = mark.width();
-        let begin = self.pos;
-        if !matches!(mark, Mark::Double | Mark::Single) || self.mark(begin + width) != Some(mark) {
-            return None;
-        }
-        if self.ends_string(begin + 2, place, Inside::default()) {
-            return None; // an empty string
-        }
-        let quote = self.slice(begin, begin + 1);
-        let is_empty = self.mark(begin + 2) == Some(mark) && self.mark(begin + 3) == Some(mark);
-        if is_empty && self.ends_string(begin + 4, place, Inside::default()) {
-            self.report(begin, Fault::ExtraQuote);
-            self.pos = begin + 4;
-            return Some(Text { value: String::new(), is_cut: false });
-        }
-        if self.mark(begin + 2) == Some(mark) && !self.no_more_triples {
-            let fence = quote.repeat(3);
-            let Some(inner_end) = self.find(begin + 3, &fence) else {
-                self.no_more_triples = true;
-                return None;
-            };
-            self.report(begin, Fault::ExtraQuote);
-            self.pos = inner_end + 3;
-            return Some(Text { value: self.slice(begin + 3, inner_end).to_owned(), is_cut: false });
-        }
-        let inner_end = self.find(begin + 2, quote)?;
-        let inner = self.slice(begin + 2, inner_end);
-        if inner.contains('\\') || inner.is_empty() {
-            return None;
-        }
-        let is_doubled = self.mark(inner_end + 1) == Some(mark);
-        let after = inner_end + if is_doubled { 2 } else { 1 };
-        if !self.ends_string(after, place, Inside::default()) {
-            return None;
-        }
-        self.report(begin, Fault::ExtraQuote);
-        self.pos = after;
-        Some(Text { value: inner.to_owned(), is_cut: false })
     }
 
     /// Reads from the opening quote to the end of the string, or nothing when no quote ends it.
@@ -255,48 +201,6 @@ impl Scan<'_> {
         None
     }
 
-    /// Moves past a doubled end quote, or a few characters that slipped in behind the end.
-    fn skip_doubled_or_stray(&mut self, found: Mark, place: Place, inside: Inside) {
-        let after = self.pos;
-        let next = self.skip_blank(after);
-        if place != Place::Key {
-            let is_plain = matches!(self.byte(next), b',' | b'}' | b']' | b')' | b';') || self.is_end(next);
-            let stray = if is_plain || self.is_comment(next) { None } else { self.after_stray(after, place, inside) };
-            let joins = self.mark(next) == Some(Mark::Double) || self.byte(next) == b'+';
-            if let Some(stop) = stray.filter(|_| !joins) {
-                self.report(after, Fault::StrayText);
-                self.pos = stop;
-            }
-            return;
-        }
-        if self.mark(after) == Some(found) && self.is_doubled_key_end(after, found) {
-            self.report(after, Fault::ExtraQuote);
-            self.pos = after + 1;
-        } else if !matches!(self.byte(next), b':' | b'=')
-            && let Some(stop) = self.after_key_stray(after)
-        {
-            self.report(after, Fault::StrayText);
-            self.pos = stop;
-        }
-    }
-
-    /// Whether the quote at `at` and the next one both end the string. After a digit the first stands for inches.
-    fn is_doubled_end(&self, found: Mark, at: usize, place: Place, inside: Inside) -> bool {
-        let after = at + found.width();
-        found == Mark::Double
-            && matches!(place, Place::Member | Place::Item)
-            && inside.quotes == 0
-            && self.byte(after) == b'"'
-            && !self.is_after_number(at)
-            && self.ends_string(after + 1, place, inside)
-    }
-
-    fn is_after_number(&self, at: usize) -> bool {
-        let before = self.text.as_bytes().get(at.saturating_sub(8)..at).unwrap_or(&[]);
-        let word = before.rsplit(|b| !b.is_ascii_alphanumeric() && *b != b'.').next().unwrap_or(&[]);
-        word.iter().any(u8::is_ascii_digit) && !word.iter().any(u8::is_ascii_alphabetic)
-    }
-
     fn close(&mut self, at: usize, after: usize, draft: &mut Draft) -> Text {
         draft.value.push_str(self.slice(draft.copied, at));
         self.pos = after;
@@ -310,57 +214,6 @@ impl Scan<'_> {
         self.report(at, Fault::MissingQuote);
         self.pos = at;
         Some(Text { value: std::mem::take(&mut draft.value), is_cut: false })
-    }
-
-    /// Where the string ends when the quote at `at` opens the next key or item and its own end quote is missing.
-    fn end_before_next(&self, at: usize, place: Place, draft: &Draft) -> Option<usize> {
-        if place == Place::Member
-            && let Some(end) = self.end_before_known_key(at).filter(|end| *end >= draft.copied)
-        {
-            return Some(end);
-        }
-        let before = self.blank_before(at);
-        let comma = before.checked_sub(1).filter(|i| self.byte(*i) == b',');
-        let is_new_line = self.slice(before, at).contains('\n');
-        let is_next = match place {
-            Place::Member => (comma.is_some() || is_new_line) && self.is_quoted_key(at),
-            Place::Item => comma.is_some() && draft.inside.quotes == 0 && self.is_whole_string(at),
-            Place::Key | Place::Alone => false,
-        };
-        let is_in_code = draft.inside.brackets > 0 && draft.inside.quotes > 0;
-        if !is_next || draft.inside.is_quoting || is_in_code {
-            return None;
-        }
-        let end = self.text.get(..comma.unwrap_or(before))?.trim_end_matches(',').trim_end().len();
-        let end = if comma.is_some() { self.before_brackets(end, draft.inside.surplus) } else { end };
-        Some(end).filter(|end| *end >= draft.copied)
-    }
-
-    /// Where the brackets begin that stand before `end` and close nothing in the string, at most `surplus` of them.
-    /// They close what is open around it, or else one of them stands where the end quote should.
-    fn before_brackets(&self, end: usize, surplus: usize) -> usize {
-        let mut at = end;
-        for _ in 0..surplus.min(self.open.len()) {
-            let before = self.blank_before(at);
-            if !matches!(self.byte(before.wrapping_sub(1)), b'}' | b']') {
-                break;
-            }
-            at = before - 1;
-        }
-        at
-    }
-
-    /// Where the text before a key ends that the schema knows and whose last quote stands at `at`: `text, key": 1`.
-    fn end_before_known_key(&self, at: usize) -> Option<usize> {
-        if self.keys.is_empty() || self.byte(self.skip_blank(at + 1)) != b':' {
-            return None;
-        }
-        let before = self.text.get(..at)?;
-        let is_known = |key: &&&str| before.ends_with(**key) && !key.is_empty();
-        let begin = at - self.keys.iter().filter(is_known).map(|key| key.len()).max()?;
-        let blank = self.blank_before(begin);
-        let comma = blank.checked_sub(1).filter(|i| self.byte(*i) == b',');
-        (blank < begin || comma.is_some()).then(|| comma.unwrap_or(blank))
     }
 
     /// Whether a plain quote soon follows that ends the string more properly than a typographic one would.
@@ -379,64 +232,5 @@ impl Scan<'_> {
     fn is_apostrophe(&self, mark: Mark, at: usize) -> bool {
         let is_letter = |byte: u8| byte.is_ascii_alphanumeric();
         mark == Mark::Single && at > 0 && is_letter(self.byte(at - 1)) && is_letter(self.byte(at + 1))
-    }
-
-    /// Ends a string at the end of the text. Brackets that close what is open are not part of it.
-    fn unended(&mut self, begin: usize, place: Place) -> Text {
-        let mut value = String::new();
-        let mut inside = Inside::default();
-        let mut colon = None;
-        let mut copied = begin;
-        let mut i = begin;
-        let mut inner_quote = None;
-        while i < self.end {
-            match self.byte(i) {
-                b'\\' => {
-                    value.push_str(self.slice(copied, i));
-                    i = self.escape(i, &mut value);
-                    copied = i;
-                    continue;
-                }
-                b':' if place == Place::Key && colon.is_none() => {
-                    colon = Some((i, value.len() + (i - copied)));
-                }
-                b'"' => inner_quote = inner_quote.or(Some(i)),
-                byte => inside.bracket(byte),
-            }
-            i += 1;
-        }
-        value.push_str(self.slice(copied, self.end));
-        if let Some((at, length)) = colon {
-            value.truncate(length);
-            value.truncate(value.trim_end().len());
-            self.report(at, Fault::MissingQuote);
-            self.pos = at;
-            return Text { value, is_cut: false };
-        }
-        if let Some(at) = inner_quote {
-            self.report(at, Fault::InnerQuote);
-        }
-        let tail = self.closing_tail(inside.surplus).filter(|at| *at >= copied);
-        let end = tail.unwrap_or(self.end);
-        value.truncate(value.len() - (self.end - end));
-        value.truncate(value.trim_end().len());
-        self.report(end, if tail.is_some() { Fault::MissingQuote } else { Fault::TruncatedString });
-        self.pos = end;
-        Text { value, is_cut: tail.is_none() }
-    }
-
-    /// Where the brackets at the end of the text begin, at most `surplus` of them, if they close what is open.
-    fn closing_tail(&self, surplus: usize) -> Option<usize> {
-        let mut at = self.blank_before(self.end);
-        let mut found = None;
-        for _ in 0..surplus {
-            if !matches!(self.byte(at.wrapping_sub(1)), b'}' | b']') {
-                break;
-            }
-            at -= 1;
-            found = Some(at);
-            at = self.blank_before(at);
-        }
-        found
     }
 }
