@@ -109,7 +109,7 @@ impl Collector {
                 return Ok(());
             }
             if meter.admits(count) {
-                self.take(&buffer[..count]).await?;
+                self.take(&buffer[..count]).await;
                 continue;
             }
             match meter.over {
@@ -122,28 +122,36 @@ impl Collector {
         }
     }
 
-    async fn take(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+    /// Keeps the beginning and the end. A file that cannot be written is given up, and not the command for it.
+    async fn take(&mut self, bytes: &[u8]) {
         let (head, tail) = self.keep;
         let fits = bytes.len().min(head - self.head.len());
         let spills = self.file.is_none() && self.tail.len() + bytes.len() - fits > tail;
-        if spills && let Some(path) = &self.path {
-            // The first time something would be lost: the file begins with all that was kept so far.
-            let mut file = File::create_new(path).await?;
-            file.write_all(&self.head).await?;
-            let (a, b) = self.tail.as_slices();
-            file.write_all(a).await?;
-            file.write_all(b).await?;
-            self.file = Some(file);
-        }
-        if let Some(file) = &mut self.file {
-            file.write_all(bytes).await?;
+        if (spills || self.file.is_some()) && self.spill(bytes).await.is_err() {
+            (self.path, self.file) = (None, None);
         }
         self.head.extend_from_slice(&bytes[..fits]);
         self.tail.extend(&bytes[fits..]);
         let over = self.tail.len().saturating_sub(tail);
         self.tail.drain(..over);
         self.omitted += over as u64;
-        Ok(())
+    }
+
+    async fn spill(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        let file = match (&mut self.file, &self.path) {
+            (Some(file), _) => file,
+            (None, None) => return Ok(()),
+            (None, Some(path)) => {
+                // The first time something would be lost: the file begins with all that was kept so far.
+                let file = self.file.insert(File::create_new(path).await?);
+                file.write_all(&self.head).await?;
+                let (first, second) = self.tail.as_slices();
+                file.write_all(first).await?;
+                file.write_all(second).await?;
+                file
+            }
+        };
+        file.write_all(bytes).await
     }
 
     pub(crate) async fn finish(mut self) -> Captured {
@@ -191,6 +199,15 @@ mod tests {
         assert_eq!(got, wanted);
         assert_eq!(got.text(), "aaaaa\n[8 bytes left out]\nzzzzz");
         assert_eq!(std::fs::read(path).unwrap(), b"aaaaa_middle_zzzzz");
+    }
+
+    #[tokio::test]
+    async fn a_file_that_cannot_be_made_costs_the_middle_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("missing/all");
+        let got = captured(b"aaaaa_middle_zzzzz", 5, Some(path), &Meter::new(100, Over::Stop)).await;
+        let wanted = Captured { head: b"aaaaa".to_vec(), tail: b"zzzzz".to_vec(), omitted: 8, file: None };
+        assert_eq!(got, wanted);
     }
 
     #[tokio::test]

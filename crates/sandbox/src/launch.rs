@@ -42,6 +42,7 @@ pub fn main() -> ! {
 
 fn supervise(line: &Channel) -> i32 {
     let started = Instant::now();
+    kernel::ignore_signals();
     // Nobody who starts us by hand sends an order.
     let Ok(Some((order, stdin))) = line.receive::<Order>() else { return SETUP_FAILED };
     match run(&order, stdin, line, started) {
@@ -163,6 +164,7 @@ fn without_namespaces(
         program,
         family: Family::Descendants,
         limits: &order.policy.limits,
+        lifetime: order.policy.lifetime,
         disk: &order.policy.workspace,
         deadline,
         line: Some(line.as_fd()),

@@ -216,9 +216,13 @@ pub enum Lifetime {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// Time and memory are watched and descendants are ended; nothing is confined.
+    /// Limits are watched and descendants are ended; nothing is confined. Privileges cannot be raised even so.
     None,
     /// Landlock, seccomp and limits, in the host's own view of files and processes.
+    ///
+    /// It does not keep a child from changing modes, times and attributes of the user's own files outside, nor from
+    /// seeing other processes; named hosts cannot be given; guarded files are put back afterwards instead of being
+    /// read-only; temporary files are in a private folder instead of a private `/tmp`.
     Landlock,
     /// Namespaces with a root of their own, Landlock, seccomp and limits.
     Full,

@@ -1,5 +1,6 @@
 //! Our own process killed during a command: no descendant stays, and nothing is written afterwards.
 
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
 
 mod support;

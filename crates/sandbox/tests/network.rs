@@ -1,5 +1,6 @@
 //! What of the network can be reached: nothing, named hosts, or what the user can reach.
 
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod support;

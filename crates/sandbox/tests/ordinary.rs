@@ -1,5 +1,6 @@
 //! Ordinary work that must keep working: a sandbox that breaks it is switched off.
 
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod support;

@@ -1,5 +1,6 @@
 //! A command from start to end: what it sees, what it says, and how it is ended.
 
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod support;

@@ -106,6 +106,14 @@ pub(super) fn default_signals() {
     }
 }
 
+/// Stays when asked to go: the launcher ends when the line to it closes, after everything it started.
+pub(super) fn ignore_signals() {
+    for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT, libc::SIGPIPE] {
+        // SAFETY: SIG_IGN installs no code of ours.
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
+}
+
 /// Brings the loopback interface of the current network namespace up.
 pub(super) fn loopback_up() -> io::Result<()> {
     let socket = rustix::net::socket_with(

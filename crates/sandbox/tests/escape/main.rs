@@ -3,6 +3,7 @@
 //! Every attempt is first made without a sandbox, where it must succeed: only then does it show anything that it fails
 //! inside. What this machine does not let anyone do is said aloud and not counted.
 
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
 
 mod place;
@@ -45,6 +46,8 @@ fn make_all(attempts: &[Attempt], who: Who, at_least: usize) {
     });
     assert_eq!(wrong.into_inner().unwrap(), [""; 0]);
     let shown = shown.into_inner();
+    let names: Vec<String> = levels.iter().map(ToString::to_string).collect();
+    say(&format!("-- {shown} attempts that succeed without a sandbox, made as {who:?} at: {}\n", names.join(", ")));
     assert!(shown >= at_least, "only {shown} of {} attempts show anything", fitting.len());
 }
 
@@ -65,9 +68,13 @@ fn wrong_at(attempt: &Attempt, who: Who, level: Level) -> Option<String> {
     (came != wanted).then(|| format!("{level} as {who:?}: `{}` came {came:?}", attempt.name))
 }
 
-/// Past the test runner's capture.
 fn aloud(text: &str) {
-    std::io::stderr().write_all(format!("!! SKIP: {text}\n").as_bytes()).unwrap();
+    say(&format!("!! SKIP: {text}\n"));
+}
+
+/// Past the test runner's capture.
+fn say(text: &str) {
+    std::io::stderr().write_all(text.as_bytes()).unwrap();
 }
 
 macro_rules! classes {
