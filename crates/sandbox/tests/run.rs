@@ -1,7 +1,7 @@
 //! A command from start to end: what it sees, what it says, and how it is ended.
 
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
 
 mod support;
 
@@ -102,6 +102,34 @@ async fn only_named_variables_reach_the_program() {
         names.dedup();
         let extra = if level == Level::Full { vec!["TMPDIR"] } else { vec!["TEMP", "TMP", "TMPDIR"] };
         assert_eq!(names, [vec!["HOME", "LC_ALL", "PATH"], extra].concat(), "{level}");
+    }
+}
+
+#[tokio::test]
+async fn a_program_has_three_descriptors_and_no_terminal() {
+    for level in levels() {
+        let place = Workspace::new();
+        // The fourth is that of the folder which is being listed.
+        assert_eq!(say(level, &place.policy(), "ls /proc/self/fd").await, "0\n1\n2\n3\n", "{level}");
+        assert_eq!(
+            say(level, &place.policy(), "ps -o tty= -p $$ || cut -d' ' -f7 /proc/$$/stat").await.trim(),
+            "?",
+            "{level}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_sandbox_itself_leaves_nothing_in_the_workspace() {
+    for level in levels() {
+        let place = Workspace::new();
+        for path in [".git/HEAD", ".git/objects/x", ".git/refs/x", "src/main.rs", ".vscode/tasks.json", "file"] {
+            place.write(path, "");
+        }
+        let list = || std::process::Command::new("find").arg(place.path()).output().unwrap().stdout;
+        let before = list();
+        assert_eq!(say(level, &place.policy(), "true").await, "");
+        assert_eq!(list(), before, "{level}");
     }
 }
 

@@ -9,8 +9,8 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 use serde_json::Value;
 use updraft_sandbox::{Level, Limits, Policy};
@@ -41,15 +41,47 @@ pub(crate) fn is_root() -> bool {
 
 /// The program where every user can run it.
 fn program() -> &'static Path {
-    static PLACE: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
-    let make = || {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
-        let path = folder.path().join("program");
-        std::fs::copy(PROGRAM, &path).unwrap();
-        (folder, path)
-    };
-    &PLACE.get_or_init(make).1
+    static PLACE: OnceLock<PathBuf> = OnceLock::new();
+    PLACE.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap().keep();
+        std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).unwrap();
+        std::fs::copy(PROGRAM, folder.join("program")).unwrap();
+        at_exit(Leftover::Folder(folder.clone()));
+        folder.join("program")
+    })
+}
+
+/// What the tests share and must be removed when the last of them has ended.
+enum Leftover {
+    Folder(PathBuf),
+    SharedMemory(i32),
+}
+
+static LEFTOVERS: Mutex<Vec<Leftover>> = Mutex::new(Vec::new());
+
+fn at_exit(leftover: Leftover) {
+    let mut leftovers = LEFTOVERS.lock().unwrap();
+    if leftovers.is_empty() {
+        // SAFETY: the function is there until the process ends.
+        #[expect(unsafe_code, reason = "a test runner has no other moment after its last test")]
+        unsafe {
+            libc::atexit(remove_leftovers);
+        }
+    }
+    leftovers.push(leftover);
+}
+
+extern "C" fn remove_leftovers() {
+    for leftover in LEFTOVERS.lock().unwrap().drain(..) {
+        match leftover {
+            Leftover::Folder(path) => drop(std::fs::remove_dir_all(path)),
+            // SAFETY: removing takes no memory.
+            #[expect(unsafe_code, reason = "shared memory of System V has no safe interface")]
+            Leftover::SharedMemory(segment) => unsafe {
+                libc::shmctl(segment, libc::IPC_RMID, std::ptr::null_mut());
+            },
+        }
+    }
 }
 
 pub(crate) struct Place {
@@ -194,6 +226,17 @@ impl Drop for Place {
     fn drop(&mut self) {
         let _ = self.victim.kill();
         let _ = self.victim.wait();
+        unlock(self.workspace.path());
+    }
+}
+
+/// Some attempts lock folders, which then nobody but root could remove.
+fn unlock(folder: &Path) {
+    let _ = std::fs::set_permissions(folder, PermissionsExt::from_mode(0o755));
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            unlock(&entry.path());
+        }
     }
 }
 
@@ -312,29 +355,16 @@ fn echo() -> u16 {
     port
 }
 
-/// A segment that everyone on the host may use, removed when the tests end by being marked so once attached.
+/// A segment that everyone on the host may use.
 fn shared_memory() -> i32 {
     static KEY: OnceLock<i32> = OnceLock::new();
     *KEY.get_or_init(|| {
         let key = 0x5550_0000 | (std::process::id() as i32 & 0xffff);
-        // SAFETY: no memory is passed; an attached segment is not touched.
+        // SAFETY: no memory is passed.
         #[expect(unsafe_code, reason = "shared memory of System V has no safe interface")]
-        unsafe {
-            let segment = libc::shmget(key, 4096, libc::IPC_CREAT | 0o666);
-            assert!(segment >= 0);
-            SEGMENT.store(segment, Ordering::Relaxed);
-            libc::atexit(remove_shared_memory);
-        }
+        let segment = unsafe { libc::shmget(key, 4096, libc::IPC_CREAT | 0o666) };
+        assert!(segment >= 0);
+        at_exit(Leftover::SharedMemory(segment));
         key
     })
-}
-
-static SEGMENT: std::sync::atomic::AtomicI32 = std::sync::atomic::AtomicI32::new(-1);
-
-extern "C" fn remove_shared_memory() {
-    // SAFETY: removing takes no memory.
-    #[expect(unsafe_code, reason = "shared memory of System V has no safe interface")]
-    unsafe {
-        libc::shmctl(SEGMENT.load(Ordering::Relaxed), libc::IPC_RMID, std::ptr::null_mut());
-    }
 }
