@@ -2,18 +2,41 @@
 //!
 //! Not a validator: whether the value is what was asked for is decided elsewhere. A repair that guessed at the text of
 //! a string is marked as risky, so that a tool call built on it can be sent back to the model instead of being made.
+//!
+//! | what | where |
+//! |---|---|
+//! | which of several values was meant | `find.rs`, `choose.rs`, `fit.rs` |
+//! | faults that run through the whole text | `whole.rs` |
+//! | values by kind | `parser.rs`, `object.rs`, `array.rs`, `string.rs`, `bare.rs`, `wrapped.rs`, `literal.rs` |
+//! | where a string ends | `quote.rs`, `unended.rs`, `doubled.rs`, `escape.rs` |
+//! | looking ahead | `scan.rs`, `mark.rs`, `ahead.rs`, `stray.rs`, `bracket.rs` |
+//! | what was wrong | `fault.rs` |
 
+mod ahead;
 mod array;
 mod bare;
+mod bracket;
+mod choose;
+mod doubled;
 mod escape;
 mod fault;
 mod find;
 mod fit;
+mod literal;
+mod mark;
+mod object;
 mod parser;
 mod quote;
 mod scan;
+mod stray;
 mod string;
+mod unended;
+mod whole;
+#[cfg(test)]
+mod work;
+mod wrapped;
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -56,11 +79,11 @@ pub fn repair(text: &str) -> Option<Repaired> {
 ///
 /// The schema chooses between several values, and a value that can be what it asks for without loss becomes so: a
 /// number where a string is wanted, one thing where a list is wanted, JSON in a string where an object is wanted.
-/// Keys are never changed.
+/// A key that differs from the schema's only in case or underscores gets the schema's form, which counts as risky.
 pub fn repair_with(text: &str, schema: Option<&Value>) -> Option<Repaired> {
-    let mut repaired = match serde_json::from_str(text) {
-        Ok(value) => Repaired { value, repairs: Vec::new() },
-        Err(_) => read(text, schema)?,
+    let mut repaired = match read_valid(text) {
+        Some(value) => Repaired { value, repairs: Vec::new() },
+        None => read(text, schema)?,
     };
     if let Some(schema) = schema {
         fit::fit(&mut repaired, schema);
@@ -68,98 +91,74 @@ pub fn repair_with(text: &str, schema: Option<&Value>) -> Option<Repaired> {
     Some(repaired)
 }
 
-fn read(text: &str, schema: Option<&Value>) -> Option<Repaired> {
-    if let Some(unescaped) = unescape_structure(text) {
-        let mut repaired = read_plain(&unescaped, schema)?;
-        repaired.repairs.insert(0, Repair { at: 0, what: Fault::NeedlessEscape });
-        return Some(repaired);
+/// The value of a text that is JSON already.
+fn read_valid(text: &str) -> Option<Value> {
+    // A short text is checked first: building half a value costs more than looking twice.
+    if text.len() < 1024 && serde_json::from_str::<IgnoredAny>(text).is_err() {
+        return None;
     }
-    read_plain(text, schema)
+    serde_json::from_str(text).ok()
+}
+
+fn read(text: &str, schema: Option<&Value>) -> Option<Repaired> {
+    let (text, fault) = whole::put_right(text);
+    let mut repaired = read_plain(&text, schema)?;
+    if let Some(what) = fault {
+        repaired.repairs.insert(0, Repair { at: 0, what });
+    }
+    if repaired.repairs.is_empty() {
+        // Nothing was wrong but what shows nothing.
+        let at = text.find(|c: char| !c.is_ascii_graphic() && !matches!(c, ' ' | '\n' | '\r' | '\t')).unwrap_or(0);
+        repaired.repairs.push(Repair { at, what: Fault::OddBlank });
+    }
+    Some(repaired)
 }
 
 fn read_plain(text: &str, schema: Option<&Value>) -> Option<Repaired> {
-    let mut finder = Finder::new(text);
-    if let Some(found) = finder.braceless() {
+    let keys = schema.map(fit::keys).unwrap_or_default();
+    let mut finder = Finder::guided(text, &keys);
+    if let Some(found) = finder.braceless().or_else(|| finder.bracketless()) {
         return Some(with_surroundings(text, found, None));
     }
-    let mut best: Option<(Found, Rank)> = None;
-    let mut other = None;
-    for found in finder {
-        let rank = Rank::of(&found, schema);
-        match &mut best {
-            Some((_, best_rank)) if rank < *best_rank => {
-                other = other.or((!rank.is_empty()).then_some(found.start));
-            }
-            Some((best_found, best_rank)) => {
-                if !best_rank.is_empty() {
-                    other = Some(best_found.start);
-                }
-                (*best_found, *best_rank) = (found, rank);
-            }
-            None => best = Some((found, rank)),
-        }
-    }
-    match best {
-        Some((found, _)) => Some(with_surroundings(text, found, other)),
+    match choose::choose(text, finder.collect(), schema) {
+        Some(choice) => Some(with_surroundings(text, choice.found, choice.other)),
         None => read_scalar(text),
-    }
-}
-
-/// How good a candidate a value is; of equals the later one wins, for models correct themselves.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Rank {
-    fits: usize,
-    size: usize,
-    is_certain: bool,
-}
-
-impl Rank {
-    fn of(found: &Found, schema: Option<&Value>) -> Self {
-        Self {
-            fits: schema.map_or(0, |schema| fit::matches(&found.value, schema)),
-            size: size(&found.value),
-            is_certain: !found.repairs.iter().any(|repair| repair.what.is_risky()),
-        }
-    }
-
-    fn is_empty(self) -> bool {
-        self.size == 0
-    }
-}
-
-/// How much a value says: its parts, and a little for long texts.
-fn size(value: &Value) -> usize {
-    match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) => 1,
-        Value::String(text) => 1 + text.len() / 32,
-        Value::Array(items) => items.iter().map(size).sum(),
-        Value::Object(map) => map.values().map(|value| 1 + size(value)).sum(),
     }
 }
 
 /// Adds what stood around the value to what was wrong within it.
 fn with_surroundings(text: &str, found: Found, other: Option<usize>) -> Repaired {
-    let mut repairs = Vec::new();
     let before = text.get(..found.start).unwrap_or("");
     let after = text.get(found.end..).unwrap_or("");
-    if before.contains("```") {
-        repairs.push(Repair { at: before.find("```").unwrap_or(0), what: Fault::Fence });
+    let mut repairs = found.repairs;
+    if !before.is_empty() {
+        repairs.splice(0..0, before_value(before, other.is_some()));
     }
-    let lead = before.replace("```json", "").replace("```", "");
-    let lead = lead.trim_matches(|c: char| c.is_whitespace() || c == '\u{FEFF}');
-    if !lead.is_empty() && other.is_none() {
-        let is_comment = lead.starts_with("//") || lead.starts_with('#') || lead.starts_with("/*");
-        repairs.push(Repair { at: 0, what: if is_comment { Fault::Comment } else { Fault::Prose } });
-    }
-    repairs.extend(found.repairs);
     repairs.extend(other.map(|at| Repair { at, what: Fault::SeveralValues }));
-    let tail = after.trim().trim_start_matches('`').trim();
+    let after = scan::trim(after);
+    let tail = after.trim_start_matches('`').trim();
+    if after.len() > tail.len() && !before.contains('`') {
+        repairs.push(Repair { at: found.end, what: Fault::Fence });
+    }
     if !tail.is_empty() && other.is_none() {
         let is_brackets = tail.bytes().all(|b| matches!(b, b'}' | b']'));
         let what = if is_brackets { Fault::ExtraBracket } else { Fault::TrailingText };
         repairs.push(Repair { at: found.end, what });
     }
     Repaired { value: found.value, repairs }
+}
+
+fn before_value(before: &str, is_one_of_several: bool) -> Vec<Repair> {
+    let mut repairs = Vec::new();
+    let fence = before.find("```");
+    repairs.extend(fence.map(|at| Repair { at, what: Fault::Fence }));
+    let lead = before.replace("```json", "").replace("```", "");
+    let lead = scan::trim(&lead);
+    if !lead.is_empty() && !is_one_of_several {
+        let is_comment = lead.starts_with("//") || lead.starts_with('#') || lead.starts_with("/*");
+        repairs.push(Repair { at: 0, what: if is_comment { Fault::Comment } else { Fault::Prose } });
+    }
+    repairs
 }
 
 /// A text that is nothing but one word, number or quoted string.
@@ -175,35 +174,11 @@ fn read_scalar(text: &str) -> Option<Repaired> {
         let value = scan.value(quote::Place::Alone).value;
         return Some(Repaired { value, repairs: scan.repairs });
     }
-    let is_word = bare::is_literal(inner) || bare::read_number(inner).is_some();
+    let is_word = literal::is_plain(inner);
     if !is_quoted && !is_word {
         return None;
     }
     let value =
         if is_quoted { Value::String(scan.string(quote::Place::Alone).value) } else { scan.bare(quote::Place::Alone) };
     Some(Repaired { value, repairs: scan.repairs })
-}
-
-/// The text without one layer of escapes, if even its structure is escaped: `{\"a\": \"b\"}`.
-fn unescape_structure(text: &str) -> Option<String> {
-    let open = text.find(['{', '['])?;
-    let inner = text.get(open + 1..)?.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '{' | '['));
-    let inner = inner.strip_prefix("\\n").unwrap_or(inner).trim_start();
-    if !inner.starts_with("\\\"") {
-        return None;
-    }
-    let mut out = String::with_capacity(text.len());
-    let mut chars = text.chars();
-    while let Some(c) = chars.next() {
-        match c {
-            '\\' => match chars.next() {
-                Some('n') => out.push('\n'),
-                Some('t') => out.push('\t'),
-                Some(other) => out.push(other),
-                None => {}
-            },
-            _ => out.push(c),
-        }
-    }
-    Some(out)
 }

@@ -53,11 +53,32 @@ impl Captured {
     }
 }
 
-/// Bytes that both streams have given together, and who wants to know when they are too many.
-#[derive(Default)]
+/// Bytes that both streams have given together, and what happens when they are too many.
 pub(crate) struct Meter {
     count: AtomicU64,
+    limit: u64,
+    over: Over,
     pub(crate) is_over: Notify,
+}
+
+/// What is done with more output than the limit.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Over {
+    /// Nothing more is read, and whoever waits is told.
+    Stop,
+    /// It is read and thrown away: whoever serves for days may say much.
+    Discard,
+}
+
+impl Meter {
+    pub(crate) fn new(limit: u64, over: Over) -> Arc<Meter> {
+        Arc::new(Meter { count: AtomicU64::new(0), limit, over, is_over: Notify::new() })
+    }
+
+    /// Counts more bytes, and says whether they are still within the limit.
+    fn admits(&self, count: usize) -> bool {
+        self.count.fetch_add(count as u64, Ordering::Relaxed) + count as u64 <= self.limit
+    }
 }
 
 /// A stream on its way in.
@@ -75,12 +96,11 @@ impl Collector {
         Collector { head: Vec::new(), tail: VecDeque::new(), omitted: 0, keep: (head, tail), path, file: None }
     }
 
-    /// Reads until the stream ends. What was read stays even if this is dropped half way.
+    /// Reads until the stream ends or the meter says no.
     pub(crate) async fn read_all(
         &mut self,
         stream: &mut (impl AsyncRead + Unpin),
-        meter: &Arc<Meter>,
-        limit: u64,
+        meter: &Meter,
     ) -> std::io::Result<()> {
         let mut buffer = vec![0; 64 << 10];
         loop {
@@ -88,37 +108,50 @@ impl Collector {
             if count == 0 {
                 return Ok(());
             }
-            let before = meter.count.fetch_add(count as u64, Ordering::Relaxed);
-            if before + count as u64 > limit {
-                meter.is_over.notify_one();
-                return Ok(());
+            if meter.admits(count) {
+                self.take(&buffer[..count]).await;
+                continue;
             }
-            self.take(&buffer[..count]).await?;
+            match meter.over {
+                Over::Discard => self.omitted += count as u64,
+                Over::Stop => {
+                    meter.is_over.notify_one();
+                    return Ok(());
+                }
+            }
         }
     }
 
-    async fn take(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+    /// Keeps the beginning and the end. A file that cannot be written is given up, and not the command for it.
+    async fn take(&mut self, bytes: &[u8]) {
         let (head, tail) = self.keep;
         let fits = bytes.len().min(head - self.head.len());
         let spills = self.file.is_none() && self.tail.len() + bytes.len() - fits > tail;
-        if spills && let Some(path) = &self.path {
-            // The first time something would be lost: the file begins with all that was kept so far.
-            let mut file = File::create_new(path).await?;
-            file.write_all(&self.head).await?;
-            let (a, b) = self.tail.as_slices();
-            file.write_all(a).await?;
-            file.write_all(b).await?;
-            self.file = Some(file);
-        }
-        if let Some(file) = &mut self.file {
-            file.write_all(bytes).await?;
+        if (spills || self.file.is_some()) && self.spill(bytes).await.is_err() {
+            (self.path, self.file) = (None, None);
         }
         self.head.extend_from_slice(&bytes[..fits]);
         self.tail.extend(&bytes[fits..]);
         let over = self.tail.len().saturating_sub(tail);
         self.tail.drain(..over);
         self.omitted += over as u64;
-        Ok(())
+    }
+
+    async fn spill(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        let file = match (&mut self.file, &self.path) {
+            (Some(file), _) => file,
+            (None, None) => return Ok(()),
+            (None, Some(path)) => {
+                // The first time something would be lost: the file begins with all that was kept so far.
+                let file = self.file.insert(File::create_new(path).await?);
+                file.write_all(&self.head).await?;
+                let (first, second) = self.tail.as_slices();
+                file.write_all(first).await?;
+                file.write_all(second).await?;
+                file
+            }
+        };
+        file.write_all(bytes).await
     }
 
     pub(crate) async fn finish(mut self) -> Captured {
@@ -140,10 +173,10 @@ impl Collector {
 mod tests {
     use super::*;
 
-    async fn captured(text: &[u8], keep: usize, path: Option<PathBuf>, limit: u64) -> Captured {
+    async fn captured(text: &[u8], keep: usize, path: Option<PathBuf>, meter: &Meter) -> Captured {
         let mut collector = Collector::new(keep, keep, path);
         let mut stream = text;
-        collector.read_all(&mut stream, &Arc::default(), limit).await.unwrap();
+        collector.read_all(&mut stream, meter).await.unwrap();
         collector.finish().await
     }
 
@@ -151,7 +184,7 @@ mod tests {
     async fn what_fits_is_kept_whole_and_no_file_is_made() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("all");
-        let got = captured(b"0123456789", 5, Some(path.clone()), 100).await;
+        let got = captured(b"0123456789", 5, Some(path.clone()), &Meter::new(100, Over::Stop)).await;
         assert_eq!(got, Captured { head: b"0123456789".to_vec(), ..Captured::default() });
         assert!(!path.exists());
     }
@@ -160,7 +193,7 @@ mod tests {
     async fn the_middle_is_left_out_and_the_file_has_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("all");
-        let got = captured(b"aaaaa_middle_zzzzz", 5, Some(path.clone()), 100).await;
+        let got = captured(b"aaaaa_middle_zzzzz", 5, Some(path.clone()), &Meter::new(100, Over::Stop)).await;
         let wanted =
             Captured { head: b"aaaaa".to_vec(), tail: b"zzzzz".to_vec(), omitted: 8, file: Some(path.clone()) };
         assert_eq!(got, wanted);
@@ -169,11 +202,27 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_file_that_cannot_be_made_costs_the_middle_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("missing/all");
+        let got = captured(b"aaaaa_middle_zzzzz", 5, Some(path), &Meter::new(100, Over::Stop)).await;
+        let wanted = Captured { head: b"aaaaa".to_vec(), tail: b"zzzzz".to_vec(), omitted: 8, file: None };
+        assert_eq!(got, wanted);
+    }
+
+    #[tokio::test]
     async fn beyond_the_limit_nothing_more_is_read_and_someone_is_told() {
-        let meter = Arc::new(Meter::default());
+        let meter = Meter::new(1 << 20, Over::Stop);
         let mut collector = Collector::new(5, 5, None);
         let mut endless = tokio::io::repeat(b'x');
-        collector.read_all(&mut endless, &meter, 1 << 20).await.unwrap();
+        collector.read_all(&mut endless, &meter).await.unwrap();
         meter.is_over.notified().await;
+    }
+
+    #[tokio::test]
+    async fn a_server_may_go_on_talking_and_its_beginning_is_kept() {
+        let text = vec![b'x'; 1 << 20];
+        let got = captured(&text, 10, None, &Meter::new(5, Over::Discard)).await;
+        assert_eq!((got.head.len() + got.tail.len()) as u64 + got.omitted, 1 << 20);
     }
 }

@@ -1,19 +1,19 @@
 //! A running child: its pipes, its end, and the promise that nothing of it stays.
 
 use std::io;
-use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::net::unix::pipe;
+use tokio::task::JoinSet;
 
-use crate::capture::{Capture, Captured, Collector, Meter};
+use crate::capture::{Captured, Collector, Meter, Over};
 use crate::command::Output;
 use crate::error::{Doing, Error};
 use crate::line::Line;
 use crate::order::{Exit, Killed, MovedAside, News, Verdict};
-use crate::policy::{Level, Policy};
+use crate::policy::{Level, Limits, Policy};
 use crate::proxy::Proxy;
 use crate::refusal::{self, Refusal};
 
@@ -83,7 +83,7 @@ impl Ended {
 impl Child {
     /// Its output, if [`Output::Pipe`] was asked for. Once only.
     pub fn stdout(&mut self) -> Option<pipe::Receiver> {
-        if self.streams.is_captured { None } else { self.streams.stdout.take() }
+        self.streams.piped.take()
     }
 
     /// The level it runs at.
@@ -94,39 +94,22 @@ impl Child {
     /// Waits for the end and gives back what was captured. Dropping this future ends the child.
     pub async fn wait(mut self) -> Result<Ended, Error> {
         drop(self.stdin.take());
-        let meter = Arc::new(Meter::default());
-        let limit = self.policy.limits.output;
-        let (mut stdout, mut stderr) = self.streams.collectors();
         let mut killed = None;
-        let verdict = {
-            let reading = self.streams.read(&mut stdout, &mut stderr, &meter, limit);
-            tokio::pin!(reading);
-            let mut has_read = false;
-            let verdict = loop {
-                tokio::select! {
-                    news = self.line.next() => match news.doing("listening to the launcher")? {
-                        Some((News::Ended(verdict), _)) => break verdict,
-                        Some((News::Listening | News::Started | News::Fault(_), _)) => {}
-                        None => return Err(Error::Lost),
-                    },
-                    result = &mut reading, if !has_read => {
-                        result.doing("reading the output")?;
-                        has_read = true;
-                    }
-                    () = meter.is_over.notified(), if killed.is_none() => {
-                        killed = Some(Killed::Output);
-                        self.line.end().await;
-                    }
+        let verdict = loop {
+            tokio::select! {
+                news = self.line.next() => match news.doing("listening to the launcher")? {
+                    Some((News::Ended(verdict), _)) => break verdict,
+                    Some((News::Listening | News::Started | News::Fault(_), _)) => {}
+                    None => return Err(Error::Lost),
+                },
+                () = self.streams.meter.is_over.notified(), if killed.is_none() => {
+                    killed = Some(Killed::Output);
+                    self.line.end().await;
                 }
-            };
-            if !has_read {
-                // Only a process outside of the sandbox can still hold the pipe.
-                let _ = tokio::time::timeout(LAST_WORDS, reading).await;
             }
-            verdict
         };
         self.launcher.wait().await.doing("collecting the launcher")?;
-        let (stdout, stderr) = (stdout.finish().await, stderr.finish().await);
+        let (stdout, stderr) = self.streams.finish().await.doing("reading the output")?;
         Ok(self.ended(verdict, killed, stdout, stderr))
     }
 
@@ -150,58 +133,56 @@ impl Child {
     }
 }
 
-/// Our ends of a child's output.
+/// Our ends of a child's output. What is captured is read from the start, so that no child waits for a reader.
 pub(crate) struct Streams {
-    stdout: Option<pipe::Receiver>,
-    stderr: Option<pipe::Receiver>,
-    is_captured: bool,
-    capture: Capture,
+    piped: Option<pipe::Receiver>,
+    stdout: JoinSet<io::Result<Captured>>,
+    stderr: JoinSet<io::Result<Captured>>,
+    meter: Arc<Meter>,
 }
 
 impl Streams {
     /// Our ends, and what the launcher is given as its stdout and stderr.
-    pub(crate) fn new(output: &Output) -> io::Result<(Streams, Stdio, Stdio)> {
-        let (capture, is_captured) = match output {
+    pub(crate) fn new(output: &Output, limits: &Limits) -> io::Result<(Streams, Stdio, Stdio)> {
+        let (stdout, stderr) = (JoinSet::new(), JoinSet::new());
+        let (capture, over) = match output {
             Output::Inherit => {
-                let streams = Streams { stdout: None, stderr: None, is_captured: false, capture: Capture::default() };
-                return Ok((streams, Stdio::inherit(), Stdio::inherit()));
+                let meter = Meter::new(limits.output, Over::Stop);
+                return Ok((Streams { piped: None, stdout, stderr, meter }, Stdio::inherit(), Stdio::inherit()));
             }
-            Output::Capture(capture) => (capture.clone(), true),
-            Output::Pipe(capture) => (capture.clone(), false),
+            Output::Capture(capture) => (capture, Over::Stop),
+            Output::Pipe(capture) => (capture, Over::Discard),
         };
-        let (stdout, their_stdout) = io::pipe()?;
-        let (stderr, their_stderr) = io::pipe()?;
-        let stdout = Some(pipe::Receiver::from_owned_fd(stdout.into())?);
-        let stderr = Some(pipe::Receiver::from_owned_fd(stderr.into())?);
-        Ok((Streams { stdout, stderr, is_captured, capture }, their_stdout.into(), their_stderr.into()))
+        let mut streams = Streams { piped: None, stdout, stderr, meter: Meter::new(limits.output, over) };
+        let (ours, their_stdout) = io::pipe()?;
+        let ours = pipe::Receiver::from_owned_fd(ours.into())?;
+        match output {
+            Output::Pipe(_) => streams.piped = Some(ours),
+            Output::Capture(_) | Output::Inherit => {
+                let collector = Collector::new(capture.head, capture.tail, capture.stdout_file.clone());
+                streams.stdout.spawn(collect(ours, collector, streams.meter.clone()));
+            }
+        }
+        let (ours, their_stderr) = io::pipe()?;
+        let collector = Collector::new(capture.head, capture.tail, capture.stderr_file.clone());
+        streams.stderr.spawn(collect(pipe::Receiver::from_owned_fd(ours.into())?, collector, streams.meter.clone()));
+        Ok((streams, their_stdout.into(), their_stderr.into()))
     }
 
-    fn collectors(&self) -> (Collector, Collector) {
-        let Capture { head, tail, stdout_file, stderr_file } = &self.capture;
-        let new = |file: &Option<PathBuf>| Collector::new(*head, *tail, file.clone());
-        (new(stdout_file), new(stderr_file))
+    async fn finish(&mut self) -> io::Result<(Captured, Captured)> {
+        Ok((last_words(&mut self.stdout).await?, last_words(&mut self.stderr).await?))
     }
+}
 
-    async fn read(
-        &mut self,
-        stdout: &mut Collector,
-        stderr: &mut Collector,
-        meter: &Arc<Meter>,
-        limit: u64,
-    ) -> io::Result<()> {
-        let out = async {
-            match &mut self.stdout {
-                Some(stream) => stdout.read_all(stream, meter, limit).await,
-                None => Ok(()),
-            }
-        };
-        let err = async {
-            match &mut self.stderr {
-                Some(stream) => stderr.read_all(stream, meter, limit).await,
-                None => Ok(()),
-            }
-        };
-        let (out, err) = tokio::join!(out, err);
-        out.and(err)
+async fn collect(mut stream: pipe::Receiver, mut collector: Collector, meter: Arc<Meter>) -> io::Result<Captured> {
+    collector.read_all(&mut stream, &meter).await?;
+    Ok(collector.finish().await)
+}
+
+/// What was collected. Only a process outside of the sandbox can still hold the pipe open, and is not waited for.
+async fn last_words(reader: &mut JoinSet<io::Result<Captured>>) -> io::Result<Captured> {
+    match tokio::time::timeout(LAST_WORDS, reader.join_next()).await {
+        Ok(Some(Ok(captured))) => captured,
+        Ok(Some(Err(_)) | None) | Err(_) => Ok(Captured::default()),
     }
 }

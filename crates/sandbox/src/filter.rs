@@ -123,20 +123,27 @@ fn refused(level: Level, network: &Network) -> Result<Rules, seccompiler::Error>
         PUSH_INTO_TERMINAL.map(|call| when(1, SeccompCmpOp::Eq, call)).into_iter().collect();
     rules.insert(libc::SYS_ioctl, terminal?);
     if level == Level::Full || *network == Network::Host {
-        rules.insert(libc::SYS_socket, families()?);
+        rules.insert(libc::SYS_socket, families(level)?);
     } else {
         // The host's network is all around, and no rule of Landlock covers every way into it.
         rules.insert(libc::SYS_socket, Vec::new());
     }
     if level != Level::Full {
         rules.extend(plain_rules(&SYSTEM_V));
+        // Other processes of the user are in sight, and Landlock keeps only signals from them.
+        rules.insert(libc::SYS_prlimit64, vec![when(0, SeccompCmpOp::Ne, 0)?]);
+        rules.insert(libc::SYS_setpriority, vec![when(1, SeccompCmpOp::Ne, 0)?]);
     }
     Ok(rules)
 }
 
 /// Every family but local, internet and the kernel's routing tables: vsock among them reaches a machine's host.
-fn families() -> Result<Vec<SeccompRule>, seccompiler::Error> {
-    let allowed = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
+///
+/// Where the host's files are in sight, so are the sockets of its services, and Landlock has no rule for them before its
+/// version 9. There, local sockets come in connected pairs only.
+fn families(level: Level) -> Result<Vec<SeccompRule>, seccompiler::Error> {
+    let mut allowed = vec![libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
+    allowed.extend((level == Level::Full).then_some(libc::AF_UNIX));
     let mut rules = Vec::new();
     for family in 0..u64::from(libc::AF_INET6.cast_unsigned() + 54) {
         if !allowed.iter().any(|&one| one as u64 == family) {

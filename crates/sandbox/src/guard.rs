@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
 
 use crate::order::MovedAside;
 use crate::policy::Level;
@@ -22,14 +23,40 @@ use aside::Aside;
 use saved::Saved;
 use scan::{Found, Item, Walk};
 
-/// A path of the workspace that is mounted over itself for the time of a command.
+/// A path of a writable folder that is mounted over itself for the time of a command.
 pub(crate) struct Hold {
-    pub(crate) path: PathBuf,
+    folder: PathBuf,
+    within: PathBuf,
+    /// A repository stays writable; being a mount it only cannot be renamed.
+    pub(crate) is_read_only: bool,
+}
+
+/// What a [`Hold`] found at its path.
+pub(crate) struct Held {
     /// Opened without following links, so that nobody can change what is mounted.
     pub(crate) opened: OwnedFd,
     pub(crate) is_folder: bool,
-    /// A repository stays writable; being a mount it only cannot be renamed.
-    pub(crate) is_read_only: bool,
+}
+
+impl Hold {
+    pub(crate) fn path(&self) -> PathBuf {
+        self.folder.join(&self.within)
+    }
+
+    /// Opens it in the mount namespace of the caller. Nothing, if it is no longer a file or folder.
+    pub(crate) fn open(&self) -> std::io::Result<Option<Held>> {
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let root = rustix::fs::openat(CWD, &self.folder, flags | OFlags::DIRECTORY, Mode::empty())?;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        let opened = match rustix::fs::openat2(&root, &self.within, flags | OFlags::NOFOLLOW, Mode::empty(), resolve) {
+            Ok(opened) => opened,
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let kind = FileType::from_raw_mode(rustix::fs::fstat(&opened)?.st_mode);
+        let is_folder = kind == FileType::Directory;
+        Ok((is_folder || kind == FileType::RegularFile).then_some(Held { opened, is_folder }))
+    }
 }
 
 /// The guarded files of one writable folder, as they were before a command.
@@ -81,19 +108,8 @@ impl Guard {
         paths.sort();
         paths.dedup();
         paths.sort_by_key(|(path, _)| path.components().count());
-        paths.into_iter().filter_map(|(path, is_read_only)| self.hold(&path, is_read_only)).collect()
-    }
-
-    fn hold(&self, path: &Path, is_read_only: bool) -> Option<Hold> {
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let opened = rustix::fs::openat2(&self.root, path, flags, Mode::empty(), resolve).ok()?;
-        let kind = FileType::from_raw_mode(rustix::fs::fstat(&opened).ok()?.st_mode);
-        let is_folder = kind == FileType::Directory;
-        if !is_folder && kind != FileType::RegularFile {
-            return None;
-        }
-        Some(Hold { path: self.folder.join(path), opened, is_folder, is_read_only })
+        let hold = |(within, is_read_only)| Hold { folder: self.folder.clone(), within, is_read_only };
+        paths.into_iter().map(hold).collect()
     }
 
     /// Where a guarded link leads, if that is in this folder too.

@@ -44,6 +44,8 @@
 //! | `refusal` | what was refused, and what would allow it |
 //! | `probe` | what this machine offers |
 
+#![cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "the parts that use it exist on Linux only"))]
+
 pub mod address;
 mod capture;
 #[cfg(target_os = "linux")]

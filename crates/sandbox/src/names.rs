@@ -1,15 +1,26 @@
 //! Names of files that run later: what git, editors, shells and agents read as settings and act on by themselves.
 
+use std::borrow::Cow;
+
 /// What would run a file of this name in this folder, if anything does.
 ///
 /// Folder and name are single components. Spellings that some file system takes for the same name (`.GIT`, `.git.`,
 /// `GIT~1`, `.git::$DATA`, a zero-width character inside) count as that name.
 pub fn why_guarded(folder: &str, name: &str) -> Option<&'static str> {
-    let (folder, name) = (plain(folder), plain(name));
-    let by_name = NAMES.iter().find(|(guarded, _)| *guarded == name).map(|(_, why)| *why);
-    let by_place =
-        PLACES.iter().find(|(place, guarded, _)| *place == folder && *guarded == name).map(|(_, _, why)| *why);
-    by_name.or(by_place).or_else(|| name.ends_with(".code-workspace").then_some(EDITOR))
+    let name = plain(name);
+    if !name.starts_with('.') {
+        // By far the most names, so the long list is not gone through for them.
+        let by_name = UNDOTTED.iter().find(|(guarded, _)| *guarded == name).map(|(_, why)| *why);
+        return by_name
+            .or_else(|| name.ends_with(".code-workspace").then_some(EDITOR))
+            .or_else(|| by_place(folder, &name));
+    }
+    NAMES.iter().find(|(guarded, _)| *guarded == name).map(|(_, why)| *why)
+}
+
+fn by_place(folder: &str, name: &str) -> Option<&'static str> {
+    let folder = plain(folder);
+    PLACES.iter().find(|(place, guarded, _)| *place == folder && *guarded == name).map(|(_, _, why)| *why)
 }
 
 /// Whether a folder of this name is a repository whatever is in it.
@@ -24,7 +35,7 @@ pub fn why_guarded_in_repository(folder: &str, name: &str) -> Option<&'static st
         // Git runs none that is called a sample.
         return (!name.ends_with(".sample")).then_some(HOOK);
     }
-    match (folder.as_str(), name.as_str()) {
+    match (&*folder, &*name) {
         ("", "config" | "config.worktree") => Some("git reads it, and its settings can name programs"),
         ("", "commondir") => Some("git takes settings and hooks from where it points"),
         ("info", "attributes") => Some("git runs filters by it"),
@@ -35,7 +46,8 @@ pub fn why_guarded_in_repository(folder: &str, name: &str) -> Option<&'static st
 const EDITOR: &str = "an editor runs tasks from it";
 const SHELL: &str = "a shell runs it at start";
 const AGENT: &str = "a coding agent takes settings from it";
-const HOOK: &str = "git runs it as a hook";
+/// For hooks, wherever they lie.
+pub(crate) const HOOK: &str = "git runs it as a hook";
 
 /// Guarded in every folder.
 const NAMES: [(&str, &str); 52] = [
@@ -52,10 +64,8 @@ const NAMES: [(&str, &str); 52] = [
     (".devcontainer.json", EDITOR),
     (".envrc", "direnv runs it on entering the folder"),
     (".mise.toml", "mise runs it on entering the folder"),
-    ("mise.toml", "mise runs it on entering the folder"),
     (".autoenv", "autoenv runs it on entering the folder"),
     (".mcp.json", "an agent starts servers from it"),
-    ("mcp.json", "an agent starts servers from it"),
     (".cursor", AGENT),
     (".cursorrules", AGENT),
     (".claude", AGENT),
@@ -70,9 +80,11 @@ const NAMES: [(&str, &str); 52] = [
     (".aider.conf.yml", AGENT),
     (".opencode", AGENT),
     (".updraft", "our own settings and agents"),
-    ("updraft.toml", "our own settings"),
     (".gitconfig", "git reads it, and its settings can name programs"),
     (".husky", HOOK),
+    (".githooks", HOOK),
+    (".vs", EDITOR),
+    (".nova", EDITOR),
     (".bashrc", SHELL),
     (".bash_profile", SHELL),
     (".bash_login", SHELL),
@@ -93,6 +105,13 @@ const NAMES: [(&str, &str); 52] = [
     (".inputrc", SHELL),
 ];
 
+/// Guarded in every folder, though in plain sight.
+const UNDOTTED: [(&str, &str); 3] = [
+    ("mise.toml", "mise runs it on entering the folder"),
+    ("mcp.json", "an agent starts servers from it"),
+    ("updraft.toml", "our own settings"),
+];
+
 /// Guarded only in a folder of that name.
 const PLACES: [(&str, &str, &str); 6] = [
     (".github", "hooks", AGENT),
@@ -103,12 +122,16 @@ const PLACES: [(&str, &str, &str); 6] = [
     (".config", "mise", "mise runs it on entering the folder"),
 ];
 
-/// The name some file system would find under this spelling.
-fn plain(name: &str) -> String {
+/// The name some file system would find under this spelling. Most names are that name already.
+fn plain(name: &str) -> Cow<'_, str> {
+    let is_plain = |byte: u8| byte.is_ascii() && !byte.is_ascii_uppercase() && byte != b':' && byte != b'~';
+    if name.bytes().all(is_plain) && !name.ends_with(['.', ' ']) {
+        return Cow::Borrowed(name);
+    }
     let name = name.split("::$").next().unwrap_or(name);
     let visible = name.chars().filter(|&c| !is_ignorable(c)).collect::<String>();
     let lower = visible.trim_end_matches(['.', ' ']).to_lowercase();
-    if lower == "git~1" { ".git".to_owned() } else { lower }
+    if lower == "git~1" { Cow::Borrowed(".git") } else { Cow::Owned(lower) }
 }
 
 /// Characters that HFS+ leaves out when it compares names.

@@ -43,6 +43,9 @@ pub struct Policy {
     pub lifetime: Lifetime,
     /// Where the private, empty home folder appears. Give the user's own to have granted parts of it in their place.
     pub home: PathBuf,
+    /// Where private folders are made at levels without a root of their own.
+    #[serde(default = "shared_temporary")]
+    pub scratch: PathBuf,
     /// Where new guarded files are moved. Without one, a new folder among the temporary ones is made when needed.
     #[serde(default)]
     pub aside: Option<PathBuf>,
@@ -60,6 +63,7 @@ impl Policy {
             limits: Limits::default(),
             lifetime: Lifetime::Call,
             home: "/home/agent".into(),
+            scratch: shared_temporary(),
             aside: None,
         }
     }
@@ -78,7 +82,7 @@ impl Policy {
         for folder in &self.write {
             check_folder("write", folder)?;
         }
-        for path in self.read.iter().chain([&self.home]) {
+        for path in self.read.iter().chain([&self.home, &self.scratch]) {
             check_path("path", path)?;
         }
         if self.workspace == self.home {
@@ -86,6 +90,10 @@ impl Policy {
         }
         Ok(())
     }
+}
+
+fn shared_temporary() -> PathBuf {
+    "/tmp".into()
 }
 
 /// Variables that carry no secret and load no code.
@@ -208,9 +216,13 @@ pub enum Lifetime {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// Time and memory are watched and descendants are ended; nothing is confined.
+    /// Limits are watched and descendants are ended; nothing is confined. Privileges cannot be raised even so.
     None,
     /// Landlock, seccomp and limits, in the host's own view of files and processes.
+    ///
+    /// It does not keep a child from changing modes, times and attributes of the user's own files outside, nor from
+    /// seeing other processes; named hosts cannot be given; guarded files are put back afterwards instead of being
+    /// read-only; temporary files are in a private folder instead of a private `/tmp`.
     Landlock,
     /// Namespaces with a root of their own, Landlock, seccomp and limits.
     Full,

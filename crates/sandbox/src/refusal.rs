@@ -111,8 +111,8 @@ pub(crate) fn read_from(text: &str, policy: &Policy) -> Vec<Refusal> {
 fn in_line(line: &str, policy: &Policy) -> Option<Refusal> {
     let lower = line.to_lowercase();
     let says = |complaints: &[&str]| complaints.iter().any(|complaint| lower.contains(complaint));
-    if says(&NETWORK_COMPLAINTS) && policy.network != Network::Host {
-        return Some(network(line));
+    if says(&NETWORK_COMPLAINTS) {
+        return network(line, &policy.network);
     }
     let is_about_writing = says(&WRITE_COMPLAINTS);
     if !is_about_writing && !says(&FILE_COMPLAINTS) {
@@ -121,14 +121,21 @@ fn in_line(line: &str, policy: &Policy) -> Option<Refusal> {
     paths_in(line).into_iter().find_map(|path| about_path(&path, is_about_writing, policy))
 }
 
-fn network(line: &str) -> Refusal {
+fn network(line: &str, granted: &Network) -> Option<Refusal> {
     let host =
         line.split(|c: char| !(c.is_ascii_alphanumeric() || ".-".contains(c))).find(|word| looks_like_host(word));
+    let rule = match granted {
+        Network::Host => return None,
+        Network::None => "the command has no network",
+        // A host on the list that does not answer was not refused.
+        Network::Allow(hosts) if hosts.iter().any(|one| host.is_some_and(|host| one.admits(host, 443))) => return None,
+        Network::Allow(_) => "it is not among the hosts that may be reached",
+    };
     let (subject, grant) = match host {
         Some(host) => (host.to_owned(), Grant::Host(host.to_owned())),
         None => ("the network".to_owned(), Grant::Network),
     };
-    Refusal { denied: Denied::Network, subject, rule: "the command has no network".to_owned(), grant: Some(grant) }
+    Some(Refusal { denied: Denied::Network, subject, rule: rule.to_owned(), grant: Some(grant) })
 }
 
 fn looks_like_host(word: &str) -> bool {

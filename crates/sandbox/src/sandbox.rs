@@ -79,7 +79,7 @@ impl Sandbox {
     /// Goes through the whole set-up, and runs nothing.
     async fn try_out(&self) -> Result<(), Error> {
         let folder = tempfile::tempdir().doing("making a temporary folder")?;
-        let policy = Policy::strict(folder.path());
+        let policy = Policy { scratch: folder.path().to_owned(), ..Policy::strict(folder.path()) };
         let child = self.start(&policy, Task::Probe, "a probe", Stdin::Null, &Output::Inherit).await?;
         child.wait().await.map(drop)
     }
@@ -120,7 +120,7 @@ impl Sandbox {
         let started = Instant::now();
         let (ours, theirs) = Channel::pair().doing("making a socket")?;
         let (input, their_input) = input(stdin).doing("making a pipe for stdin")?;
-        let (streams, stdout, stderr) = Streams::new(output).doing("making pipes for output")?;
+        let (streams, stdout, stderr) = Streams::new(output, &policy.limits).doing("making pipes for output")?;
         let launcher = tokio::process::Command::new(&self.launcher)
             .arg(ARGUMENT)
             .env_clear()

@@ -5,48 +5,17 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::disallowed_methods, reason = "a program for tests")]
 
-use std::process::ExitCode;
-
-use serde_json::{Value, json};
-use updraft_sandbox::{Command, Error, Level, Policy, Sandbox, launch};
-
+#[cfg(target_os = "linux")]
 mod attempts;
+#[cfg(target_os = "linux")]
+mod program;
 
-fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    match args.first().map(String::as_str) {
-        Some(launch::ARGUMENT) => launch::main(),
-        Some("attempt") => return attempts::attempt(&args[1..]),
-        Some("probe") => println!("{}", in_runtime(async { json!(Sandbox::probe("/proc/self/exe").await.unwrap()) })),
-        Some("exec") => println!("{}", in_runtime(exec(&args[1..]))),
-        _ => return ExitCode::from(2),
-    }
-    ExitCode::SUCCESS
+#[cfg(target_os = "linux")]
+fn main() -> std::process::ExitCode {
+    program::main()
 }
 
-fn in_runtime(future: impl Future<Output = Value>) -> Value {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
-}
-
-async fn exec(args: &[String]) -> Value {
-    let level: Level = serde_json::from_value(json!(args[0])).unwrap();
-    let policy: Policy = serde_json::from_str(&args[1]).unwrap();
-    let command = Command { args: args[3..].to_vec(), env: std::env::vars().collect(), ..Command::new(&args[2]) };
-    match run(level, &policy, command).await {
-        Ok(report) => report,
-        Err(error) => json!({ "error": error.to_string(), "code": error.exit_code() }),
-    }
-}
-
-async fn run(level: Level, policy: &Policy, command: Command) -> Result<Value, Error> {
-    let ended = Sandbox::new("/proc/self/exe", level)?.spawn(policy, command).await?.wait().await?;
-    Ok(json!({
-        "code": ended.exit_code(),
-        "killed_for": ended.killed_for,
-        "refused": ended.refused,
-        "moved_aside": ended.moved_aside,
-        "troubles": ended.troubles,
-        "stdout": ended.stdout.text(),
-        "stderr": ended.stderr.text(),
-    }))
+#[cfg(not(target_os = "linux"))]
+fn main() -> std::process::ExitCode {
+    std::process::ExitCode::from(125)
 }

@@ -1,5 +1,6 @@
 //! A hundred commands at once. Alone in its program, because it counts the descriptors and children of the process.
 
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod support;

@@ -1,6 +1,7 @@
 //! A command from start to end: what it sees, what it says, and how it is ended.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
 
 mod support;
 
@@ -9,7 +10,8 @@ use std::time::Duration;
 use support::{Workspace, can_test, left_in, levels, run, say, shell};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use updraft_sandbox::{
-    Capture, Command, Error, Exit, Killed, Level, Lifetime, Limits, Output, Policy, SETUP_FAILED, Sandbox, Stdin,
+    Capture, Captured, Command, Error, Exit, Killed, Level, Lifetime, Limits, Output, Policy, SETUP_FAILED, Sandbox,
+    Stdin,
 };
 
 #[tokio::test]
@@ -104,6 +106,34 @@ async fn only_named_variables_reach_the_program() {
 }
 
 #[tokio::test]
+async fn a_program_has_three_descriptors_and_no_terminal() {
+    for level in levels() {
+        let place = Workspace::new();
+        // The fourth is that of the folder which is being listed.
+        assert_eq!(say(level, &place.policy(), "ls /proc/self/fd").await, "0\n1\n2\n3\n", "{level}");
+        assert_eq!(
+            say(level, &place.policy(), "ps -o tty= -p $$ || cut -d' ' -f7 /proc/$$/stat").await.trim(),
+            "?",
+            "{level}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_sandbox_itself_leaves_nothing_in_the_workspace() {
+    for level in levels() {
+        let place = Workspace::new();
+        for path in [".git/HEAD", ".git/objects/x", ".git/refs/x", "src/main.rs", ".vscode/tasks.json", "file"] {
+            place.write(path, "");
+        }
+        let list = || std::process::Command::new("find").arg(place.path()).output().unwrap().stdout;
+        let before = list();
+        assert_eq!(say(level, &place.policy(), "true").await, "");
+        assert_eq!(list(), before, "{level}");
+    }
+}
+
+#[tokio::test]
 async fn input_is_empty_unless_a_pipe_is_asked_for() {
     for level in levels() {
         let place = Workspace::new();
@@ -129,6 +159,23 @@ async fn a_session_talks_through_pipes_until_it_is_let_go() {
         let ended = child.end().await.unwrap();
         assert_eq!((ended.exit, ended.killed_for), (None, None));
         assert_eq!(lines.next_line().await.unwrap(), None);
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_floods_its_stderr_goes_on() {
+    for level in levels() {
+        let place = Workspace::new();
+        let mut policy = limited(&place, |limits| limits.output = 1 << 20);
+        policy.lifetime = Lifetime::Session;
+        let script = "head -c 5000000 /dev/zero >&2; echo alive; cat";
+        let command = Command { stdin: Stdin::Pipe, output: Output::Pipe(Capture::default()), ..shell(script) };
+        let mut child = Sandbox::new(support::PROGRAM, level).unwrap().spawn(&policy, command).await.unwrap();
+        let mut lines = BufReader::new(child.stdout().unwrap()).lines();
+        assert_eq!(lines.next_line().await.unwrap().as_deref(), Some("alive"), "{level}");
+        let ended = child.end().await.unwrap();
+        let Captured { head, tail, omitted, .. } = ended.stderr;
+        assert_eq!((head.len() + tail.len()) as u64 + omitted, 5_000_000);
     }
 }
 
@@ -217,10 +264,14 @@ async fn too_much_memory_ends_it_even_in_many_small_processes() {
 
 #[tokio::test]
 async fn too_many_processes_are_refused_or_end_it() {
-    let script = "i=0; while [ $i -lt 400 ]; do sleep 1000 & i=$((i+1)); done; wait";
-    for level in levels() {
+    let one_by_one = "i=0; while [ $i -lt 400 ]; do sleep 1000 & i=$((i+1)); done; wait";
+    let doubling = "f() { if [ $1 -gt 0 ]; then f $(($1-1)) & f $(($1-1)) & fi; sleep 1000; }; f 9";
+    for (level, script) in levels().flat_map(|level| [(level, one_by_one), (level, doubling)]) {
         let place = Workspace::new();
-        let policy = limited(&place, |limits| limits.processes = 20);
+        let policy = limited(&place, |limits| {
+            limits.processes = 20;
+            limits.time = Some(Duration::from_secs(2));
+        });
         let ended = run(level, &policy, shell(script)).await.unwrap();
         let is_refused = ended.stderr.text().to_lowercase().contains("fork");
         assert!(ended.killed_for == Some(Killed::Processes) || is_refused, "{level}: {ended:?}");

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use updraft_run::repair_with;
+use updraft_run::{Repaired, repair_with};
 
 use crate::args::{Json, JsonCommand};
 use crate::fault::{Code, Fault, Outcome};
@@ -27,14 +27,26 @@ pub(crate) fn run(args: &Json) -> Outcome {
     }
     let text = String::from_utf8_lossy(&bytes);
     let repaired = repair_with(&text, schema.as_ref()).ok_or_else(|| Fault::failed("there is no JSON value in it"))?;
-    for repair in &repaired.repairs {
-        let line = text.get(..repair.at).map_or(0, |before| before.matches('\n').count()) + 1;
-        let doubt = if repair.what.is_risky() { " (a guess)" } else { "" };
-        out::note(&format!("line {line}, byte {}: {}{doubt}", repair.at, repair.what));
-    }
+    tell(&text, &repaired);
     if args.safe && repaired.is_risky() {
-        return Err(Fault::failed("a repair had to guess at what was meant"));
+        let fault = Fault::failed("a repair had to guess at what was meant");
+        return Err(
+            fault.hint("the lines above that end in `(a guess)` say where; without `--safe` the guess is printed")
+        );
     }
     out::json(&repaired.value);
     Ok(Code::Done)
+}
+
+/// Says what was repaired, a line each.
+fn tell(text: &str, repaired: &Repaired) {
+    if repaired.repairs.is_empty() {
+        return;
+    }
+    let line_ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
+    for repair in &repaired.repairs {
+        let line = line_ends.partition_point(|end| *end < repair.at) + 1;
+        let doubt = if repair.what.is_risky() { " (a guess)" } else { "" };
+        out::note(&format!("line {line}, byte {}: {}{doubt}", repair.at, repair.what));
+    }
 }

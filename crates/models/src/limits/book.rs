@@ -56,7 +56,7 @@ impl Book {
     pub(super) fn open(path: Option<&Path>, window: Duration, now: Duration) -> rusqlite::Result<Self> {
         let connection = match path {
             Some(path) => file::open(path)?,
-            None => file::in_memory()?,
+            None => file::in_memory(now)?,
         };
         let mut book = Self { connection, window, swept: now };
         book.sweep(now)?;

@@ -101,3 +101,24 @@ fn remember(pauses: &mut HashMap<String, Duration>, account: String, until: Dura
     let known = pauses.entry(account).or_default();
     *known = until.max(*known);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Limit;
+    use super::super::book::{Ask, Step};
+    use super::*;
+
+    #[test]
+    fn a_request_that_began_with_a_lost_book_does_not_end_one_of_the_next() {
+        let desk = Desk::new(None, Duration::from_mins(1));
+        let limit = Limit { concurrency: Some(1), ..Limit::default() };
+        let ask = || desk.write(|book| book.ask(Ask { account: "a", limit: &limit, tokens: 0 }, None, clock::now()));
+
+        let Some(Step::Go(first)) = ask() else { panic!("nobody is there") };
+        desk.state().book = None;
+        assert!(matches!(ask(), Some(Step::Go(_))), "the next book knows nobody");
+        desk.write(|book| book.end(first, clock::now()));
+
+        assert!(matches!(ask(), Some(Step::Wait { .. })), "the second is still under way");
+    }
+}

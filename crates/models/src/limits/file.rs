@@ -46,10 +46,13 @@ pub(super) fn open(path: &Path) -> rusqlite::Result<Connection> {
     }
 }
 
-/// The same without a file.
-pub(super) fn in_memory() -> rusqlite::Result<Connection> {
+/// The same without a file. It takes numbers that no other has given: requests that began with a file that failed since
+/// must not end those of this one.
+pub(super) fn in_memory(now: Duration) -> rusqlite::Result<Connection> {
     let mut connection = Connection::open_in_memory()?;
     lay_out(&mut connection)?;
+    let numbers = "INSERT INTO sqlite_sequence(name, seq) VALUES('requests', ?1), ('waiting', ?1)";
+    connection.execute(numbers, [now.as_nanos() as i64])?;
     Ok(connection)
 }
 

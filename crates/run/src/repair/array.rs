@@ -3,7 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::Fault;
-use super::parser::{Last, Read};
+use super::bracket::Last;
+use super::parser::Read;
 use super::quote::Place;
 use super::scan::Scan;
 
@@ -38,6 +39,10 @@ impl Scan<'_> {
                     }
                     break;
                 }
+                b'}' if has_bare_members => {
+                    has_bare_members = false;
+                    self.pos += 1;
+                }
                 b'}' | b']' | b')' => {
                     if self.leaves_to_parent() {
                         break;
@@ -57,6 +62,7 @@ impl Scan<'_> {
                     last = Last::Value;
                     let read = self.value(Place::Item);
                     if read.is_void {
+                        self.report(at, if self.pos >= self.end { Fault::Truncated } else { Fault::StrayText });
                         continue;
                     }
                     let Some(key) = self.key_of_member(&read.value) else {
@@ -64,9 +70,8 @@ impl Scan<'_> {
                         items.push(read.value);
                         continue;
                     };
-                    if self.parent() == Some(b'{') && items.last().is_some_and(|last| !last.is_object()) {
-                        // `{"a": [1, "b": 2}`: the key belongs to the object around this array.
-                        self.repairs.truncate(reports);
+                    if self.parent() == Some(b'{') && !has_bare_members && is_foreign(&key, items.last()) {
+                        self.forget_reports(reports);
                         self.report(at, Fault::MissingBracket);
                         self.pos = at;
                         break;
@@ -94,5 +99,15 @@ impl Scan<'_> {
         }
         self.pos = next;
         Some(key.to_owned())
+    }
+}
+
+/// Whether a key in a list belongs to the object around it, as in `{"a": [1, "b": 2}`: the item before it has no such
+/// key. Otherwise only the bracket of the list's next object is missing.
+fn is_foreign(key: &str, before: Option<&Value>) -> bool {
+    match before {
+        Some(Value::Object(map)) => !map.contains_key(key),
+        Some(_) => true,
+        None => false,
     }
 }

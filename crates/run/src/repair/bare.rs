@@ -1,24 +1,51 @@
 //! Reads what stands without quotes: numbers, literals, and text whose quotes were forgotten.
 
-use serde_json::{Number, Value};
+use serde_json::Value;
 
 use super::Fault;
+use super::literal::{self, is_plain, read_literal, read_number};
+use super::mark::Mark;
 use super::quote::{Inside, Place};
-use super::scan::{Mark, Scan};
+use super::scan::{LOOK_AHEAD, Scan, trim};
 
 /// Longer runs of words before a colon are prose, not a key.
 const LONGEST_BARE_KEY: usize = 64;
 
 impl Scan<'_> {
+    /// Reads a number or literal that JSON writes the same way, if one stands here and its end is beyond doubt.
+    pub(super) fn plain(&mut self, place: Place) -> Option<Value> {
+        if !matches!(self.here(), b'-' | b'0'..=b'9' | b't' | b'f' | b'n') {
+            return None;
+        }
+        let end = self.end_of_word(self.pos);
+        let next = self.skip_blank(end);
+        let is_ended = match self.byte(next) {
+            b'}' | b']' => true,
+            b',' => place == Place::Item || self.mark(self.skip_blank(next + 1)).is_some(),
+            _ => false,
+        };
+        if !is_ended {
+            return None;
+        }
+        let value = match self.slice(self.pos, end) {
+            "true" => Value::Bool(true),
+            "false" => Value::Bool(false),
+            "null" => Value::Null,
+            word => Value::Number(serde_json::from_str(word).ok()?),
+        };
+        self.pos = end;
+        Some(value)
+    }
+
     /// Reads the value without quotes that stands here.
     pub(super) fn bare(&mut self, place: Place) -> Value {
         let begin = self.pos;
         let (end, after) = self.end_of_bare(place);
         self.pos = after;
-        let token = self.slice(begin, end).trim();
+        let token = trim(self.slice(begin, end));
         if end < after {
             self.report(end, Fault::MissingQuote);
-            return Value::String(token.to_owned());
+            return read_number(token).map_or_else(|| Value::String(self.unescaped(begin, end)), |(number, _)| number);
         }
         let is_cut = after >= self.end;
         if let Some(value) = self.literal(begin, token, is_cut) {
@@ -30,20 +57,52 @@ impl Scan<'_> {
             }
             return value;
         }
+        let core =
+            token.trim_end_matches([':', '\'', '"', '\\', '[', ']', '{', '`', '-', '.', '+', '/', '=', '!', ';', '|']);
+        if core.len() < token.len()
+            && let Some((value, _)) = read_literal(core).or_else(|| read_number(core).map(|(value, _)| (value, None)))
+        {
+            self.report(begin + core.len(), Fault::StrayText);
+            return value;
+        }
         self.report(begin, Fault::UnquotedString);
         Value::String(token.to_owned())
+    }
+
+    /// The text from `begin` to `end`, its escapes read. A backslash at its beginning stands where the quote should.
+    fn unescaped(&mut self, begin: usize, end: usize) -> String {
+        let mut text = String::new();
+        let mut copied = begin + usize::from(self.byte(begin) == b'\\');
+        let mut i = copied;
+        while i < end {
+            if self.byte(i) == b'\\' {
+                text.push_str(self.slice(copied, i));
+                i = self.escape(i, &mut text);
+                copied = i;
+            } else {
+                i += 1;
+            }
+        }
+        text.push_str(self.slice(copied, end));
+        trim(&text).to_owned()
     }
 
     /// Where the text ends, and where reading goes on: behind a quote, if only the first was forgotten.
     fn end_of_bare(&self, place: Place) -> (usize, usize) {
         let begin = self.pos;
+        if let Some(quote) = self.end_quote_ahead(begin).filter(|_| place == Place::Member) {
+            return (quote, quote + 1);
+        }
         let mut i = begin;
         let mut has_blank = false;
         let mut depth = 0_usize;
         while i < self.end {
             let is_apart = i > begin && self.byte(i - 1) <= b' ';
             let stops = match self.byte(i) {
-                b'\n' => true,
+                b'\n' => depth == 0 || !self.is_function(begin, i),
+                b'{' | b'[' if i > begin && is_plain(self.slice(begin, i)) => {
+                    self.mark(self.skip_blank(i + 1)).is_some()
+                }
                 b'{' | b'[' | b'(' => {
                     depth += 1;
                     false
@@ -53,14 +112,20 @@ impl Scan<'_> {
                     depth = depth.saturating_sub(1);
                     is_outer
                 }
+                b',' | b';' | b'|' if depth > 0 => self.is_quoted_key(self.skip_blank(i + 1)),
                 b',' | b';' => place == Place::Item || self.is_separated_at(i + 1),
+                b'|' => is_apart && self.is_quoted_key(self.skip_blank(i + 1)),
+                b':' => place == Place::Item && self.byte(i + 1) == b' ' && is_plain(self.slice(begin, i)),
                 b'`' => self.is_end(i),
-                b'#' | b'/' => is_apart && self.is_comment(i),
+                b'#' | b'/' | b'<' => is_apart && self.is_comment(i),
                 b' ' | b'\t' if !has_blank => {
                     has_blank = true;
                     self.is_complete(begin, i, place)
                 }
                 b'"' | b'\'' => {
+                    let is_number =
+                        || is_plain(self.slice(begin, i).trim_end_matches(['-', '.', '+', '/', '\\', '\'']));
+                    let is_apart = is_apart || (i > begin && is_number() && self.has_colon(i));
                     let opens = is_apart && (place == Place::Item || self.is_quoted_key(i));
                     if !opens && i > begin && self.byte(i) == b'"' && self.ends_string(i + 1, place, Inside::default())
                     {
@@ -78,29 +143,52 @@ impl Scan<'_> {
         (i, i)
     }
 
+    /// The quote that ends the text whose first quote is missing: the next one, if it stands right behind a word, and a
+    /// key or the end behind it.
+    fn end_quote_ahead(&self, begin: usize) -> Option<usize> {
+        let rest = self.slice(begin, self.end);
+        let length = rest.bytes().take(LOOK_AHEAD).position(|b| matches!(b, b'"' | b'\n' | b'{' | b'['))?;
+        let quote = begin + length;
+        let first = self.slice(begin, self.end_of_word(begin));
+        let is_text = self.byte(quote) == b'"' && length > 0 && !matches!(self.byte(quote - 1), 0..=b' ' | b',' | b':');
+        (is_text && !is_plain(first) && self.closes_member(quote + 1)).then_some(quote)
+    }
+
+    /// Whether what was read so far begins a function, which may go over several lines.
+    fn is_function(&self, begin: usize, at: usize) -> bool {
+        self.starts(begin, "function")
+            || self.starts(begin, "async")
+            || self.slice(begin, at.min(begin + 64)).contains("=>")
+    }
+
     /// Whether the comma before `at` ends a value, rather than standing in it as in `1,000`.
     fn is_separated_at(&self, at: usize) -> bool {
         let next = self.skip_blank(at);
         self.is_end(next)
             || matches!(self.byte(next), b'{' | b'}' | b']' | b',' | b':')
+            || self.slice(at, next).contains('\n')
             || self.is_comment(next)
             || self.is_ellipsis(next)
             || self.mark(next).is_some()
             || self.is_bare_key(next)
+            || self.is_assigned_key(next)
+            || self.is_wordy_key(next)
             || self.is_stray_before_key(next)
     }
 
     /// Whether the word before the blank at `at` is a value by itself and the next word begins another.
     fn is_complete(&self, begin: usize, at: usize, place: Place) -> bool {
-        let word = self.slice(begin, at);
-        if !is_literal(word) && read_number(word).is_none() {
+        if !is_plain(self.slice(begin, at)) {
             return false;
         }
         let next = self.skip_blank(at);
-        let word = self.slice(next, self.end_of_word(next));
         match place {
-            Place::Item => is_literal(word) || read_number(word).is_some() || matches!(self.byte(next), b'{' | b'['),
-            Place::Member | Place::Key | Place::Alone => self.is_bare_key(next) && next < self.end,
+            Place::Item => is_plain(self.slice(next, self.end_of_word(next))) || matches!(self.byte(next), b'{' | b'['),
+            Place::Member | Place::Key | Place::Alone => {
+                let is_literal = |from, to| literal::is_literal(self.slice(from, to));
+                (self.is_bare_key(next) && next < self.end)
+                    || (is_literal(begin, at) && is_literal(next, self.end_of_word(next)))
+            }
         }
     }
 
@@ -135,6 +223,7 @@ impl Scan<'_> {
         while i < self.end && i - begin <= LONGEST_BARE_KEY {
             match self.byte(i) {
                 b':' | b'=' => break,
+                b'\n' if self.byte(self.skip_blank(i)) == b':' => i = self.skip_blank(i),
                 b',' | b'{' | b'}' | b'[' | b']' | b'\n' | b';' => return None,
                 // A sentence, not a key.
                 b' ' if i > begin && matches!(self.byte(i - 1), b'.' | b'!' | b'?') => return None,
@@ -144,14 +233,21 @@ impl Scan<'_> {
         if !matches!(self.byte(i), b':' | b'=') || i == begin {
             return None;
         }
-        let key = self.slice(begin, i).trim();
+        let key = self.slice(begin, i).trim().trim_start_matches('\\');
         let unquoted = key.trim_end_matches(['"', '\'']);
         if unquoted.contains('"') {
             return None;
         }
-        self.report(begin, if unquoted == key { Fault::UnquotedKey } else { Fault::MissingQuote });
         self.pos = i;
-        Some(unquoted.to_owned())
+        if unquoted == key {
+            self.report(begin, Fault::UnquotedKey);
+            return Some(key.to_owned());
+        }
+        // What stands where the first quote should is not part of the key.
+        self.report(begin, Fault::MissingQuote);
+        Some(
+            unquoted.trim_start_matches(|c: char| c.is_ascii_punctuation() && !matches!(c, '_' | '$' | '@')).to_owned(),
+        )
     }
 
     /// Moves past text that is neither key nor value, at least one character.
@@ -169,81 +265,4 @@ impl Scan<'_> {
         self.pos = i;
         self.report(at, if i >= self.end { Fault::Truncated } else { Fault::StrayText });
     }
-}
-
-/// Whether `word` is a literal of JSON, Python or JavaScript.
-pub(super) fn is_literal(word: &str) -> bool {
-    read_literal(word).is_some()
-}
-
-fn read_literal(word: &str) -> Option<(Value, Option<Fault>)> {
-    let exact = match word {
-        "true" => Value::Bool(true),
-        "false" => Value::Bool(false),
-        "null" => Value::Null,
-        "undefined" | "NaN" | "Infinity" | "-Infinity" | "+Infinity" => {
-            return Some((Value::Null, Some(Fault::JavaScriptLiteral)));
-        }
-        _ => {
-            let value = match word {
-                "True" | "TRUE" => Value::Bool(true),
-                "False" | "FALSE" => Value::Bool(false),
-                "None" | "Null" | "NULL" | "NONE" => Value::Null,
-                _ => return None,
-            };
-            return Some((value, Some(Fault::PythonLiteral)));
-        }
-    };
-    Some((exact, None))
-}
-
-/// Reads a number as people write them, and tells whether JSON writes it the same way.
-pub(super) fn read_number(token: &str) -> Option<(Value, bool)> {
-    let (sign, rest) = match token.strip_prefix(['-', '+']) {
-        Some(rest) if token.starts_with('-') => ("-", rest),
-        Some(rest) => ("", rest),
-        None => ("", token),
-    };
-    let (whole, rest) = digits(rest)?;
-    let (fraction, rest, has_point) = match rest.strip_prefix('.') {
-        Some(rest) => {
-            let (fraction, rest) = digits(rest)?;
-            (fraction, rest, true)
-        }
-        None => (String::new(), rest, false),
-    };
-    if whole.is_empty() && fraction.is_empty() {
-        return None;
-    }
-    let exponent = match rest.strip_prefix(['e', 'E']) {
-        Some(rest) => {
-            let sign = if rest.starts_with('-') { "-" } else { "" };
-            let (power, rest) = digits(rest.strip_prefix(['-', '+']).unwrap_or(rest))?;
-            if !rest.is_empty() {
-                return None;
-            }
-            if power.is_empty() { String::new() } else { format!("e{sign}{power}") }
-        }
-        None if rest.is_empty() => String::new(),
-        None => return None,
-    };
-    let whole = whole.trim_start_matches('0');
-    let whole = if whole.is_empty() { "0" } else { whole };
-    let point = if has_point { "." } else { "" };
-    let fraction = if has_point && fraction.is_empty() { "0" } else { &fraction };
-    let written = format!("{sign}{whole}{point}{fraction}{exponent}");
-    let is_exact = serde_json::from_str::<Number>(token).is_ok();
-    // Beyond what a double holds there is no number to give.
-    let value = serde_json::from_str::<Number>(&written).map_or(Value::Null, Value::Number);
-    Some((value, is_exact))
-}
-
-/// Digits at the start of `text`, without the underscores between them, and what follows.
-fn digits(text: &str) -> Option<(String, &str)> {
-    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '_')).unwrap_or(text.len());
-    let (run, rest) = text.split_at_checked(end)?;
-    if run.starts_with('_') || run.ends_with('_') {
-        return None;
-    }
-    Some((run.replace('_', ""), rest))
 }

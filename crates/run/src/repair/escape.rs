@@ -3,13 +3,23 @@
 use super::Fault;
 use super::scan::Scan;
 
+/// Paths are rarely longer on the systems that write them with backslashes.
+const LONGEST_PATH: usize = 260;
+
+/// How far around an escape others are looked for.
+const LOOK_AROUND: usize = 256;
+
 impl Scan<'_> {
     /// Reads the escape at `at` into `out` and gives the position behind it.
     pub(super) fn escape(&mut self, at: usize, out: &mut String) -> usize {
+        if self.is_in_path(at) {
+            return self.keep(at, out);
+        }
         let plain = match self.byte(at + 1) {
             b'"' => '"',
             b'\\' => '\\',
             b'/' => '/',
+            b'b' | b'f' if self.is_among_bad_escapes(at) => return self.keep(at, out),
             b'b' => '\u{8}',
             b'f' => '\u{c}',
             b'n' => '\n',
@@ -29,6 +39,44 @@ impl Scan<'_> {
         at + 2
     }
 
+    /// Whether the backslash at `at` stands in a Windows path whose backslashes nobody escaped: `C:\Users\new`.
+    fn is_in_path(&mut self, at: usize) -> bool {
+        if at >= self.path_end {
+            self.path_end = self.end_of_path(at).unwrap_or(self.path_end);
+        }
+        at < self.path_end
+    }
+
+    /// Where the path ends whose first backslash stands at `at`.
+    fn end_of_path(&self, at: usize) -> Option<usize> {
+        let begins_string = |at: usize| matches!(self.byte(at.wrapping_sub(1)), b'"' | b'\'');
+        let is_share = begins_string(at) && self.byte(at + 1) == b'\\' && self.byte(at + 2).is_ascii_alphanumeric();
+        let is_drive = at >= 3
+            && self.byte(at - 1) == b':'
+            && self.byte(at - 2).is_ascii_alphabetic()
+            && !(self.byte(at - 3).is_ascii_alphanumeric() || self.byte(at - 3) == b'\\')
+            && !matches!(self.byte(at + 1), b'\\' | b'/');
+        if !is_share && !is_drive {
+            return None;
+        }
+        // A path that is the whole string may hold blanks; one in a sentence ends at the first.
+        let is_whole = is_share || begins_string(at - 2);
+        let is_stop = |b: u8| matches!(b, b'"' | b'\'' | b'\n' | b'<' | b'>' | b'|') || (b == b' ' && !is_whole);
+        let rest = self.slice(at, self.end).as_bytes();
+        let path = rest.get(..rest.iter().take(LONGEST_PATH).position(|b| is_stop(*b))?)?;
+        // `B:\n` may well be a line break, but one escape that JSON lacks shows that none was meant.
+        let is_common_drive = is_drive && matches!(self.byte(at - 2), b'C'..=b'F') && is_whole && !path.contains(&b' ');
+        (is_common_drive || has_bad_escape(path)).then_some(at + path.len())
+    }
+
+    /// Whether the string around `at` holds escapes JSON lacks, so that `\b` is a word's edge and `\f` begins `\frac`.
+    fn is_among_bad_escapes(&self, at: usize) -> bool {
+        let bytes = self.text.as_bytes();
+        let before = bytes.get(at.saturating_sub(LOOK_AROUND)..at).unwrap_or(&[]);
+        let begin = at - before.iter().rev().take_while(|b| **b != b'"').count();
+        has_bad_escape(bytes.get(begin..self.end.min(at + LOOK_AROUND)).unwrap_or(&[]))
+    }
+
     fn unicode(&mut self, at: usize, out: &mut String) -> usize {
         if at + 6 > self.end && self.slice(at + 2, self.end).bytes().all(|b| b.is_ascii_hexdigit()) {
             return self.end;
@@ -37,6 +85,9 @@ impl Scan<'_> {
         if let Some(c) = char::from_u32(first) {
             out.push(c);
             return at + 6;
+        }
+        if at + 6 >= self.end {
+            return self.end; // the second half is cut off
         }
         let second = if self.starts(at + 6, "\\u") { self.digits(at + 8, 4) } else { None };
         if let Some(low @ 0xDC00..=0xDFFF) = second
@@ -68,5 +119,18 @@ impl Scan<'_> {
         self.report(at, Fault::BadEscape);
         out.push('\\');
         at + 1
+    }
+}
+
+/// Whether an escape that JSON lacks stands in `text` before a quote ends it.
+fn has_bad_escape(text: &[u8]) -> bool {
+    let mut rest = text;
+    loop {
+        rest = match rest {
+            [b'\\', b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' | b'u' | b'x' | b'\'', rest @ ..] => rest,
+            [b'\\', _, ..] => return true,
+            [b'"', ..] | [] => return false,
+            [_, rest @ ..] => rest,
+        };
     }
 }

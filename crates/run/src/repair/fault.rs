@@ -36,6 +36,8 @@ pub enum Fault {
     /// A JavaScript value without a JSON form (`undefined`, `NaN`, `Infinity`) became `null`.
     #[serde(rename = "javascript_literal")]
     JavaScriptLiteral,
+    /// A value stood in a call, such as `Date("…")`; the call was left out.
+    Call,
     /// A comment was left out.
     Comment,
     /// A key had no quotes.
@@ -60,6 +62,10 @@ pub enum Fault {
     BadNumber,
     /// No colon stood between a key and its value.
     MissingColon,
+    /// More than one colon stood between a key and its value.
+    ExtraColon,
+    /// A blank stood between values that JSON does not take for one.
+    OddBlank,
     /// A value had no key and was left out.
     MissingKey,
     /// A key had no value: `null` after a colon, left out without one.
@@ -72,6 +78,10 @@ pub enum Fault {
     Concatenation,
     /// Brackets were nested beyond the limit; what is deeper became `null`.
     TooDeep,
+    /// A key was written otherwise than in the schema, such as `fileName` for `file_name`.
+    RenamedKey,
+    /// Punctuation stood in its full-width form.
+    FullWidth,
     /// A value was of another type than the schema says and was converted without loss.
     WrongType,
     /// The value was itself written as a string of JSON.
@@ -89,7 +99,10 @@ impl Fault {
             | Self::TruncatedString
             // One unknown escape means backslashes were not escaped, so a `\n` nearby may be a folder's name.
             | Self::BadEscape
+            | Self::Call
             | Self::MissingKey
+            | Self::MissingValue
+            | Self::RenamedKey
             | Self::StrayText
             | Self::Ellipsis
             | Self::TooDeep => true,
@@ -112,7 +125,9 @@ impl Fault {
             | Self::NeedlessEscape
             | Self::BadNumber
             | Self::MissingColon
-            | Self::MissingValue
+            | Self::ExtraColon
+            | Self::OddBlank
+            | Self::FullWidth
             | Self::Concatenation
             | Self::WrongType
             | Self::DoubleEncoded => false,
@@ -136,6 +151,7 @@ impl fmt::Display for Fault {
             Self::CurlyQuotes => "typographic quotes",
             Self::PythonLiteral => "a Python literal",
             Self::JavaScriptLiteral => "a JavaScript value that JSON lacks",
+            Self::Call => "a value in a call",
             Self::Comment => "a comment",
             Self::UnquotedKey => "a key without quotes",
             Self::UnquotedString => "a string without quotes",
@@ -148,12 +164,16 @@ impl fmt::Display for Fault {
             Self::NeedlessEscape => "a needless escape",
             Self::BadNumber => "a number not written as JSON writes it",
             Self::MissingColon => "a missing colon",
+            Self::ExtraColon => "a colon too many",
+            Self::OddBlank => "a blank that JSON does not know",
             Self::MissingKey => "a value without a key",
             Self::MissingValue => "a key without a value",
             Self::StrayText => "text that is neither key nor value",
             Self::Ellipsis => "an ellipsis in place of values",
             Self::Concatenation => "strings joined with `+`",
             Self::TooDeep => "brackets nested too deep",
+            Self::RenamedKey => "a key not written as the schema writes it",
+            Self::FullWidth => "full-width punctuation",
             Self::WrongType => "a value of another type than the schema says",
             Self::DoubleEncoded => "JSON inside a string",
         })

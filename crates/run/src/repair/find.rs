@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value};
 
+use super::literal::{is_literal, is_plain, read_number};
 use super::quote::Place;
-use super::scan::Scan;
+use super::scan::{LOOK_AHEAD, Scan};
 use super::{Fault, Repair};
 
 /// A value and where it stands in the text.
@@ -25,6 +26,13 @@ impl<'t> Finder<'t> {
         Self { scan: Scan::new(text) }
     }
 
+    /// A finder that knows the keys a schema speaks of.
+    pub(super) fn guided(text: &'t str, keys: &'t [&'t str]) -> Self {
+        let mut scan = Scan::new(text);
+        scan.keys = keys;
+        Self { scan }
+    }
+
     /// The value whose opening bracket stands at `at`, if one begins there.
     pub(crate) fn at(&mut self, at: usize) -> Option<Found> {
         self.scan.pos = at;
@@ -38,7 +46,7 @@ impl<'t> Finder<'t> {
                 map.extend(self.more_members());
             }
         }
-        let repairs = std::mem::take(&mut self.scan.repairs);
+        let repairs = self.scan.take_reports();
         Found { value, repairs, start, end: self.scan.pos }
     }
 
@@ -70,13 +78,34 @@ impl<'t> Finder<'t> {
         let value = scan.members().value;
         scan.open.pop();
         scan.report(start, Fault::MissingBracket);
-        let is_flat = value.as_object().is_some_and(|map| !map.is_empty() && !map.values().any(holds_more));
-        if !is_flat {
-            scan.repairs.clear();
+        // One key before brackets is more likely a label: `"output": {…}`.
+        let is_label = |map: &Map<String, Value>| map.len() == 1 && map.values().any(holds_more);
+        let is_object = value.as_object().is_some_and(|map| !map.is_empty() && !is_label(map));
+        if !is_object {
+            scan.forget_reports(0);
             scan.pos = 0;
             return None;
         }
-        Some(Found { value, repairs: std::mem::take(&mut scan.repairs), start, end: scan.pos })
+        Some(Found { value, repairs: scan.take_reports(), start, end: scan.pos })
+    }
+
+    /// An array whose opening bracket is missing, if the text has only the closing one.
+    pub(crate) fn bracketless(&mut self) -> Option<Found> {
+        let scan = &mut self.scan;
+        let start = scan.skip_blank(0);
+        let whole = scan.text.trim_end();
+        let body = whole.strip_suffix(']').filter(|body| !body.contains(['[', '{', ']', '}']) && body.contains(','))?;
+        let word = scan.slice(start, scan.end_of_word(start));
+        let begins_item = scan.mark(start).is_some() || is_plain(word);
+        if !begins_item || body.is_empty() {
+            return None;
+        }
+        scan.pos = start;
+        scan.open.push(b'[');
+        scan.report(start, Fault::MissingBracket);
+        let value = scan.items().value;
+        scan.open.pop();
+        Some(Found { value, repairs: scan.take_reports(), start, end: scan.pos })
     }
 }
 
@@ -85,7 +114,6 @@ fn has_colon_after_string(scan: &Scan<'_>, start: usize) -> bool {
     rest.find('"').is_some_and(|end| scan.byte(scan.skip_blank(start + end + 2)) == b':')
 }
 
-/// With brackets inside, the text is more likely a label and a value: `"output": {…}`.
 fn holds_more(value: &Value) -> bool {
     value.is_object() || value.is_array()
 }
@@ -96,7 +124,8 @@ impl Iterator for Finder<'_> {
     fn next(&mut self) -> Option<Found> {
         loop {
             let scan = &mut self.scan;
-            let start = scan.pos + scan.slice(scan.pos, scan.end).find(['{', '['])?;
+            let rest = scan.text.as_bytes().get(scan.pos..scan.end)?;
+            let start = scan.pos + rest.iter().position(|b| matches!(b, b'{' | b'['))?;
             scan.pos = start;
             if !scan.begins_value(start) {
                 scan.pos += 1;
@@ -117,10 +146,13 @@ impl Scan<'_> {
         match (self.byte(at), self.byte(next)) {
             (b'{', b'}' | b',' | b':' | b']') => true,
             (b'{', b'{') => false,
-            (b'{', b'[') => self.skip_blank(next + 1) >= self.end,
-            (b'{', _) => self.is_ellipsis(next) || self.begins_bare_member(next),
+            (b'{', b'[') => self.skip_blank(next + 1) >= self.end || self.begins_bare_member(next + 1),
+            (b'{', b'0'..=b'9') => {
+                self.begins_bare_member(next) || (self.stands_apart(at) && self.is_inline_list(next))
+            }
+            (b'{', _) => self.is_ellipsis(next) || self.begins_bare_member(next) || self.is_stray_before_key(next),
             (_, b'{' | b'[' | b'}') => true,
-            _ => self.stands_apart(at) && !self.is_link(next),
+            _ => (self.stands_apart(at) && !self.is_link(next)) || self.is_inline_list(next),
         }
     }
 
@@ -137,7 +169,10 @@ impl Scan<'_> {
         match colon.map(|i| (i, self.byte(at + i))) {
             Some((i, b':')) => i > 0,
             // `a.b: 1` is a key, `as said. Here:` is not.
-            Some((i, b'.')) => self.byte(self.end_of_word(at + i)) == b':',
+            Some((i, b'.')) => {
+                let word = self.end_of_word(at + i);
+                self.byte(word + usize::from(self.byte(word) == b'"')) == b':'
+            }
             Some((i, b'=')) => i > 0 && self.stands_apart(at.saturating_sub(1)),
             Some(_) => false,
             None => line.len() < 64,
@@ -154,6 +189,14 @@ impl Scan<'_> {
             || (before >= 7 && self.slice(before - 7, before).eq_ignore_ascii_case("```json"))
     }
 
+    /// Whether numbers with commas between them stand here up to a closing bracket, as in `it is [1, 2].`.
+    fn is_inline_list(&self, at: usize) -> bool {
+        let rest = self.slice(at, self.end);
+        let length = rest.bytes().take(LOOK_AHEAD).position(|b| matches!(b, b']' | b'}')).unwrap_or(0);
+        let list = self.slice(at, at + length);
+        list.contains(',') && list.split(',').all(|item| read_number(item.trim()).is_some())
+    }
+
     /// Whether `[text](…)` or a bracket without an end stands here, as prose has them.
     fn is_link(&self, at: usize) -> bool {
         if matches!(self.byte(at), b'-' | b'.' | b'+' | b'0'..=b'9' | b',' | b']') || self.is_ellipsis(at) {
@@ -163,10 +206,13 @@ impl Scan<'_> {
         let stop = rest.bytes().take(256).position(|b| matches!(b, b']' | b',' | b'\n' | b'{' | b'"'));
         match stop.map(|i| at + i) {
             Some(i) if self.byte(i) == b',' => false,
-            Some(i) if self.byte(i) == b']' => self.byte(i + 1) == b'(',
+            // `[text](…)`, or a mark such as `[TOOL_CALLS]` before what it announces.
+            Some(i) if self.byte(i) == b']' => self.byte(i + 1) == b'(' || !self.is_end(self.skip_blank(i + 1)),
+            // Only the first quote is missing: `[a", "b"]`.
+            Some(i) if self.byte(i) == b'"' && matches!(self.byte(i + 1), b',' | b']') => false,
             Some(_) => {
                 let word = self.slice(at, self.end_of_word(at));
-                !super::bare::is_literal(word)
+                !is_literal(word)
             }
             None => rest.len() >= 256,
         }

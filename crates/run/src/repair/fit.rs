@@ -1,11 +1,31 @@
 //! Turns a value into what a schema asks for, where that loses nothing.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::{Fault, Repair, Repaired, bare, repair};
+use super::literal::read_number;
+use super::{Fault, Repair, Repaired, repair};
 
 /// Deeper schemas are followed no further: a schema may refer to itself.
 const DEEPEST: usize = 200;
+
+/// What a schema asks for at its top.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    Object,
+    Array,
+    Anything,
+}
+
+impl Wanted {
+    pub(super) fn of(schema: Option<&Value>) -> Self {
+        let Some(schema) = schema else { return Self::Anything };
+        match types(resolve(schema, schema)).as_slice() {
+            ["object"] => Self::Object,
+            ["array"] => Self::Array,
+            _ => Self::Anything,
+        }
+    }
+}
 
 /// Converts what can be converted without loss, and reports each conversion.
 pub(super) fn fit(repaired: &mut Repaired, schema: &Value) {
@@ -13,15 +33,45 @@ pub(super) fn fit(repaired: &mut Repaired, schema: &Value) {
     fitting.fit(&mut repaired.value, schema, 0);
 }
 
-/// How well a value answers a schema at first sight: its type, and the required keys it has.
+/// How well a value answers a schema at first sight: its type, and the keys it has.
 pub(super) fn matches(value: &Value, schema: &Value) -> usize {
-    let schema = resolve(schema, schema);
-    let types = types(schema);
-    let of_type = usize::from(types.is_empty() || types.iter().any(|name| is_a(value, name)));
-    let required = schema.get("required").and_then(Value::as_array);
-    let keys =
-        required.map_or(0, |keys| keys.iter().filter_map(Value::as_str).filter(|key| value.get(key).is_some()).count());
-    of_type + keys
+    let top = resolve(schema, schema);
+    let types = types(top);
+    let of_type = types.is_empty() || types.iter().any(|name| is_a(value, name));
+    let keys = |name: &str| match (top.get(name), value) {
+        (Some(Value::Array(keys)), Value::Object(map)) => {
+            keys.iter().filter_map(Value::as_str).filter(|key| like(map, key).is_some()).count()
+        }
+        (Some(Value::Object(keys)), Value::Object(map)) => keys.keys().filter(|key| like(map, key).is_some()).count(),
+        _ => 0,
+    };
+    let items = match (top.get("items"), value) {
+        (Some(items), Value::Array(values)) => {
+            let names = self::types(resolve(schema, items));
+            values.first().is_some_and(|first| names.iter().any(|name| is_a(first, name)))
+        }
+        _ => false,
+    };
+    usize::from(of_type) + keys("required") + keys("properties") + usize::from(items)
+}
+
+/// The names of all properties a schema speaks of, however deep.
+pub(super) fn keys(schema: &Value) -> Vec<&str> {
+    let mut keys = Vec::new();
+    let mut open = vec![schema];
+    while let Some(part) = open.pop() {
+        match part {
+            Value::Object(map) => {
+                if let Some(Value::Object(properties)) = map.get("properties") {
+                    keys.extend(properties.keys().map(String::as_str));
+                }
+                open.extend(map.values());
+            }
+            Value::Array(parts) => open.extend(parts),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    keys
 }
 
 struct Fitting<'s, 'r> {
@@ -34,7 +84,7 @@ impl Fitting<'_, '_> {
         if depth > DEEPEST {
             return;
         }
-        let schema = resolve(self.root, schema);
+        let schema = chosen(self.root, resolve(self.root, schema), value);
         let types = types(schema);
         if !types.is_empty() && !types.iter().any(|name| is_a(value, name)) {
             // With several types to choose from, the first that loses nothing.
@@ -45,6 +95,7 @@ impl Fitting<'_, '_> {
         }
         match value {
             Value::Object(map) => {
+                self.rename(map, schema);
                 for (key, member) in map {
                     let schema =
                         schema.get("properties").and_then(|p| p.get(key)).or(schema.get("additionalProperties"));
@@ -62,6 +113,37 @@ impl Fitting<'_, '_> {
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
     }
+
+    /// Gives keys that differ from the schema's only in case, `_`, `-` and blanks the schema's form.
+    fn rename(&mut self, map: &mut Map<String, Value>, schema: &Value) {
+        let Some(Value::Object(properties)) = schema.get("properties") else { return };
+        for name in properties.keys() {
+            if map.contains_key(name) {
+                continue;
+            }
+            let Some(written) = like(map, name).filter(|written| !properties.contains_key(*written)) else { continue };
+            let written = written.to_owned();
+            if let Some(value) = map.remove(&written) {
+                map.insert(name.clone(), value);
+                self.repairs.push(Repair { at: 0, what: Fault::RenamedKey });
+            }
+        }
+    }
+}
+
+/// The key of `map` that is `name`, or else the only one that differs just in case, `_`, `-` and blanks.
+fn like<'m>(map: &'m Map<String, Value>, name: &str) -> Option<&'m str> {
+    if let Some((key, _)) = map.get_key_value(name) {
+        return Some(key);
+    }
+    let wanted = bare_name(name);
+    let mut alike = map.keys().filter(|key| bare_name(key).eq(wanted.clone()));
+    let found = alike.next()?;
+    if alike.next().is_some() { None } else { Some(found) }
+}
+
+fn bare_name(name: &str) -> impl Iterator<Item = char> + Clone {
+    name.chars().filter(|c| !matches!(c, '_' | '-' | ' ')).flat_map(char::to_lowercase)
 }
 
 /// Follows `$ref` within the document, a few times at most.
@@ -75,11 +157,22 @@ fn resolve<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
     schema
 }
 
+/// Of the alternatives of a schema the one whose type the value has, or else the first it can become.
+fn chosen<'s>(root: &'s Value, schema: &'s Value, value: &Value) -> &'s Value {
+    let Some(Value::Array(ways)) = schema.get("anyOf").or(schema.get("oneOf")) else { return schema };
+    let ways = || ways.iter().map(|way| resolve(root, way));
+    let fits = |way: &&Value| types(way).iter().any(|name| is_a(value, name));
+    let best = ways().filter(fits).max_by_key(|way| matches(value, way));
+    best.or_else(|| ways().find(|way| types(way).iter().any(|name| convert(value, name).is_some()))).unwrap_or(schema)
+}
+
 fn types(schema: &Value) -> Vec<&str> {
     match schema.get("type") {
         Some(Value::String(name)) => vec![name],
         Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
-        Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_)) | None => Vec::new(),
+        Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_)) | None => {
+            if schema.get("properties").is_some() { vec!["object"] } else { Vec::new() }
+        }
     }
 }
 
@@ -110,12 +203,16 @@ fn convert(value: &Value, name: &str) -> Option<(Value, Fault)> {
         (Value::Number(number), "string") => Value::String(number.to_string()),
         (Value::Bool(flag), "string") => Value::String(flag.to_string()),
         (Value::String(text), "number" | "integer") => {
-            let (number, _) = bare::read_number(text.trim())?;
+            let (number, _) = read_number(text.trim())?;
             is_a(&number, name).then_some(number)?
         }
         (Value::String(text), "boolean") => match text.trim() {
             "true" | "True" | "TRUE" => Value::Bool(true),
             "false" | "False" | "FALSE" => Value::Bool(false),
+            _ => return None,
+        },
+        (Value::Array(items), "object") => match items.as_slice() {
+            [only @ Value::Object(_)] => only.clone(),
             _ => return None,
         },
         (other, "array") => Value::Array(vec![other.clone()]),

@@ -3,8 +3,9 @@
 //! Models forget to escape quotes, so a quote ends a string only if what follows makes sense after a string.
 //! Every look ahead ends at the next quote, comma or bracket, or after a fixed number of bytes, so reading stays linear.
 
-use super::bare::is_literal;
-use super::scan::{LOOK_AHEAD, Mark, Scan};
+use super::literal::is_literal;
+use super::mark::Mark;
+use super::scan::Scan;
 
 /// Where a string stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -60,13 +61,18 @@ impl Scan<'_> {
         let apart = next > after;
         match self.byte(next) {
             b':' | b'=' | b',' | b';' | b'}' | b'{' | b'[' | b'-' | b'0'..=b'9' => true,
-            b'/' | b'#' => apart && self.is_comment(next),
+            b'/' | b'#' if apart && self.is_comment(next) => true,
+            _ if self.after_key_stray(after).is_some() => true,
             _ => match self.mark(next) {
-                // A quote right behind the quote is either the doubled end of the key or the value's beginning.
-                Some(mark) => apart || self.byte(self.skip_blank(next + mark.width())) == b':',
+                Some(mark) => apart || self.begins_after_key(next, mark),
                 None => apart && is_literal(self.slice(next, self.end_of_word(next))),
             },
         }
+    }
+
+    /// Whether a quote right behind a key's quote is its doubled end, or begins the value.
+    fn begins_after_key(&self, at: usize, mark: Mark) -> bool {
+        self.is_doubled_key_end(at, mark) || self.is_continuation(at)
     }
 
     fn ends_value(&self, after: usize, next: usize, place: Place, inside: Inside) -> bool {
@@ -80,13 +86,20 @@ impl Scan<'_> {
         match byte {
             b',' | b';' => self.follows_comma(next + 1, place, inside),
             b'}' | b']' | b')' => self.follows_brackets(next, inside),
+            _ if calm && self.after_stray(after, place, inside).is_some() => true,
             b':' => place == Place::Item && inside.quotes == 0,
             b'+' => inside.quotes == 0 && self.mark(self.skip_blank(next + 1)).is_some(),
             b'/' | b'#' => apart && calm && self.is_comment(next),
+            b'{' if place == Place::Member => {
+                inside.quotes == 0 && self.parent() == Some(b'[') && self.has_colon(self.skip_blank(next + 1))
+            }
             b'{' | b'[' => place == Place::Item && calm,
             b'0'..=b'9' | b'-' => place == Place::Item && apart && inside.quotes == 0,
             _ if self.mark(next).is_some() => match place {
-                Place::Member => (calm || apart) && self.is_quoted_key(next),
+                Place::Member => {
+                    ((calm || apart) && self.is_quoted_key(next))
+                        || (apart && inside.quotes == 0 && self.is_continuation(next))
+                }
                 Place::Item | Place::Key | Place::Alone => calm && self.is_whole_string(next),
             },
             _ if !apart || !calm => false,
@@ -124,8 +137,21 @@ impl Scan<'_> {
                 self.is_quoted_key(next) || (untouched && self.is_lone_key(next))
             }
             Place::Member | Place::Key | Place::Alone => {
-                self.is_bare_key(next) || (untouched && self.is_stray_before_key(next))
+                self.is_bare_key(next)
+                    || (untouched && self.is_bare_key_behind_sign(next))
+                    || (calm && self.is_wordy_key(next))
+                    || (untouched && (self.is_assigned_key(next) || self.is_stray_before_key(next)))
             }
+        }
+    }
+
+    /// Whether a member ends before `at`: a comma and a quoted key follow, or brackets that close everything.
+    pub(super) fn closes_member(&self, at: usize) -> bool {
+        let next = self.skip_blank(at);
+        match self.byte(next) {
+            b',' => self.has_colon(self.skip_blank(next + 1)),
+            b'}' | b']' => self.walk_out(next).is_some_and(|(next, _)| self.is_end(next) || self.byte(next) == b','),
+            _ => false,
         }
     }
 
@@ -152,117 +178,4 @@ impl Scan<'_> {
     fn closes_everything(&self, at: usize) -> bool {
         self.walk_out(at).is_some_and(|(next, depth)| depth == 0 && self.is_end(next))
     }
-
-    /// Follows closing brackets from `at` on. Gives what stands behind them and how many brackets remain open,
-    /// or nothing when one of them closes nothing.
-    fn walk_out(&self, at: usize) -> Option<(usize, usize)> {
-        let mut next = at;
-        let mut depth = self.open.len();
-        loop {
-            let opener = match self.byte(next) {
-                b'}' => b'{',
-                b']' => b'[',
-                b')' => b'(',
-                _ => return Some((next, depth)),
-            };
-            match self.open.get(..depth)?.iter().rposition(|o| *o == opener) {
-                Some(at) => depth = at,
-                // A bracket too many behind the last one is no reason to doubt the string.
-                None if depth == 0 => return Some((next, 0)),
-                None => return None,
-            }
-            next = self.skip_blank(next + 1);
-        }
-    }
-
-    /// Whether a quoted key and its colon stand at `at`.
-    pub(super) fn is_quoted_key(&self, at: usize) -> bool {
-        match self.quoted(at) {
-            Quoted::Ends { inner_end, after } => {
-                let after = if self.byte(after) == b'"' { after + 1 } else { after };
-                self.byte(self.skip_blank(after)) == b':'
-                    // The key's own end quote may be missing, and this one begin the value.
-                    || self.byte(self.blank_before(inner_end).saturating_sub(1)) == b':'
-            }
-            Quoted::CutOff => true,
-            Quoted::TooLong => false,
-        }
-    }
-
-    /// Whether a quoted text that could be a key without a value, or without a colon, stands at `at`.
-    fn is_lone_key(&self, at: usize) -> bool {
-        match self.quoted(at) {
-            Quoted::Ends { after, .. } => {
-                let next = self.skip_blank(after);
-                self.is_end(next) || matches!(self.byte(next), b',' | b'}' | b'{' | b'[' | b'0'..=b'9' | b'"')
-            }
-            Quoted::CutOff => true,
-            Quoted::TooLong => false,
-        }
-    }
-
-    /// Whether the text quoted at `at` is followed by something that may follow a string in an array.
-    pub(super) fn is_whole_string(&self, at: usize) -> bool {
-        match self.quoted(at) {
-            Quoted::Ends { inner_end, after } => {
-                let next = self.skip_blank(after);
-                let is_comma = self.slice(at, inner_end).trim_start_matches(['"', '\'']).trim() == ",";
-                !is_comma
-                    && (self.is_end(next)
-                        || matches!(self.byte(next), b',' | b']' | b'}' | b':')
-                        || (next > after && matches!(self.byte(next), b'{' | b'[' | b'-' | b'0'..=b'9'))
-                        || self.mark(next).is_some())
-            }
-            Quoted::CutOff | Quoted::TooLong => true,
-        }
-    }
-
-    /// Whether a key without quotes, or with only its last, stands at `at`, with its colon.
-    pub(super) fn is_bare_key(&self, at: usize) -> bool {
-        let word = self.end_of_word(at);
-        if word == at {
-            return false;
-        }
-        let quote = self.mark(word).map_or(0, Mark::width);
-        let next = self.skip_blank(word + quote);
-        // A colon as in `http://` or `12:30` is no sign of a key, and a word cut off may be one.
-        (self.byte(next) == b':' && !self.starts(next, "://")) || next >= self.end
-    }
-
-    /// Whether a word that belongs to nothing stands at `at`, and a quoted key behind it.
-    pub(super) fn is_stray_before_key(&self, at: usize) -> bool {
-        let word = self.end_of_word(at);
-        let next = self.skip_blank(word);
-        word > at && next > word && self.byte(next) == b'"' && self.is_quoted_key(next)
-    }
-
-    /// Whether a word stands at `at` with nothing between it and a closing bracket.
-    fn is_last_word(&self, at: usize) -> bool {
-        let word = self.end_of_word(at);
-        word > at && matches!(self.byte(self.skip_blank(word)), b'}' | b']')
-    }
-
-    fn quoted(&self, at: usize) -> Quoted {
-        let Some(mark) = self.mark(at) else { return Quoted::TooLong };
-        let mut begin = at + mark.width();
-        if self.mark(begin) == Some(mark) && self.byte(begin + 1).is_ascii_alphanumeric() {
-            begin += mark.width(); // doubled quotes
-        }
-        let mut i = begin;
-        while i < self.end && i - begin < LOOK_AHEAD {
-            match self.mark(i) {
-                Some(other) if mark.ends_with(other) || (i > begin && other == Mark::Double) => {
-                    return Quoted::Ends { inner_end: i, after: i + other.width() };
-                }
-                Some(_) | None => i += if self.byte(i) == b'\\' { 2 } else { 1 },
-            }
-        }
-        if i >= self.end { Quoted::CutOff } else { Quoted::TooLong }
-    }
-}
-
-enum Quoted {
-    Ends { inner_end: usize, after: usize },
-    CutOff,
-    TooLong,
 }

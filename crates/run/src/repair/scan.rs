@@ -17,52 +17,16 @@ pub(super) struct Scan<'t> {
     /// The brackets open at `pos`, outermost first: `{`, `[` or `(`.
     pub(super) open: Vec<u8>,
     pub(super) repairs: Vec<Repair>,
+    /// Whether any of them is risky.
+    is_risky: bool,
+    /// Keys that a schema speaks of.
+    pub(super) keys: &'t [&'t str],
     /// A line comment after this ends at a bracket, for there is no line end to end it.
     last_newline: usize,
+    /// Up to where backslashes are part of a path.
+    pub(super) path_end: usize,
     /// Set once a search for tripled quotes found none, so that it is not made again.
     pub(super) no_more_triples: bool,
-}
-
-/// A quotation mark.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mark {
-    Double,
-    Single,
-    CurlyOpen,
-    CurlyClose,
-    CurlySingleOpen,
-    CurlySingleClose,
-}
-
-impl Mark {
-    pub(super) fn width(self) -> usize {
-        match self {
-            Self::Double | Self::Single => 1,
-            Self::CurlyOpen | Self::CurlyClose | Self::CurlySingleOpen | Self::CurlySingleClose => 3,
-        }
-    }
-
-    /// Whether a string begun with `self` usually ends with `other`.
-    pub(super) fn ends_with(self, other: Self) -> bool {
-        match self {
-            Self::Double => other == Self::Double,
-            Self::Single => other == Self::Single,
-            Self::CurlyOpen | Self::CurlyClose => other == Self::CurlyClose,
-            Self::CurlySingleOpen | Self::CurlySingleClose => other == Self::CurlySingleClose,
-        }
-    }
-
-    /// Whether a string begun with `self` may end with `other` at all: both single or both double.
-    pub(super) fn may_end_with(self, other: Self) -> bool {
-        self.is_single() == other.is_single()
-    }
-
-    fn is_single(self) -> bool {
-        match self {
-            Self::Single | Self::CurlySingleOpen | Self::CurlySingleClose => true,
-            Self::Double | Self::CurlyOpen | Self::CurlyClose => false,
-        }
-    }
 }
 
 impl<'t> Scan<'t> {
@@ -73,41 +37,83 @@ impl<'t> Scan<'t> {
             end: text.len(),
             open: Vec::new(),
             repairs: Vec::new(),
+            is_risky: false,
+            keys: &[],
             last_newline: text.rfind('\n').unwrap_or(0),
+            path_end: 0,
             no_more_triples: false,
         }
     }
 
+    #[inline]
     pub(super) fn report(&mut self, at: usize, what: Fault) {
         if self.repairs.last() == Some(&Repair { at, what }) {
             return;
         }
-        let is_first_risk = what.is_risky() && !self.repairs.iter().any(|r| r.what.is_risky());
+        let is_first_risk = what.is_risky() && !self.is_risky;
         if self.repairs.len() < MOST_REPORTS || is_first_risk {
             self.repairs.push(Repair { at, what });
+            self.is_risky |= is_first_risk;
         }
     }
 
+    /// Takes back all reports but the first `count`: what they were about is read again.
+    pub(super) fn forget_reports(&mut self, count: usize) {
+        if count < self.repairs.len() {
+            self.repairs.truncate(count);
+            self.is_risky = self.is_risky && self.repairs.iter().any(|r| r.what.is_risky());
+        }
+    }
+
+    /// Gives away what was reported, and begins anew.
+    pub(super) fn take_reports(&mut self) -> Vec<Repair> {
+        self.is_risky = false;
+        std::mem::take(&mut self.repairs)
+    }
+
     /// The byte at `at`, or 0 past the end.
+    #[inline]
     pub(super) fn byte(&self, at: usize) -> u8 {
+        #[cfg(test)]
+        super::work::count(1);
         if at >= self.end { 0 } else { self.text.as_bytes().get(at).copied().unwrap_or(0) }
     }
 
+    #[inline]
     pub(super) fn here(&self) -> u8 {
         self.byte(self.pos)
     }
 
+    #[inline]
     pub(super) fn slice(&self, from: usize, to: usize) -> &'t str {
         self.text.get(from..to.min(self.end)).unwrap_or("")
     }
 
+    #[inline]
     pub(super) fn starts(&self, at: usize, what: &str) -> bool {
-        self.slice(at, self.end).starts_with(what)
+        self.text.as_bytes().get(at..self.end).is_some_and(|rest| rest.starts_with(what.as_bytes()))
+    }
+
+    /// Where `what` stands next, from `at` on.
+    pub(super) fn find(&self, at: usize, what: &str) -> Option<usize> {
+        let found = self.slice(at, self.end).find(what).map(|length| at + length);
+        #[cfg(test)]
+        super::work::count(found.unwrap_or(self.end).saturating_sub(at));
+        found
+    }
+
+    /// Where `what` stands last, from `at` on.
+    pub(super) fn find_last(&self, at: usize, what: &str) -> Option<usize> {
+        let found = self.slice(at, self.end).rfind(what).map(|length| at + length);
+        #[cfg(test)]
+        super::work::count(self.end.saturating_sub(found.unwrap_or(at)));
+        found
     }
 
     /// Whether nothing more belongs to the value at `at`: the end, or a fence that closes it.
+    #[inline]
     pub(super) fn is_end(&self, at: usize) -> bool {
-        at >= self.end || self.starts(at, "```")
+        at >= self.end || (self.byte(at) == b'`' && self.starts(at, "```"))
     }
 
     /// How many bytes the character at `at` takes; at least one.
@@ -115,22 +121,8 @@ impl<'t> Scan<'t> {
         self.slice(at, self.end).chars().next().map_or(1, char::len_utf8)
     }
 
-    pub(super) fn mark(&self, at: usize) -> Option<Mark> {
-        match self.byte(at) {
-            b'"' => Some(Mark::Double),
-            b'\'' => Some(Mark::Single),
-            0xE2 if self.byte(at + 1) == 0x80 => match self.byte(at + 2) {
-                0x9C => Some(Mark::CurlyOpen),
-                0x9D => Some(Mark::CurlyClose),
-                0x98 => Some(Mark::CurlySingleOpen),
-                0x99 => Some(Mark::CurlySingleClose),
-                _ => None,
-            },
-            _ => None,
-        }
-    }
-
     /// The first position from `at` on that is not blank. Blank is all white space and what shows nothing.
+    #[inline]
     pub(super) fn skip_blank(&self, mut at: usize) -> usize {
         while at < self.end {
             let byte = self.byte(at);
@@ -157,19 +149,27 @@ impl<'t> Scan<'t> {
         at
     }
 
+    #[inline]
     pub(super) fn is_comment(&self, at: usize) -> bool {
         match self.byte(at) {
             b'#' => true,
             b'/' => matches!(self.byte(at + 1), b'/' | b'*'),
+            b'<' => self.starts(at, "<!--"),
             _ => false,
         }
     }
 
+    #[inline]
     pub(super) fn is_ellipsis(&self, at: usize) -> bool {
-        self.starts(at, "...") || self.starts(at, "\u{2026}")
+        match self.byte(at) {
+            b'.' => self.starts(at, "..."),
+            0xE2 => self.starts(at, "\u{2026}"),
+            _ => false,
+        }
     }
 
     /// Moves past blanks and comments.
+    #[inline]
     pub(super) fn skip_space(&mut self) {
         loop {
             self.pos = self.skip_blank(self.pos);
@@ -182,23 +182,38 @@ impl<'t> Scan<'t> {
     }
 
     fn end_of_comment(&self, at: usize) -> usize {
-        let rest = self.slice(at, self.end);
-        let length = if rest.starts_with("/*") {
-            rest.find("*/").map(|i| i + 2)
+        let end = if self.starts(at, "/*") {
+            self.find(at, "*/").map(|end| end + 2)
+        } else if self.starts(at, "<!--") {
+            self.find(at, "-->").map(|end| end + 3)
         } else if at < self.last_newline {
-            rest.find('\n')
+            self.find(at, "\n")
         } else {
-            rest.find(['}', ']'])
+            (at..self.end).find(|end| matches!(self.byte(*end), b'}' | b']'))
         };
-        length.map_or(self.end, |length| at + length)
+        end.unwrap_or(self.end)
     }
 
     /// The end of a run of letters, digits and `_`, `-`, `.`, `$` from `at` on.
     pub(super) fn end_of_word(&self, at: usize) -> usize {
-        let rest = self.slice(at, self.end);
-        let length = rest.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '$')));
-        at + length.unwrap_or(rest.len())
+        let mut end = at;
+        while end < self.end {
+            match self.byte(end) {
+                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'-' | b'.' | b'$' => end += 1,
+                0x80.. => match self.slice(end, self.end).chars().next() {
+                    Some(c) if c.is_alphanumeric() => end += c.len_utf8(),
+                    Some(_) | None => break,
+                },
+                _ => break,
+            }
+        }
+        end
     }
+}
+
+/// The text without what shows nothing at its ends.
+pub(super) fn trim(text: &str) -> &str {
+    text.trim_matches(|c: char| c.is_whitespace() || c.is_control() || is_invisible(c))
 }
 
 fn is_invisible(c: char) -> bool {

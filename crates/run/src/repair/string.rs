@@ -1,8 +1,26 @@
 //! Reads strings: in any quotes, with escapes, and with quotes that are missing or too many.
 
 use super::Fault;
+use super::mark::Mark;
 use super::quote::{Inside, Place};
-use super::scan::{LOOK_AHEAD, Mark, Scan};
+use super::scan::{LOOK_AHEAD, Scan};
+
+/// Which bytes are nothing but text within a string.
+const IS_TEXT: [bool; 256] = {
+    let mut is_text = [true; 256];
+    let special = b"\\:{}[]()\"'`\xC2\xE2";
+    let mut i = 0;
+    while i < special.len() {
+        is_text[special[i] as usize] = false;
+        i += 1;
+    }
+    let mut i = 0;
+    while i < 0x20 {
+        is_text[i] = false;
+        i += 1;
+    }
+    is_text
+};
 
 /// A string as it was read.
 pub(super) struct Text {
@@ -12,27 +30,25 @@ pub(super) struct Text {
 }
 
 /// A string while it is being read.
-struct Draft {
-    value: String,
-    inside: Inside,
+#[derive(Default)]
+pub(super) struct Draft {
+    pub(super) value: String,
+    pub(super) inside: Inside,
     /// Up to where the source is already in `value`.
-    copied: usize,
+    pub(super) copied: usize,
     /// The first colon: where it stands, and how long the value was then. A key whose end quote is missing ends there.
-    colon: Option<(usize, usize)>,
-    curly_open: bool,
+    pub(super) colon: Option<(usize, usize)>,
+    pub(super) curly_open: bool,
+    pub(super) has_control: bool,
 }
 
 impl Scan<'_> {
-    /// Reads the string whose opening quote stands here, and any that are joined to it with `+`.
+    /// Reads the string whose opening quote stands here, and any that are joined to it.
     pub(super) fn string(&mut self, place: Place) -> Text {
         let mut text = self.one_string(place);
         while place != Place::Key && !text.is_cut {
-            let plus = self.skip_blank(self.pos);
-            let next = self.skip_blank(plus + 1);
-            if self.byte(plus) != b'+' || self.mark(next).is_none() {
-                break;
-            }
-            self.report(plus, Fault::Concatenation);
+            let Some(next) = self.joined(place) else { break };
+            self.report(self.pos, Fault::Concatenation);
             self.pos = next;
             let more = self.one_string(place);
             text.value.push_str(&more.value);
@@ -41,14 +57,22 @@ impl Scan<'_> {
         text
     }
 
+    /// Where a string begins that is joined to the one before: with `+`, or as Python does, with nothing.
+    fn joined(&self, place: Place) -> Option<usize> {
+        let next = self.skip_blank(self.pos);
+        let after_plus = self.skip_blank(next + 1);
+        if self.byte(next) == b'+' && self.mark(after_plus).is_some() {
+            return Some(after_plus);
+        }
+        (place == Place::Member && next > self.pos && self.is_continuation(next)).then_some(next)
+    }
+
     fn one_string(&mut self, place: Place) -> Text {
         let Some(mark) = self.mark(self.pos) else { return Text { value: String::new(), is_cut: false } };
-        match mark {
-            Mark::Double => {}
-            Mark::Single => self.report(self.pos, Fault::SingleQuotes),
-            Mark::CurlyOpen | Mark::CurlyClose | Mark::CurlySingleOpen | Mark::CurlySingleClose => {
-                self.report(self.pos, Fault::CurlyQuotes);
-            }
+        if mark.is_curly() {
+            self.report(self.pos, Fault::CurlyQuotes);
+        } else if mark != Mark::Double {
+            self.report(self.pos, Fault::SingleQuotes);
         }
         if let Some(text) = self.multiplied(mark, place) {
             return text;
@@ -58,9 +82,9 @@ impl Scan<'_> {
             return text;
         }
         // Nothing ended it. If a fence does, the text behind the fence is not part of the string.
-        let rest = self.slice(begin, self.end);
-        let last = rest.trim_end().strip_suffix("```").filter(|body| !body.contains("```")).map(str::len);
-        let limit = rest.rfind("\n```").or(last).map(|i| begin + i);
+        let last = self.blank_before(self.end).saturating_sub(3);
+        let is_only = self.find(begin, "```") == Some(last);
+        let limit = self.find_last(begin, "\n```").or(is_only.then_some(last));
         let end = self.end;
         if let Some(limit) = limit {
             self.end = limit;
@@ -75,51 +99,18 @@ impl Scan<'_> {
         text
     }
 
-    /// Reads `""text""` and `"""text"""`.
-    fn multiplied(&mut self, mark: Mark, place: Place) -> Option<Text> {
-        let width = mark.width();
-        let begin = self.pos;
-        if !matches!(mark, Mark::Double | Mark::Single) || self.mark(begin + width) != Some(mark) {
-            return None;
-        }
-        if self.ends_string(begin + 2, place, Inside::default()) {
-            return None; // an empty string
-        }
-        let quote = self.slice(begin, begin + 1);
-        if self.mark(begin + 2) == Some(mark) && !self.no_more_triples {
-            let fence = quote.repeat(3);
-            let Some(length) = self.slice(begin + 3, self.end).find(&fence) else {
-                self.no_more_triples = true;
-                return None;
-            };
-            let inner_end = begin + 3 + length;
-            self.report(begin, Fault::ExtraQuote);
-            self.pos = inner_end + 3;
-            return Some(Text { value: self.slice(begin + 3, inner_end).to_owned(), is_cut: false });
-        }
-        let inner_end = begin + 2 + self.slice(begin + 2, self.end).find(quote)?;
-        let inner = self.slice(begin + 2, inner_end);
-        if inner.contains('\\') || inner.is_empty() {
-            return None;
-        }
-        let is_doubled = self.mark(inner_end + 1) == Some(mark);
-        let after = inner_end + if is_doubled { 2 } else { 1 };
-        if !self.ends_string(after, place, Inside::default()) {
-            return None;
-        }
-        self.report(begin, Fault::ExtraQuote);
-        self.pos = after;
-        Some(Text { value: inner.to_owned(), is_cut: false })
-    }
-
     /// Reads from the opening quote to the end of the string, or nothing when no quote ends it.
     fn read_string(&mut self, mark: Mark, place: Place) -> Option<Text> {
         let repairs = self.repairs.len();
         let begin = self.pos + mark.width();
-        let mut draft =
-            Draft { value: String::new(), inside: Inside::default(), copied: begin, colon: None, curly_open: false };
+        let mut draft = Draft { copied: begin, ..Draft::default() };
         let mut i = begin;
+        let bytes = self.text.as_bytes();
         while i < self.end {
+            if bytes.get(i).is_some_and(|byte| IS_TEXT[usize::from(*byte)]) {
+                i += 1;
+                continue;
+            }
             match self.byte(i) {
                 b'\\' => {
                     draft.value.push_str(self.slice(draft.copied, i));
@@ -133,8 +124,8 @@ impl Scan<'_> {
                     draft.colon = Some((i, draft.value.len()));
                 }
                 byte @ (b'{' | b'}' | b'[' | b']' | b'(' | b')') => draft.inside.bracket(byte),
-                b'"' | b'\'' | 0xE2 => {
-                    if let Some(found) = self.mark(i) {
+                b'"' | b'\'' | b'`' | 0xC2 | 0xE2 => {
+                    if let Some(found) = self.mark(i).filter(|found| mark.minds(*found)) {
                         if let Some(text) = self.at_quote(mark, found, i, place, &mut draft) {
                             return Some(text);
                         }
@@ -142,21 +133,16 @@ impl Scan<'_> {
                         continue;
                     }
                 }
-                0..0x20 => self.report_control(repairs, i),
+                0..0x20 if !draft.has_control => {
+                    draft.has_control = true;
+                    self.report(i, Fault::ControlCharacter);
+                }
                 _ => {}
             }
             i += 1;
         }
-        self.repairs.truncate(repairs);
+        self.forget_reports(repairs);
         None
-    }
-
-    fn report_control(&mut self, since: usize, at: usize) {
-        let is_known =
-            self.repairs.get(since..).is_some_and(|new| new.iter().any(|r| r.what == Fault::ControlCharacter));
-        if !is_known {
-            self.report(at, Fault::ControlCharacter);
-        }
     }
 
     /// Looks at a quote within a string: gives the string if it ends here.
@@ -183,22 +169,28 @@ impl Scan<'_> {
             self.report(at, Fault::CurlyQuotes);
             return Some(self.close(at, after, draft));
         }
+        let is_unended_key = place == Place::Key && draft.colon.is_some() && self.byte(self.skip_blank(after)) != b':';
+        if is_unended_key {
+            return self.end_at_colon(draft);
+        }
         if self.ends_string(after, place, draft.inside) {
-            let text = self.close(at, after, draft);
-            if place == Place::Key && self.mark(after) == Some(found) && self.byte(self.skip_blank(after + 1)) == b':' {
-                self.report(after, Fault::ExtraQuote);
-                self.pos = after + 1;
+            let mut text = self.close(at, after, draft);
+            self.skip_doubled_or_stray(found, place, draft.inside);
+            if place == Place::Key && text.value.ends_with('\n') {
+                text.value.truncate(text.value.trim_end().len());
             }
             return Some(text);
         }
-        if place == Place::Key && draft.colon.is_some() {
-            return self.end_at_colon(draft);
+        if self.is_doubled_end(found, at, place, draft.inside) {
+            self.report(at, Fault::InnerQuote);
+            return Some(self.close(at, after + 1, draft));
         }
         if let Some(end) = self.end_before_next(at, place, draft) {
             draft.value.push_str(self.slice(draft.copied, end));
             draft.value.truncate(draft.value.trim_end().len());
             self.report(end, Fault::MissingQuote);
-            self.pos = end;
+            let closes = self.walk_out(end).is_some_and(|(_, depth)| depth > 0);
+            self.pos = if closes { end } else { self.blank_before(at) - 1 };
             return Some(Text { value: std::mem::take(&mut draft.value), is_cut: false });
         }
         self.report(at, Fault::InnerQuote);
@@ -224,23 +216,6 @@ impl Scan<'_> {
         Some(Text { value: std::mem::take(&mut draft.value), is_cut: false })
     }
 
-    /// Where the string ends when the quote at `at` opens the next key or item and its own end quote is missing.
-    fn end_before_next(&self, at: usize, place: Place, draft: &Draft) -> Option<usize> {
-        let before = self.blank_before(at);
-        let comma = before.checked_sub(1).filter(|i| self.byte(*i) == b',');
-        let is_new_line = self.slice(before, at).contains('\n');
-        let is_next = match place {
-            Place::Member => (comma.is_some() || is_new_line) && self.is_quoted_key(at),
-            Place::Item => comma.is_some() && draft.inside.quotes == 0 && self.is_whole_string(at),
-            Place::Key | Place::Alone => false,
-        };
-        let is_in_code = draft.inside.brackets > 0 && draft.inside.quotes > 0;
-        if !is_next || draft.inside.is_quoting || is_in_code {
-            return None;
-        }
-        Some(comma.unwrap_or(before)).filter(|end| *end >= draft.copied)
-    }
-
     /// Whether a plain quote soon follows that ends the string more properly than a typographic one would.
     fn has_true_end(&self, from: usize, place: Place, inside: Inside) -> bool {
         let mut at = from;
@@ -257,63 +232,5 @@ impl Scan<'_> {
     fn is_apostrophe(&self, mark: Mark, at: usize) -> bool {
         let is_letter = |byte: u8| byte.is_ascii_alphanumeric();
         mark == Mark::Single && at > 0 && is_letter(self.byte(at - 1)) && is_letter(self.byte(at + 1))
-    }
-
-    /// Ends a string at the end of the text. Brackets that close what is open are not part of it.
-    fn unended(&mut self, begin: usize, place: Place) -> Text {
-        let mut value = String::new();
-        let mut inside = Inside::default();
-        let mut colon = None;
-        let mut copied = begin;
-        let mut i = begin;
-        let mut inner_quote = None;
-        while i < self.end {
-            match self.byte(i) {
-                b'\\' => {
-                    value.push_str(self.slice(copied, i));
-                    i = self.escape(i, &mut value);
-                    copied = i;
-                    continue;
-                }
-                b':' if place == Place::Key && colon.is_none() => {
-                    colon = Some((i, value.len() + (i - copied)));
-                }
-                b'"' => inner_quote = inner_quote.or(Some(i)),
-                byte => inside.bracket(byte),
-            }
-            i += 1;
-        }
-        value.push_str(self.slice(copied, self.end));
-        if let Some((at, length)) = colon {
-            value.truncate(length);
-            self.report(at, Fault::MissingQuote);
-            self.pos = at;
-            return Text { value, is_cut: false };
-        }
-        if let Some(at) = inner_quote {
-            self.report(at, Fault::InnerQuote);
-        }
-        let tail = self.closing_tail(inside.surplus).filter(|at| *at >= copied);
-        let end = tail.unwrap_or(self.end);
-        value.truncate(value.len() - (self.end - end));
-        value.truncate(value.trim_end().len());
-        self.report(end, if tail.is_some() { Fault::MissingQuote } else { Fault::TruncatedString });
-        self.pos = end;
-        Text { value, is_cut: tail.is_none() }
-    }
-
-    /// Where the brackets at the end of the text begin, at most `surplus` of them, if they close what is open.
-    fn closing_tail(&self, surplus: usize) -> Option<usize> {
-        let mut at = self.blank_before(self.end);
-        let mut found = None;
-        for _ in 0..surplus.min(self.open.len()) {
-            if !matches!(self.byte(at.wrapping_sub(1)), b'}' | b']') {
-                break;
-            }
-            at -= 1;
-            found = Some(at);
-            at = self.blank_before(at);
-        }
-        found
     }
 }

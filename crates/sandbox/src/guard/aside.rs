@@ -31,7 +31,14 @@ impl Aside {
         let folder = self.folder()?;
         self.count += 1;
         let kept_at = folder.join(format!("{}-{}", self.count, name.to_string_lossy()));
-        match rustix::fs::renameat(&parent, name, CWD, &kept_at) {
+        let moved = match rustix::fs::renameat(&parent, name, CWD, &kept_at) {
+            Err(Errno::ACCESS) => {
+                unlock(&parent, name)?;
+                rustix::fs::renameat(&parent, name, CWD, &kept_at)
+            }
+            other => other,
+        };
+        match moved {
             Ok(()) => {}
             Err(Errno::XDEV) => {
                 copy(parent.as_fd(), name, CWD, &kept_at)?;
@@ -57,6 +64,17 @@ impl Aside {
             None => builder.tempdir()?,
         };
         Ok(self.made.insert(made.keep()).clone())
+    }
+}
+
+/// Takes back that a command made a folder, or the one it lies in, unchangeable for its own owner.
+fn unlock(parent: &OwnedFd, name: &OsStr) -> io::Result<()> {
+    scan::allow_owner(parent)?;
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    match rustix::fs::openat(parent, name, flags, Mode::empty()) {
+        Ok(folder) => Ok(scan::allow_owner(&folder)?),
+        Err(Errno::NOTDIR | Errno::LOOP) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -19,6 +19,17 @@ pub(super) fn is_harmless(root: &OwnedFd, folder: &Path, path: &Path) -> bool {
     }
 }
 
+/// Where a repository's settings say that its hooks are, as written there.
+pub(super) fn hooks_path(root: &OwnedFd, config: &Path) -> Option<String> {
+    let text = text(root, config)?;
+    let value = |line: &str| {
+        let (key, value) = line.split_once('=')?;
+        key.trim().eq_ignore_ascii_case("hookspath").then(|| value.trim().trim_matches('"').to_owned())
+    };
+    // The last one counts.
+    text.lines().filter_map(value).next_back()
+}
+
 fn text(root: &OwnedFd, path: &Path) -> Option<String> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;

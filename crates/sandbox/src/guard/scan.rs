@@ -1,13 +1,16 @@
 //! One walk through a folder that finds every guarded file, and remembers enough to make the next walk cheap.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
-use std::os::fd::OwnedFd;
+use std::ffi::{OsStr, OsString};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, Stat};
+use rustix::io::Errno;
 
+use super::harmless::hooks_path;
 use crate::names;
 
 /// A guarded file, folder or link, by its path below the root of the walk.
@@ -56,10 +59,11 @@ pub(crate) struct Found {
     /// Places that could not be looked into.
     pub(crate) troubles: Vec<String>,
     seen: BTreeMap<PathBuf, Seen>,
+    /// Folders that their owner may not read.
+    closed: BTreeMap<PathBuf, Stamp>,
 }
 
 /// A folder as it was, by which a later walk knows that its list of names is the same.
-#[derive(Clone)]
 struct Seen {
     stamp: Stamp,
     /// Folders in it that were walked.
@@ -81,7 +85,7 @@ enum Place {
     },
 }
 
-/// Beyond this, a guarded folder is no settings folder, and its files are not listed one by one.
+/// Beyond this, a guarded folder is no settings folder, and its files are not looked after one by one.
 const MOST_ITEMS: usize = 20_000;
 
 pub(crate) struct Walk<'a> {
@@ -90,33 +94,67 @@ pub(crate) struct Walk<'a> {
     found: Found,
     /// Folders changed later than this may have changed again within the clock's grain.
     settled: (i64, u64),
+    /// For lists of names, as the kernel gives them.
+    buffer: Vec<MaybeUninit<u8>>,
 }
 
 impl<'a> Walk<'a> {
     /// Walks everything below `root`; folders that `before` knows and that have not changed are not listed again.
     pub(crate) fn all(root: &'a OwnedFd, before: Option<(&'a Found, (i64, u64))>) -> Found {
         let settled = before.map_or((0, 0), |(_, time)| time);
-        let mut walk = Walk { root, before: before.map(|(found, _)| found), found: Found::default(), settled };
+        let buffer = vec![MaybeUninit::uninit(); 32 << 10];
+        let mut walk = Walk { root, before: before.map(|(found, _)| found), found: Found::default(), settled, buffer };
         let mut left = vec![(PathBuf::new(), Place::Ordinary)];
+        while let Some((path, place)) = left.pop() {
+            left.extend(walk.folder(&path, place));
+        }
+        left.extend(walk.hooks_elsewhere());
         while let Some((path, place)) = left.pop() {
             left.extend(walk.folder(&path, place));
         }
         walk.found
     }
 
+    /// Folders that settings of repositories name as the place of their hooks, each now guarded as a whole.
+    fn hooks_elsewhere(&mut self) -> Vec<(PathBuf, Place)> {
+        let mut folders = Vec::new();
+        for repository in self.found.repositories.clone() {
+            let Some(written) = hooks_path(self.root, &repository.join("config")) else { continue };
+            // Taken from the working tree's folder, or from the repository itself if that is bare.
+            let bases = [repository.parent().unwrap_or(Path::new("")).to_owned(), repository];
+            for top in bases.iter().filter_map(|base| below(base, Path::new(&written))) {
+                let is_known = self.found.items.contains_key(&top);
+                let Ok(opened) = open(self.root, top.parent().unwrap_or(Path::new(""))) else { continue };
+                let name = top.file_name().unwrap_or_default();
+                if is_known || rustix::fs::statat(&opened, name, AtFlags::SYMLINK_NOFOLLOW).is_err() {
+                    continue;
+                }
+                self.item(&opened, name, &top, names::HOOK, top.clone());
+                self.found.folders.push(top.clone());
+                folders.push((top.clone(), Place::Guarded { why: names::HOOK, top }));
+            }
+        }
+        folders
+    }
+
     /// Looks into one folder and gives the folders in it.
     fn folder(&mut self, path: &Path, place: Place) -> Vec<(PathBuf, Place)> {
+        if let Some(known) = self.unchanged(path, &place) {
+            return known;
+        }
         let opened = match open(self.root, path) {
             Ok(opened) => opened,
-            Err(rustix::io::Errno::NOENT | rustix::io::Errno::LOOP) => return Vec::new(),
+            Err(Errno::NOENT | Errno::LOOP) => return Vec::new(),
+            Err(Errno::ACCESS) => match self.open_up(path) {
+                Ok(Some(opened)) => opened,
+                Ok(None) => return Vec::new(),
+                Err(error) => return self.trouble(path, error),
+            },
             Err(error) => return self.trouble(path, error),
         };
         let Ok(stat) = rustix::fs::fstat(&opened) else { return Vec::new() };
         let stamp = Stamp::of(&stat);
-        if let Some(known) = self.unchanged(path, &stamp, &place) {
-            return known;
-        }
-        let names = match names_in(&opened) {
+        let names = match names_in(&opened, &mut self.buffer) {
             Ok(names) => names,
             Err(error) => return self.trouble(path, error),
         };
@@ -132,19 +170,39 @@ impl<'a> Walk<'a> {
             below.extend(self.entry(&opened, path, &place, name, *kind));
         }
         let is_plain = place == Place::Ordinary && self.found.items.len() == items_before;
+        // Only a first walk is walked again.
+        if self.before.is_some() {
+            return below;
+        }
         let seen = Seen { stamp, below: below.iter().map(|(path, _)| path.clone()).collect(), is_plain };
         self.found.seen.insert(path.to_owned(), seen);
         below
     }
 
+    /// Opens a folder that its owner may not read. If a command closed it, it is opened up; if it was so before, it is
+    /// the user's wish, and left alone.
+    fn open_up(&mut self, path: &Path) -> rustix::io::Result<Option<OwnedFd>> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        let folder = rustix::fs::openat2(self.root, path, flags, Mode::empty(), resolve)?;
+        let stamp = Stamp::of(&rustix::fs::fstat(&folder)?);
+        self.found.closed.insert(path.to_owned(), stamp);
+        let Some(before) = self.before else { return Ok(None) };
+        if before.closed.get(path) == Some(&stamp) {
+            return Ok(None);
+        }
+        allow_owner(&folder)?;
+        open(self.root, path).map(Some)
+    }
+
     /// The folders below one whose own list of names is the same as before. Those with guarded names are always read.
-    fn unchanged(&mut self, path: &Path, stamp: &Stamp, place: &Place) -> Option<Vec<(PathBuf, Place)>> {
-        let seen = self.before?.seen.get(path)?;
-        let is_same = seen.stamp == *stamp && stamp.changed < self.settled;
-        if !is_same || !seen.is_plain || *place != Place::Ordinary {
+    fn unchanged(&mut self, path: &Path, place: &Place) -> Option<Vec<(PathBuf, Place)>> {
+        let seen = self.before?.seen.get(path).filter(|seen| seen.is_plain && *place == Place::Ordinary)?;
+        // The folders above are unchanged too, or were just read: no link can have come between.
+        let stamp = Stamp::of(&rustix::fs::statat(self.root, path, AtFlags::SYMLINK_NOFOLLOW).ok()?);
+        if seen.stamp != stamp || stamp.changed >= self.settled {
             return None;
         }
-        self.found.seen.insert(path.to_owned(), seen.clone());
         Some(seen.below.iter().map(|below| (below.clone(), Place::Ordinary)).collect())
     }
 
@@ -157,35 +215,33 @@ impl<'a> Walk<'a> {
         name: &OsStr,
         kind: FileType,
     ) -> Option<(PathBuf, Place)> {
-        let whole = path.join(name);
         let text = name.to_string_lossy();
         let is_folder = kind == FileType::Directory;
         match place {
+            Place::Guarded { .. } if self.found.items.len() >= MOST_ITEMS => {
+                self.found.troubles.push(format!("`{}` has more files than are looked after", path.display()));
+                None
+            }
             Place::Guarded { why, top } => {
+                let whole = path.join(name);
                 self.item(opened, name, &whole, why, top.clone());
                 is_folder.then(|| (whole, place.clone()))
             }
             Place::Repository(inside) => {
                 let folder = inside.to_string_lossy();
                 if let Some(why) = names::why_guarded_in_repository(&folder, &text) {
+                    let whole = path.join(name);
                     self.item(opened, name, &whole, why, whole.clone());
                 }
-                let within = inside.join(name);
-                is_folder.then_some(())?;
-                if folder == "objects" {
-                    return None;
-                }
-                // Submodules and linked worktrees have repositories of their own in here.
-                let stays = ["hooks", "info", "objects"].iter().any(|known| within == Path::new(known));
-                Some((whole, if stays { Place::Repository(within) } else { Place::Ordinary }))
+                // Loose objects and packs: many, and never anything else.
+                (is_folder && folder != "objects").then(|| (path.join(name), inside_repository(inside, name)))
             }
             Place::Ordinary => {
                 let folder = path.file_name().map(OsStr::to_string_lossy).unwrap_or_default();
-                let gitdir =
-                    (names::is_repository_name(&text) && !is_folder).then_some("git follows it to another repository");
-                let Some(why) = names::why_guarded(&folder, &text).or(gitdir) else {
-                    return is_folder.then_some((whole, Place::Ordinary));
+                let Some(why) = why_guarded(&folder, &text, is_folder) else {
+                    return is_folder.then(|| (path.join(name), Place::Ordinary));
                 };
+                let whole = path.join(name);
                 self.item(opened, name, &whole, why, whole.clone());
                 if is_folder {
                     self.found.folders.push(whole.clone());
@@ -196,17 +252,41 @@ impl<'a> Walk<'a> {
     }
 
     fn item(&mut self, opened: &OwnedFd, name: &OsStr, whole: &Path, why: &'static str, top: PathBuf) {
-        if self.found.items.len() >= MOST_ITEMS {
-            return;
-        }
         let Ok(stat) = rustix::fs::statat(opened, name, AtFlags::SYMLINK_NOFOLLOW) else { return };
         self.found.items.insert(whole.to_owned(), Item { why, top, stamp: Stamp::of(&stat) });
     }
 
-    fn trouble(&mut self, path: &Path, error: rustix::io::Errno) -> Vec<(PathBuf, Place)> {
+    fn trouble(&mut self, path: &Path, error: Errno) -> Vec<(PathBuf, Place)> {
         self.found.troubles.push(format!("could not look into `{}`: {error}", path.display()));
         Vec::new()
     }
+}
+
+/// A relative path from a folder, without leaving the root of the walk.
+fn below(base: &Path, path: &Path) -> Option<PathBuf> {
+    let mut whole = base.to_owned();
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => whole.push(name),
+            Component::CurDir => {}
+            Component::ParentDir => whole.pop().then_some(())?,
+            Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    (!whole.as_os_str().is_empty()).then_some(whole)
+}
+
+/// A repository that is not a folder leads to another one.
+fn why_guarded(folder: &str, name: &str, is_folder: bool) -> Option<&'static str> {
+    let gitdir = || (!is_folder && names::is_repository_name(name)).then_some("git follows it to another repository");
+    names::why_guarded(folder, name).or_else(gitdir)
+}
+
+/// What a folder of a repository is: one of its own, or one that may hold repositories of submodules and worktrees.
+fn inside_repository(inside: &Path, name: &OsStr) -> Place {
+    let within = inside.join(name);
+    let is_known = ["hooks", "info", "objects"].iter().any(|known| within == Path::new(known));
+    if is_known { Place::Repository(within) } else { Place::Ordinary }
 }
 
 /// Opens a folder below the root, following no link on the way.
@@ -216,9 +296,16 @@ pub(crate) fn open(root: &OwnedFd, path: &Path) -> rustix::io::Result<OwnedFd> {
     rustix::fs::openat2(root, path, flags, Mode::empty(), ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS)
 }
 
-fn names_in(opened: &OwnedFd) -> rustix::io::Result<Vec<(std::ffi::OsString, FileType)>> {
+/// Gives the owner every right to what an `O_PATH` descriptor stands for.
+pub(crate) fn allow_owner(opened: &OwnedFd) -> rustix::io::Result<()> {
+    let mode = Mode::from_raw_mode(rustix::fs::fstat(opened)?.st_mode) | Mode::RWXU;
+    rustix::fs::chmod(format!("/proc/self/fd/{}", opened.as_raw_fd()), mode)
+}
+
+fn names_in(opened: &OwnedFd, buffer: &mut [MaybeUninit<u8>]) -> rustix::io::Result<Vec<(OsString, FileType)>> {
     let mut names = Vec::new();
-    for entry in Dir::read_from(opened)? {
+    let mut entries = RawDir::new(opened, buffer);
+    while let Some(entry) = entries.next() {
         let entry = entry?;
         let name = OsStr::from_bytes(entry.file_name().to_bytes());
         if name == "." || name == ".." {
@@ -235,7 +322,7 @@ fn names_in(opened: &OwnedFd) -> rustix::io::Result<Vec<(std::ffi::OsString, Fil
 }
 
 /// A repository by its name, or by what git would recognise it by under any other.
-fn is_repository(path: &Path, names: &[(std::ffi::OsString, FileType)]) -> bool {
+fn is_repository(path: &Path, names: &[(OsString, FileType)]) -> bool {
     let has = |wanted: &str| names.iter().any(|(name, _)| name == wanted);
     let by_name = path.file_name().is_some_and(|name| names::is_repository_name(&name.to_string_lossy()));
     let by_head = has("HEAD") && (has("objects") || has("refs") || has("commondir"));

@@ -38,6 +38,16 @@ impl World {
         fs::read_to_string(self.path(path)).unwrap()
     }
 
+    /// Until the clock of this file system is so far on that folders made by now count as settled.
+    fn wait_until_settled(&self) {
+        let time = || {
+            self.write("clock", "");
+            fs::metadata(self.path("clock")).unwrap().modified().unwrap()
+        };
+        let began = time();
+        while time() < began + Duration::from_millis(30) {}
+    }
+
     fn guard(&self, level: Level) -> Guard {
         Guard::before(self.folder.path(), level).unwrap()
     }
@@ -58,8 +68,9 @@ impl World {
 }
 
 fn held(guard: &Guard) -> Vec<(String, bool)> {
-    let relative = |hold: &Hold| hold.path.strip_prefix(&guard.folder).unwrap().display().to_string();
-    guard.holds().iter().map(|hold| (relative(hold), hold.is_read_only)).collect()
+    let holds = guard.holds();
+    let there = holds.iter().filter(|hold| hold.open().unwrap().is_some());
+    there.map(|hold| (hold.within.display().to_string(), hold.is_read_only)).collect()
 }
 
 #[test]
@@ -134,6 +145,22 @@ fn repositories_are_known_by_what_they_are() {
         "renamed/hooks/post-checkout",
     ];
     assert_eq!(moved, wanted);
+}
+
+#[test]
+fn hooks_are_guarded_where_the_settings_say_they_are() {
+    let world = World::new();
+    world.write(".git/config", "[core]\n\thooksPath = tools/git-hooks\n");
+    world.write("tools/git-hooks/pre-commit", "check\n");
+    world.write("tools/other", "");
+    let held = held(&world.guard(Level::Full));
+    assert!(held.contains(&("tools/git-hooks".to_owned(), true)), "{held:?}");
+    let moved = world.moved_after(Level::Landlock, |world| {
+        world.write("tools/git-hooks/pre-commit", "evil");
+        world.write("tools/git-hooks/pre-push", "evil");
+        world.write("tools/another", "fine");
+    });
+    assert_eq!(moved, ["tools/git-hooks/pre-commit*", "tools/git-hooks/pre-push"]);
 }
 
 #[test]
@@ -217,9 +244,31 @@ fn the_second_walk_sees_what_changed_deep_below() {
     for number in 0..50 {
         world.write(&format!("a/{number}/b/c/file"), "");
     }
+    world.wait_until_settled();
     let moved = world.moved_after(Level::Full, |world| {
         world.write("a/7/b/c/.envrc", "evil");
         world.write("a/8/b/new/.bashrc", "evil");
+        fs::rename(world.path("a/9"), world.path("a/7/moved")).unwrap();
+        world.write("a/7/moved/b/.idea/x", "evil");
     });
-    assert_eq!(moved, ["a/7/b/c/.envrc", "a/8/b/new/.bashrc"]);
+    assert_eq!(moved, ["a/7/b/c/.envrc", "a/7/moved/b/.idea", "a/8/b/new/.bashrc"]);
+}
+
+#[test]
+fn a_folder_closed_to_its_owner_is_opened_up_only_if_a_command_closed_it() {
+    if rustix::process::geteuid().is_root() {
+        // Root reads every folder. The suite of escapes tries this as an ordinary user.
+        return;
+    }
+    let world = World::new();
+    world.write("private/.envrc", "the user's own");
+    fs::set_permissions(world.path("private"), fs::Permissions::from_mode(0o311)).unwrap();
+    let moved = world.moved_after(Level::Full, |world| {
+        world.write("closed/.envrc", "evil");
+        fs::set_permissions(world.path("closed"), fs::Permissions::from_mode(0o311)).unwrap();
+    });
+    assert_eq!(moved, ["closed/.envrc"]);
+    let mode = fs::metadata(world.path("private")).unwrap().permissions().mode();
+    fs::set_permissions(world.path("private"), fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(mode & 0o777, 0o311);
 }

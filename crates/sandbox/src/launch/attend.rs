@@ -10,10 +10,12 @@ use rustix::process::{Pid, PidfdFlags, WaitOptions, WaitStatus};
 
 use super::processes::Family;
 use crate::order::{Exit, Killed};
-use crate::policy::Limits;
+use crate::policy::{Lifetime, Limits};
 
-/// How often usage is looked at, unless looking itself takes long.
+/// How often the usage of a command is looked at, unless looking itself takes long.
 const TICK: Duration = Duration::from_millis(25);
+/// The same for a server, which mostly waits, and for days.
+const SLOW_TICK: Duration = Duration::from_millis(100);
 /// Watching takes at most one part in this many of the time.
 const SHARE: u32 = 10;
 
@@ -22,6 +24,7 @@ pub(super) struct Watch<'a> {
     pub(super) program: Pid,
     pub(super) family: Family,
     pub(super) limits: &'a Limits,
+    pub(super) lifetime: Lifetime,
     /// A folder on the disk that must not fill.
     pub(super) disk: &'a Path,
     pub(super) deadline: Option<Instant>,
@@ -35,7 +38,11 @@ pub(super) fn attend(watch: &Watch<'_>) -> (Option<Exit>, Option<Killed>) {
         return (collect(watch.program), None);
     };
     let free_at_start = free_space(watch.disk);
-    let mut tick = TICK;
+    let shortest = match watch.lifetime {
+        Lifetime::Call => TICK,
+        Lifetime::Session => SLOW_TICK,
+    };
+    let mut tick = shortest;
     loop {
         let wait = watch.deadline.map_or(tick, |at| at.saturating_duration_since(Instant::now()).min(tick));
         let news = wait_for(&program, watch.line, wait);
@@ -53,7 +60,7 @@ pub(super) fn attend(watch: &Watch<'_>) -> (Option<Exit>, Option<Killed>) {
                 if let Some(killed) = exceeded(watch, free_at_start) {
                     return (None, Some(killed));
                 }
-                tick = TICK.max(began.elapsed() * SHARE);
+                tick = shortest.max(began.elapsed() * SHARE);
             }
         }
     }
@@ -96,7 +103,7 @@ fn exit_of(status: WaitStatus) -> Exit {
 }
 
 fn exceeded(watch: &Watch<'_>, free_at_start: u64) -> Option<Killed> {
-    let usage = watch.family.usage();
+    let usage = watch.family.usage(watch.limits.processes);
     if usage.tasks > watch.limits.processes {
         return Some(Killed::Processes);
     }

@@ -106,6 +106,14 @@ pub(super) fn default_signals() {
     }
 }
 
+/// Stays when asked to go: the launcher ends when the line to it closes, after everything it started.
+pub(super) fn ignore_signals() {
+    for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT, libc::SIGPIPE] {
+        // SAFETY: SIG_IGN installs no code of ours.
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
+}
+
 /// Brings the loopback interface of the current network namespace up.
 pub(super) fn loopback_up() -> io::Result<()> {
     let socket = rustix::net::socket_with(
@@ -129,4 +137,11 @@ pub(super) fn landlock_abi() -> u32 {
     // SAFETY: with no attributes and this flag the call only answers with a number.
     let version = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0, 1) };
     u32::try_from(version).unwrap_or(0)
+}
+
+/// Asks to be scheduled before ordinary processes. Refused to ordinary users.
+pub(super) fn come_first() {
+    let priority = libc::sched_param { sched_priority: 1 };
+    // SAFETY: the parameter outlives the call. A refusal changes nothing.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_RR, &raw const priority) };
 }

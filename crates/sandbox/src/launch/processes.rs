@@ -1,5 +1,6 @@
 //! What the processes of one sandbox use together, and how to end them all where no namespace does it.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -25,15 +26,21 @@ pub(super) struct Usage {
 }
 
 impl Family {
-    pub(super) fn members(self) -> Vec<i32> {
+    /// Its processes, or one more than `most` of them.
+    fn members(self, most: u64) -> Vec<i32> {
         match self {
             Family::Namespace => numbers_in("/proc").into_iter().filter(|&pid| pid != 1).collect(),
-            Family::Descendants => descendants(),
+            Family::Descendants => descendants(most),
         }
     }
 
-    pub(super) fn usage(self) -> Usage {
-        self.members().into_iter().map(usage_of).fold(Usage::default(), |sum, one| Usage {
+    /// Nothing is read of any process if there are more of them than may be: that has to be noticed fast.
+    pub(super) fn usage(self, most: u64) -> Usage {
+        let members = self.members(most);
+        if members.len() as u64 > most {
+            return Usage { tasks: members.len() as u64, ..Usage::default() };
+        }
+        members.into_iter().map(usage_of).fold(Usage::default(), |sum, one| Usage {
             tasks: sum.tasks + one.tasks,
             memory: sum.memory + one.memory,
             written: sum.written + one.written,
@@ -42,7 +49,7 @@ impl Family {
 
     /// Memory with every shared page counted once. Slower, so asked only when the quick sum is too high.
     pub(super) fn memory_shared_once(self) -> u64 {
-        self.members().into_iter().map(proportional_memory).sum()
+        self.members(u64::MAX).into_iter().map(proportional_memory).sum()
     }
 }
 
@@ -73,12 +80,15 @@ fn field(text: &str, name: &str) -> u64 {
     line.and_then(|rest| rest.split_whitespace().next()).and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
-fn descendants() -> Vec<i32> {
+fn descendants(most: u64) -> Vec<i32> {
     let me = rustix::process::getpid().as_raw_nonzero().get();
     let mut found = Vec::new();
     let mut left = children(me);
     while let Some(pid) = left.pop() {
         found.push(pid);
+        if found.len() as u64 > most {
+            break;
+        }
         left.extend(children(pid));
     }
     found
@@ -110,18 +120,7 @@ fn children_by_parent(parent: i32) -> Vec<i32> {
 /// Ends every descendant: stops them first, so that none can fork away, then kills, until there is none.
 pub(super) fn end_descendants() {
     loop {
-        let mut stopped = Vec::new();
-        loop {
-            let fresh: Vec<i32> = descendants().into_iter().filter(|pid| !stopped.contains(pid)).collect();
-            if fresh.is_empty() {
-                break;
-            }
-            for &pid in &fresh {
-                signal(pid, Signal::STOP);
-            }
-            stopped.extend(fresh);
-        }
-        for &pid in &stopped {
+        for pid in stop_descendants() {
             signal(pid, Signal::KILL);
         }
         loop {
@@ -134,6 +133,25 @@ pub(super) fn end_descendants() {
             }
         }
         std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Stops each process before it looks for that one's children, so that the list of them is final.
+fn stop_descendants() -> BTreeSet<i32> {
+    let me = rustix::process::getpid().as_raw_nonzero().get();
+    let mut stopped = BTreeSet::new();
+    loop {
+        let before = stopped.len();
+        let mut left = children(me);
+        while let Some(pid) = left.pop() {
+            if stopped.insert(pid) {
+                signal(pid, Signal::STOP);
+            }
+            left.extend(children(pid));
+        }
+        if stopped.len() == before {
+            return stopped;
+        }
     }
 }
 

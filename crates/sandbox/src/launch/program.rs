@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal};
 
 use super::confine;
 use super::kernel::{self, Fork};
@@ -54,10 +54,12 @@ fn become_program(order: &Order, private: Option<&Path>, extra: &Extra, stdin: O
     let error = || -> Result<std::convert::Infallible, Fault> {
         // A session of its own has no controlling terminal, and cannot get that of the user.
         rustix::process::setsid().map_err(|error| Fault::set_up("leaving the terminal")(error.into()))?;
+        // At the level without namespaces this is what remains if the launcher itself is killed.
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+            .map_err(|error| Fault::set_up("binding a process to its parent")(error.into()))?;
         give_standard_input(stdin).map_err(Fault::set_up("connecting stdin"))?;
         kernel::close_on_exec_from(3).map_err(Fault::set_up("closing descriptors"))?;
         kernel::default_signals();
-        rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
         let Task::Run { program, args, env, cwd } = &order.task else {
             confine::confine(order.level, &order.policy, private, &order.filters)?;
             std::process::exit(0)

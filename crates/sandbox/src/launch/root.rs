@@ -139,10 +139,12 @@ fn plan(policy: &Policy) -> Result<Vec<Mount>, Fault> {
 fn guards(holds: &[Hold]) -> Result<Vec<Mount>, Fault> {
     let mut guards = Vec::new();
     for hold in holds {
-        let doing = || Fault::set_up(format!("guarding {}", hold.path.display()));
+        let path = hold.path();
+        let doing = || Fault::set_up(format!("guarding {}", path.display()));
+        let Some(held) = hold.open().map_err(doing())? else { continue };
         let strict = if hold.is_read_only { Strict::ReadOnly } else { Strict::NoDevices };
-        let tree = tree(&hold.opened, "", strict).map_err(doing())?;
-        guards.push(Mount { at: hold.path.clone(), what: What::Tree { tree, is_folder: hold.is_folder } });
+        let tree = tree(&held.opened, "", strict).map_err(doing())?;
+        guards.push(Mount { at: path, what: What::Tree { tree, is_folder: held.is_folder } });
     }
     Ok(guards)
 }

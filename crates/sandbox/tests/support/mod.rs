@@ -79,14 +79,15 @@ pub(crate) async fn say(level: Level, policy: &Policy, script: &str) -> String {
     ended.stdout.text() + &ended.stderr.text()
 }
 
+/// Processes whose working folder is in this one.
+pub(crate) fn left_pids(folder: &Path) -> Vec<i32> {
+    let is_inside = |pid: &i32| std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(folder));
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(is_inside).collect()
+}
+
 /// Commands of processes whose working folder is in the workspace.
 pub(crate) fn left_in(place: &Workspace) -> Vec<String> {
-    let mut left = Vec::new();
-    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
-        let is_inside = std::fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(place.path()));
-        if is_inside {
-            left.push(std::fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default());
-        }
-    }
-    left
+    let command = |pid| std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    left_pids(place.path()).into_iter().map(command).collect()
 }

@@ -1,0 +1,172 @@
+//! Chooses among the values of a text the one that was meant, or makes a list of those that were meant together.
+
+use serde_json::Value;
+
+use super::{Fault, Found, Repair, fit};
+
+/// More reports than this tell nobody more.
+const MOST_REPORTS: usize = 256;
+
+/// The value that was meant, and where another one begins that was passed over.
+pub(super) struct Choice {
+    pub(super) found: Found,
+    pub(super) other: Option<usize>,
+}
+
+/// Chooses the value that fits the schema best, then the largest; of equals the last, for models correct themselves.
+pub(super) fn choose(text: &str, mut found: Vec<Found>, schema: Option<&Value>) -> Option<Choice> {
+    if found.len() < 2 {
+        return found.pop().map(|found| Choice { found, other: None });
+    }
+    let thought_end = end_of_thought(text);
+    let mut best: Option<(Found, Rank)> = None;
+    let mut other = None;
+    for found in candidates(text, found, schema) {
+        let rank = Rank::of(&found, thought_end, schema);
+        let Some((best_found, best_rank)) = &mut best else {
+            best = Some((found, rank));
+            continue;
+        };
+        let (loser, loser_rank) = if rank < *best_rank {
+            (found, rank)
+        } else {
+            (std::mem::replace(best_found, found), std::mem::replace(best_rank, rank))
+        };
+        if loser_rank.is_filled {
+            other = other.or(Some(loser.start));
+        }
+    }
+    best.map(|(found, _)| Choice { found, other })
+}
+
+/// Where the model stopped thinking aloud.
+fn end_of_thought(text: &str) -> usize {
+    if !text.contains("</") {
+        return 0;
+    }
+    text.rfind("</think").or_else(|| text.rfind("</reasoning>")).unwrap_or(0)
+}
+
+/// How good a candidate a value is. What stands first here counts most.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    fits: usize,
+    is_filled: bool,
+    /// Not thought aloud, but said after it.
+    is_answer: bool,
+    /// `[1, 2]` may be a reference in a sentence.
+    is_more_than_numbers: bool,
+    size: usize,
+    is_certain: bool,
+}
+
+impl Rank {
+    fn of(found: &Found, thought_end: usize, schema: Option<&Value>) -> Self {
+        let size = size(&found.value);
+        Self {
+            fits: schema.map_or(0, |schema| fit::matches(&found.value, schema)),
+            is_filled: size > 0,
+            is_answer: found.start >= thought_end,
+            is_more_than_numbers: !found.value.as_array().is_some_and(|items| items.iter().all(Value::is_number)),
+            size,
+            is_certain: !found.repairs.iter().any(|repair| repair.what.is_risky()),
+        }
+    }
+}
+
+/// How much a value says: its parts, and a little for long texts.
+fn size(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 1,
+        Value::String(text) => 1 + text.len() / 32,
+        Value::Array(items) => items.iter().map(size).sum(),
+        Value::Object(map) => map.values().map(|value| 1 + size(value)).sum(),
+    }
+}
+
+/// The values as they may be meant: values with nothing between them belong together.
+fn candidates(text: &str, found: Vec<Found>, schema: Option<&Value>) -> Vec<Found> {
+    let wanted = fit::Wanted::of(schema);
+    if wanted == fit::Wanted::Object {
+        return found;
+    }
+    let mut candidates = Vec::new();
+    let mut row = Row::default();
+    for found in found {
+        let gap = row.values.last().and_then(|last| text.get(last.end..found.start));
+        match gap.filter(|gap| gap.chars().all(separates)) {
+            Some(gap) => row.has_commas |= gap.contains(','),
+            None => candidates.extend(std::mem::take(&mut row).meant(wanted)),
+        }
+        row.values.push(found);
+    }
+    candidates.extend(row.meant(wanted));
+    candidates
+}
+
+fn separates(c: char) -> bool {
+    c.is_whitespace() || c.is_control() || matches!(c, ',' | ';' | '}' | ']' | '\u{FEFF}')
+}
+
+/// Values that follow each other with nothing but commas and blanks between them.
+#[derive(Default)]
+struct Row {
+    values: Vec<Found>,
+    has_commas: bool,
+}
+
+impl Row {
+    fn meant(mut self, wanted: fit::Wanted) -> Option<Found> {
+        if self.values.iter().any(|found| size(&found.value) > 0) {
+            self.values.retain(|found| size(&found.value) > 0);
+        }
+        if self.values.len() < 2 {
+            return self.values.pop();
+        }
+        let is_correction = match self.values.as_slice() {
+            [first, second] => {
+                !self.has_commas && wanted != fit::Wanted::Array && is_alike(&first.value, &second.value)
+            }
+            _ => false,
+        };
+        let is_echo = self.values.windows(2).all(|pair| matches!(pair, [a, b] if a.value == b.value));
+        if !is_correction && !is_echo {
+            return Some(self.list());
+        }
+        let mut last = self.values.pop()?;
+        last.repairs.insert(0, Repair { at: last.start, what: Fault::SeveralValues });
+        Some(last)
+    }
+
+    fn list(self) -> Found {
+        let start = self.values.first().map_or(0, |found| found.start);
+        let end = self.values.last().map_or(start, |found| found.end);
+        let mut repairs = vec![Repair { at: start, what: Fault::SeveralValues }];
+        let mut is_risky = false;
+        let mut items = Vec::with_capacity(self.values.len());
+        for found in self.values {
+            items.push(found.value);
+            for repair in found.repairs {
+                if repairs.len() < MOST_REPORTS || (repair.what.is_risky() && !is_risky) {
+                    repairs.push(repair);
+                    is_risky |= repair.what.is_risky();
+                }
+            }
+        }
+        Found { value: Value::Array(items), repairs, start, end }
+    }
+}
+
+/// Whether two values have the same form: the same keys, and values of the same types.
+fn is_alike(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Object(one), Value::Object(other)) => {
+            one.len() == other.len()
+                && one.iter().all(|(key, value)| other.get(key).is_some_and(|other| is_alike(value, other)))
+        }
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| is_alike(one, other))
+        }
+        _ => std::mem::discriminant(one) == std::mem::discriminant(other),
+    }
+}

@@ -1,0 +1,66 @@
+//! A machine that offers less: inside a sandbox, where namespaces are refused.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod support;
+
+use std::path::Path;
+
+use serde_json::Value;
+use support::{PROGRAM, Workspace, can_test, run};
+use updraft_sandbox::{Command, Level, Policy, Probe, SETUP_FAILED};
+
+fn program(args: &[&str]) -> Command {
+    Command { args: args.iter().map(|&arg| arg.to_owned()).collect(), ..Command::new(PROGRAM) }
+}
+
+fn outer(place: &Workspace) -> Policy {
+    Policy { read: vec![Path::new(PROGRAM).parent().unwrap().to_owned()], ..place.policy() }
+}
+
+/// Runs the test program's `exec` in a sandbox, and gives its report.
+async fn nested(level: &str, script: &str) -> Value {
+    let place = Workspace::new();
+    std::fs::create_dir(place.path().join("inner")).unwrap();
+    let scratch = place.path().to_owned();
+    let inner = Policy { scratch, ..Policy::strict(place.path().join("inner")) };
+    let inner = serde_json::to_string(&inner).unwrap();
+    let ended =
+        run(Level::Full, &outer(&place), program(&["exec", level, &inner, "/bin/sh", "-c", script])).await.unwrap();
+    serde_json::from_slice(&ended.stdout.head).unwrap()
+}
+
+#[tokio::test]
+async fn the_probe_finds_the_lower_level_and_says_what_is_missing() {
+    if !can_test(Level::Full) {
+        return;
+    }
+    let place = Workspace::new();
+    let ended = run(Level::Full, &outer(&place), program(&["probe"])).await.unwrap();
+    let probe: Probe = serde_json::from_slice(&ended.stdout.head).unwrap();
+    assert_eq!(probe.level, Level::Landlock);
+    let first = &probe.missing[0];
+    assert_eq!(first.what, "namespaces: a root folder, processes and a network of its own");
+    assert!(first.cause.contains("Operation not permitted") && first.remedy.contains("user namespaces"), "{first:?}");
+}
+
+#[tokio::test]
+async fn the_full_level_is_refused_there_and_not_lowered() {
+    if !can_test(Level::Full) {
+        return;
+    }
+    let report = nested("full", "echo ran").await;
+    assert_eq!((report["code"].as_i64(), report.get("stdout")), (Some(SETUP_FAILED.into()), None));
+    let error = report["error"].as_str().unwrap();
+    assert!(error.starts_with("the sandbox could not be set up: making namespaces"), "{error}");
+}
+
+#[tokio::test]
+async fn the_lower_level_confines_there_too() {
+    if !can_test(Level::Full) {
+        return;
+    }
+    let report = nested("landlock", "touch here && touch ../there; echo $?").await;
+    assert_eq!((report["code"].as_i64(), report["stdout"].as_str()), (Some(0), Some("1\n")), "{report}");
+}

@@ -1,0 +1,101 @@
+//! Ordinary work that must keep working: a sandbox that breaks it is switched off.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod support;
+
+use std::io::Write;
+use std::path::Path;
+
+use support::{Workspace, levels, run, shell};
+use updraft_sandbox::Level;
+
+/// Runs the script at each level; it must end well. Skipped aloud without the tool.
+async fn works(tool: &str, script: &str, needs: Level) {
+    if !Path::new(tool).exists() {
+        std::io::stderr().write_all(format!("!! SKIP: no {tool} here\n").as_bytes()).unwrap();
+        return;
+    }
+    for level in levels().filter(|level| *level >= needs) {
+        let place = Workspace::new();
+        let ended = run(level, &place.policy(), shell(script)).await.unwrap();
+        assert_eq!((ended.exit_code(), ended.killed_for), (0, None), "{level}: {}", ended.stderr.text());
+        assert_eq!(ended.moved_aside, [], "{level}");
+    }
+}
+
+#[tokio::test]
+async fn git_makes_a_repository_and_commits() {
+    let script = "set -e; git init -q . ; git config user.name n; git config user.email e; echo 1 > a; git add a; git commit -qm one; \
+                  git checkout -q -b other; git worktree add -q wt; git log --oneline | grep one";
+    works("/usr/bin/git", script, Level::Landlock).await;
+}
+
+#[tokio::test]
+async fn git_commits_to_a_repository_that_was_there() {
+    let commit = "set -e; echo 2 > b; git add b; git -c user.name=n -c user.email=e commit -qm two; git stash list; git tag t; git gc -q";
+    if !Path::new("/usr/bin/git").exists() {
+        return;
+    }
+    for level in levels() {
+        let place = Workspace::new();
+        for script in ["git init -q .", commit, "git log --oneline | grep two"] {
+            let ended = run(level, &place.policy(), shell(script)).await.unwrap();
+            assert_eq!(
+                (ended.exit_code(), ended.moved_aside.len()),
+                (0, 0),
+                "{level} {script}: {}",
+                ended.stderr.text()
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_compiler_builds_and_the_program_runs() {
+    works(
+        "/usr/bin/cc",
+        "echo 'int main(){return 0;}' > m.c && cc m.c -o m && ./m && cc -c m.c -o $TMPDIR/m.o",
+        Level::Landlock,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn python_uses_processes_threads_and_a_terminal() {
+    let script = "/usr/bin/python3 - <<'E'\n\
+                  import multiprocessing, threading, tempfile, os\n\
+                  t = threading.Thread(target=lambda: None); t.start(); t.join()\n\
+                  assert multiprocessing.Pool(2).map(abs, [-1, -2]) == [1, 2]\n\
+                  tempfile.TemporaryFile().write(b'x')\n\
+                  os.openpty()\nE";
+    works("/usr/bin/python3", script, Level::Full).await;
+}
+
+#[tokio::test]
+async fn a_server_on_its_own_loopback_is_reached() {
+    let script = "/usr/bin/python3 - <<'E'\n\
+                  import socket\n\
+                  for host, family in (('127.0.0.1', socket.AF_INET), ('::1', socket.AF_INET6)):\n\
+                  \u{20} s = socket.socket(family); s.bind((host, 0)); s.listen()\n\
+                  \u{20} c = socket.create_connection(s.getsockname()[:2]); s.accept()[0].send(b'hi')\n\
+                  \u{20} assert c.recv(2) == b'hi'\n\
+                  socket.getaddrinfo('localhost', 80)\nE";
+    works("/usr/bin/python3", script, Level::Full).await;
+}
+
+#[tokio::test]
+async fn node_runs_with_its_own_compiler() {
+    let wasm = "new WebAssembly.Module(new Uint8Array([0,97,115,109,1,0,0,0]))";
+    works("/usr/bin/node", &format!("node -e '{wasm}; require(\"fs\").writeFileSync(\"x\", \"y\")'"), Level::Landlock)
+        .await;
+}
+
+#[tokio::test]
+async fn the_usual_tools_find_what_they_need() {
+    let script = "set -e; date; id; sort /dev/null; echo x > /dev/null; head -c 4 /dev/urandom | wc -c; mktemp; mktemp -d; \
+                  touch ~/in-home; cat /proc/meminfo /proc/self/status; echo a | tee f; ln -s f l; mv f g; rm g l; mkfifo p; nproc; \
+                  sh -c 'trap \"exit 0\" TERM; kill $$'; seq 1 100 | xargs -P 4 -n 10 echo; chmod 600 p; find . -type p; tar c p | tar t";
+    works("/usr/bin/find", script, Level::Landlock).await;
+}
