@@ -93,6 +93,10 @@ pub fn repair_with(text: &str, schema: Option<&Value>) -> Option<Repaired> {
 
 /// The value of a text that is JSON already.
 fn read_valid(text: &str) -> Option<Value> {
+    let first = text.bytes().find(|b| !b.is_ascii_whitespace())?;
+    if !matches!(first, b'{' | b'[' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n') {
+        return None;
+    }
     // A short text is checked first: building half a value costs more than looking twice.
     if text.len() < 1024 && serde_json::from_str::<IgnoredAny>(text).is_err() {
         return None;
@@ -150,10 +154,13 @@ fn with_surroundings(text: &str, found: Found, other: Option<usize>) -> Repaired
 
 fn before_value(before: &str, is_one_of_several: bool) -> Vec<Repair> {
     let mut repairs = Vec::new();
-    let fence = before.find("```");
-    repairs.extend(fence.map(|at| Repair { at, what: Fault::Fence }));
-    let lead = before.replace("```json", "").replace("```", "");
-    let lead = scan::trim(&lead);
+    let mut lead = scan::trim(before);
+    if lead.contains('`') {
+        let fence = before.find("```");
+        repairs.extend(fence.map(|at| Repair { at, what: Fault::Fence }));
+        let mut parts = before.split("```").map(|part| scan::trim(part.strip_prefix("json").unwrap_or(part)));
+        lead = parts.find(|part| !part.is_empty()).unwrap_or("");
+    }
     if !lead.is_empty() && !is_one_of_several {
         let is_comment = lead.starts_with("//") || lead.starts_with('#') || lead.starts_with("/*");
         repairs.push(Repair { at: 0, what: if is_comment { Fault::Comment } else { Fault::Prose } });

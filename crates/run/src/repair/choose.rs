@@ -41,7 +41,7 @@ pub(super) fn choose(text: &str, mut found: Vec<Found>, schema: Option<&Value>) 
 
 /// Where the model stopped thinking aloud.
 fn end_of_thought(text: &str) -> usize {
-    if !text.contains("</") {
+    if !text.as_bytes().contains(&b'<') {
         return 0;
     }
     text.rfind("</think").or_else(|| text.rfind("</reasoning>")).unwrap_or(0)
