@@ -35,7 +35,7 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `policy` | what a child may do, as plain data |
+//! | `policy`, `toolchain` | what a child may do, as plain data; folders that compilers and interpreters need |
 //! | `sandbox`, `child`, `capture` | starting one, its end, what it said |
 //! | [`launch`] | the other process: namespaces, root folder, confinement, watching |
 //! | `filter` | system calls that are refused |
@@ -71,6 +71,7 @@ mod proxy;
 mod refusal;
 #[cfg(target_os = "linux")]
 mod sandbox;
+mod toolchain;
 #[cfg(not(target_os = "linux"))]
 mod unsupported;
 
@@ -80,10 +81,11 @@ pub use child::{Child, Ended};
 pub use command::{Command, Output, Stdin};
 pub use error::{Error, SETUP_FAILED};
 pub use order::{Exit, Killed, MovedAside};
-pub use policy::{Level, Lifetime, Limits, Network, Policy};
+pub use policy::{Level, Lifetime, Limits, Network, NotANetwork, Policy};
 pub use probe::{Missing, Probe};
 pub use refusal::{Denied, Grant, Refusal};
 #[cfg(target_os = "linux")]
 pub use sandbox::Sandbox;
+pub use toolchain::{NotAToolchain, Toolchain};
 #[cfg(not(target_os = "linux"))]
 pub use unsupported::{Child, Ended, Sandbox, launch};

@@ -2,11 +2,12 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::address::Host;
+use crate::address::{Host, NotAHost};
 use crate::error::Error;
 
 /// What a child process may read, write, reach and use up.
@@ -162,6 +163,44 @@ pub enum Network {
     Host,
 }
 
+/// Why a text is no network.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotANetwork {
+    /// It is none of the words.
+    #[error("`{0}` is no network; expected `none`, `allow:HOST,…` or `host`")]
+    Word(String),
+    /// One of the hosts is none.
+    #[error(transparent)]
+    Host(#[from] NotAHost),
+}
+
+/// As on the command line: `none` (or `loopback`, which is the same), `allow:HOST,…`, `host`.
+impl FromStr for Network {
+    type Err = NotANetwork;
+
+    fn from_str(text: &str) -> Result<Self, NotANetwork> {
+        match (text, text.strip_prefix("allow:")) {
+            ("none" | "loopback", _) => Ok(Network::None),
+            ("host", _) => Ok(Network::Host),
+            (_, Some(hosts)) => Ok(Network::Allow(hosts.split(',').map(str::parse).collect::<Result<_, _>>()?)),
+            (_, None) => Err(NotANetwork::Word(text.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Network::None => f.write_str("none"),
+            Network::Host => f.write_str("host"),
+            Network::Allow(hosts) => {
+                let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
+                write!(f, "allow:{}", hosts.join(","))
+            }
+        }
+    }
+}
+
 /// What a child and all its descendants may use up together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -268,6 +307,17 @@ mod tests {
         let names = ["PATH", "LC_ALL", "LD_PRELOAD", "BASH_ENV", "GIT_DIR", "OPENAI_API_KEY", "PATHOLOGY"];
         let passing: Vec<&str> = names.into_iter().filter(|name| policy.passes(name)).collect();
         assert_eq!(passing, ["PATH", "LC_ALL"]);
+    }
+
+    #[test]
+    fn a_network_is_written_as_on_the_command_line() {
+        for text in ["none", "host", "allow:example.com,*.example.org:8443"] {
+            assert_eq!(text.parse::<Network>().unwrap().to_string(), text);
+        }
+        assert_eq!("loopback".parse(), Ok(Network::None));
+        for text in ["", "all", "allow:", "allow:a,,b", "allow:127.0.0.1", "hosts"] {
+            assert!(text.parse::<Network>().is_err(), "{text}");
+        }
     }
 
     #[test]

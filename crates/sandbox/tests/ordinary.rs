@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::Path;
 
 use support::{Workspace, levels, run, shell};
-use updraft_sandbox::Level;
+use updraft_sandbox::{Level, Policy, Toolchain};
 
 /// Runs the script at each level; it must end well. Skipped aloud without the tool.
 async fn works(tool: &str, script: &str, needs: Level) {
@@ -83,6 +83,30 @@ async fn a_server_on_its_own_loopback_is_reached() {
                   \u{20} assert c.recv(2) == b'hi'\n\
                   socket.getaddrinfo('localhost', 80)\nE";
     works("/usr/bin/python3", script, Level::Full).await;
+}
+
+#[tokio::test]
+async fn cargo_builds_with_the_users_toolchain_and_a_private_home() {
+    let Some(home) = std::env::home_dir().filter(|home| home.join(".rustup").exists()) else {
+        std::io::stderr().write_all(b"!! SKIP: no rustup in the home folder\n").unwrap();
+        return;
+    };
+    let home = std::fs::canonicalize(home).unwrap();
+    for level in levels() {
+        let place = Workspace::new();
+        place.write("Cargo.toml", "[package]\nname = \"x\"\nedition = \"2021\"\n");
+        place.write("src/main.rs", "fn main() { println!(\"built\"); }\n");
+        let read = Toolchain::Rust.read(&home);
+        let policy = Policy { read, home: home.clone(), ..place.policy() };
+        // Below the full level home is elsewhere, and the toolchain has to be pointed to.
+        let at = home.display();
+        let script = format!(
+            "export PATH={at}/.cargo/bin:$PATH RUSTUP_HOME={at}/.rustup; cargo run -q --offline; ls {at}/.cargo"
+        );
+        let ended = run(level, &policy, shell(&script)).await.unwrap();
+        assert!(ended.stdout.text().contains("built"), "{level}: {}", ended.stderr.text());
+        assert!(!ended.stdout.text().contains("credentials"), "{level}");
+    }
 }
 
 #[tokio::test]
