@@ -48,6 +48,27 @@ async fn measure(rounds: usize) {
         }
     }
     print(&mut variants);
+    for level in [Level::Full, Level::Landlock].into_iter().filter(|level| *level <= probe.level) {
+        print_steps(&Sandbox::new(LAUNCHER, level).unwrap(), rounds).await;
+    }
+}
+
+/// The launcher's own account of its set-up: the middle value of each step.
+async fn print_steps(sandbox: &Sandbox, rounds: usize) {
+    let mut steps: Vec<(String, Vec<Duration>)> = Vec::new();
+    for _ in 0..rounds {
+        for (at, step) in sandbox.timings().await.unwrap().into_iter().enumerate() {
+            match steps.get_mut(at) {
+                Some((_, times)) => times.push(step.time),
+                None => steps.push((step.name, vec![step.time])),
+            }
+        }
+    }
+    println!("\nsteps of level {}, p50 ms", sandbox.level());
+    for (name, mut times) in steps {
+        times.sort();
+        println!("  {name:<30} {:>6.3}", milliseconds(times[times.len() / 2]));
+    }
 }
 
 fn variants(level: Level, small: &Path, large: &Path) -> Vec<Variant> {

@@ -99,7 +99,7 @@ impl Child {
             tokio::select! {
                 news = self.line.next() => match news.doing("listening to the launcher")? {
                     Some((News::Ended(verdict), _)) => break verdict,
-                    Some((News::Listening | News::Started | News::Fault(_), _)) => {}
+                    Some((News::Listening | News::Steps(_) | News::Started | News::Fault(_), _)) => {}
                     None => return Err(Error::Lost),
                 },
                 () = self.streams.meter.is_over.notified(), if killed.is_none() => {

@@ -11,6 +11,7 @@ mod kernel;
 mod processes;
 mod program;
 mod root;
+mod steps;
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -21,7 +22,7 @@ use rustix::process::{DumpableBehavior, Pid, PidfdFlags, Signal};
 use crate::channel::Channel;
 use crate::error::SETUP_FAILED;
 use crate::guard::Guard;
-use crate::order::{Exit, Fault, Killed, News, Order, Verdict};
+use crate::order::{Exit, Fault, Killed, News, Order, Step, Task, Verdict};
 use crate::policy::{Level, Lifetime};
 use attend::{Watch, attend};
 use kernel::Fork;
@@ -43,6 +44,7 @@ pub fn main() -> ! {
 fn supervise(line: &Channel) -> i32 {
     let started = Instant::now();
     kernel::ignore_signals();
+    steps::begin();
     // Nobody who starts us by hand sends an order.
     let Ok(Some((order, stdin))) = line.receive::<Order>() else { return SETUP_FAILED };
     match run(&order, stdin, line, started) {
@@ -67,7 +69,9 @@ fn run(order: &Order, stdin: Option<OwnedFd>, line: &Channel, started: Instant) 
         Lifetime::Call => order.policy.limits.time.map(|limit| started + limit),
         Lifetime::Session => None,
     };
+    steps::mark("reading the order");
     let guards = guards(order)?;
+    steps::mark("finding guarded files");
     let (exit, killed_for) = match order.level {
         Level::Full => with_namespaces(order, stdin, line, deadline, &guards)?,
         Level::Landlock | Level::None => without_namespaces(order, stdin, line, deadline)?,
@@ -112,6 +116,7 @@ fn with_namespaces(
             first::main(order, stdin.as_ref(), &theirs, &holds, ids)
         }
     };
+    steps::mark("making namespaces");
     drop((theirs, stdin, holds));
     let ended = follow(pid, &inner, line, deadline);
     // Its end is that of every process in its namespace: the kernel lets us collect it only then.
@@ -131,6 +136,7 @@ fn follow(pid: Pid, inner: &Channel, line: &Channel, deadline: Option<Instant>) 
             match inner.receive::<News>() {
                 Ok(Some((News::Ended(verdict), _))) => return Ok((verdict.exit, verdict.killed_for)),
                 Ok(Some((News::Fault(fault), _))) => return Err(fault),
+                Ok(Some((News::Steps(theirs), _))) => drop(line.send(&News::Steps(joined(theirs)), None)),
                 Ok(Some((news, beside))) => drop(line.send(&news, beside.as_ref().map(AsFd::as_fd))),
                 Ok(None) | Err(_) => return Ok((None, None)),
             }
@@ -141,6 +147,12 @@ fn follow(pid: Pid, inner: &Channel, line: &Channel, deadline: Option<Instant>) 
             return Ok((None, Some(Killed::Time)));
         }
     }
+}
+
+/// Our own steps, then those of the first process.
+fn joined(theirs: Vec<Step>) -> Vec<Step> {
+    steps::adopt(theirs);
+    steps::all()
 }
 
 fn without_namespaces(
@@ -154,6 +166,9 @@ fn without_namespaces(
     let private = private_folder(&order.policy.scratch).map_err(Fault::set_up("making a temporary folder"))?;
     let extra = program::places(order, Some(private.path()));
     let program = program::start(order, Some(private.path()), &extra, stdin.as_ref())?;
+    if matches!(order.task, Task::Probe) {
+        let _ = line.send(&News::Steps(steps::all()), None);
+    }
     drop(stdin);
     program::let_go_of_streams().map_err(Fault::set_up("opening /dev/null"))?;
     // Among a thousand busy processes our turn must come first. Only root may ask for that; others are held by the limit

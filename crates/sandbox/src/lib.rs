@@ -80,7 +80,7 @@ pub use capture::{Capture, Captured};
 pub use child::{Child, Ended};
 pub use command::{Command, Output, Stdin};
 pub use error::{Error, SETUP_FAILED};
-pub use order::{Exit, Killed, MovedAside};
+pub use order::{Exit, Killed, MovedAside, Step};
 pub use policy::{Level, Lifetime, Limits, Network, NotANetwork, Policy};
 pub use probe::{Missing, Probe};
 pub use refusal::{Denied, Grant, Refusal};

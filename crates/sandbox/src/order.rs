@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -34,9 +35,20 @@ pub(crate) enum Task {
 pub(crate) enum News {
     /// The proxy's listening socket inside the sandbox is beside this message.
     Listening,
+    /// Only for a probe.
+    Steps(Vec<Step>),
     Started,
     Fault(Fault),
     Ended(Verdict),
+}
+
+/// A part of setting a sandbox up, and how long it took.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// What was done.
+    pub name: String,
+    /// How long it took.
+    pub time: Duration,
 }
 
 /// Why nothing was run.

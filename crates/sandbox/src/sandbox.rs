@@ -16,7 +16,7 @@ use crate::error::{Doing, Error};
 use crate::filter;
 use crate::launch::{self, ARGUMENT};
 use crate::line::Line;
-use crate::order::{Fault, News, Order, Task};
+use crate::order::{Fault, News, Order, Step, Task};
 use crate::policy::{Level, Network, Policy};
 use crate::probe::{Missing, Probe, missing_in_landlock, missing_without_namespaces};
 use crate::proxy::Proxy;
@@ -77,11 +77,17 @@ impl Sandbox {
     }
 
     /// Goes through the whole set-up, and runs nothing.
-    async fn try_out(&self) -> Result<(), Error> {
+    async fn try_out(&self) -> Result<Vec<Step>, Error> {
         let folder = tempfile::tempdir().doing("making a temporary folder")?;
         let policy = Policy { scratch: folder.path().to_owned(), ..Policy::strict(folder.path()) };
-        let child = self.start(&policy, Task::Probe, "a probe", Stdin::Null, &Output::Inherit).await?;
-        child.wait().await.map(drop)
+        let (child, steps) = self.start(&policy, Task::Probe, "a probe", Stdin::Null, &Output::Inherit).await?;
+        child.wait().await?;
+        Ok(steps)
+    }
+
+    /// Sets everything up once, runs nothing, and says how long each step took.
+    pub async fn timings(&self) -> Result<Vec<Step>, Error> {
+        self.try_out().await
     }
 
     /// Starts a program. When this returns, the sandbox stands and the program runs in it.
@@ -94,7 +100,8 @@ impl Sandbox {
         let env = env.into_iter().filter(|(name, _)| policy.passes(name)).collect();
         let cwd = cwd.unwrap_or_else(|| policy.workspace.clone());
         let name = program.clone();
-        self.start(policy, Task::Run { program, args, env, cwd }, &name, stdin, &output).await
+        let (child, _) = self.start(policy, Task::Run { program, args, env, cwd }, &name, stdin, &output).await?;
+        Ok(child)
     }
 
     fn check_level(&self, policy: &Policy) -> Result<(), Error> {
@@ -116,7 +123,7 @@ impl Sandbox {
         name: &str,
         stdin: Stdin,
         output: &Output,
-    ) -> Result<Child, Error> {
+    ) -> Result<(Child, Vec<Step>), Error> {
         let started = Instant::now();
         let (ours, theirs) = Channel::pair().doing("making a socket")?;
         let (input, their_input) = input(stdin).doing("making a pipe for stdin")?;
@@ -135,19 +142,22 @@ impl Sandbox {
         let frame = channel::frame(&order).doing("writing the policy")?;
         line.send(&frame, their_input.as_ref().map(AsFd::as_fd)).await.doing("sending the policy")?;
         drop(their_input);
-        let mut proxy = None;
+        let (mut proxy, mut steps) = (None, Vec::new());
         loop {
             match line.next().await.doing("listening to the launcher")? {
                 Some((News::Started, _)) => break,
                 Some((News::Listening, beside)) => {
                     proxy = Some(Proxy::start(policy, beside).doing("starting the proxy")?);
                 }
+                Some((News::Steps(all), _)) => steps = all,
                 Some((News::Fault(fault), _)) => return Err(told(fault, name)),
                 // Nothing ends before it starts but a probe.
                 Some((News::Ended(_), _)) | None => return Err(Error::Lost),
             }
         }
-        Ok(Child { stdin: input, line, launcher, streams, proxy, policy: policy.clone(), level: self.level, started })
+        let child =
+            Child { stdin: input, line, launcher, streams, proxy, policy: policy.clone(), level: self.level, started };
+        Ok((child, steps))
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use support::{PROGRAM, Workspace, can_test, run};
-use updraft_sandbox::{Command, Level, Policy, Probe, SETUP_FAILED};
+use updraft_sandbox::{Command, Level, Policy, Probe, SETUP_FAILED, Sandbox};
 
 fn program(args: &[&str]) -> Command {
     Command { args: args.iter().map(|&arg| arg.to_owned()).collect(), ..Command::new(PROGRAM) }
@@ -43,6 +43,26 @@ async fn the_probe_finds_the_lower_level_and_says_what_is_missing() {
     let first = &probe.missing[0];
     assert_eq!(first.what, "namespaces: a root folder, processes and a network of its own");
     assert!(first.cause.contains("Operation not permitted") && first.remedy.contains("user namespaces"), "{first:?}");
+}
+
+#[tokio::test]
+async fn every_step_of_a_set_up_is_accounted_for() {
+    for level in support::levels() {
+        let steps = Sandbox::new(PROGRAM, level).unwrap().timings().await.unwrap();
+        let names: Vec<&str> = steps.iter().map(|step| step.name.as_str()).collect();
+        let outside = ["reading the order", "finding guarded files"];
+        let inside = ["making namespaces", "mapping ids", "building the root folder", "bringing the network up"];
+        let last = [
+            "connecting streams",
+            "setting limits",
+            "dropping capabilities",
+            "Landlock",
+            "seccomp",
+            "starting the process",
+        ];
+        let inside = if level == Level::Full { &inside[..] } else { &[] };
+        assert_eq!(names, [&outside[..], inside, &last].concat(), "{level}");
+    }
 }
 
 #[tokio::test]

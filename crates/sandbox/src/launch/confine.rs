@@ -12,6 +12,7 @@ use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
 use seccompiler::sock_filter;
 
 use super::root::{ETC, NAMES, SYSTEM, scratch_folders};
+use super::steps;
 use crate::order::Fault;
 use crate::policy::{Level, Limits, Network, Policy};
 
@@ -26,19 +27,22 @@ pub(super) fn confine(
     filters: &[Vec<u64>],
 ) -> Result<(), Fault> {
     limit(level, &policy.limits).map_err(Fault::set_up("setting resource limits"))?;
-    match level {
-        Level::Full => {
-            drop_capabilities().map_err(Fault::set_up("dropping capabilities"))?;
-            landlock(&full_rules(policy))?;
-        }
-        Level::Landlock => {
-            drop_capabilities().map_err(Fault::set_up("dropping capabilities"))?;
-            landlock(&lower_rules(policy, private))?;
-        }
-        Level::None => {}
+    steps::mark("setting limits");
+    let rules = match level {
+        Level::Full => Some(full_rules(policy)),
+        Level::Landlock => Some(lower_rules(policy, private)),
+        Level::None => None,
+    };
+    if let Some(rules) = rules {
+        drop_capabilities().map_err(Fault::set_up("dropping capabilities"))?;
+        steps::mark("dropping capabilities");
+        landlock(&rules)?;
+        steps::mark("Landlock");
     }
     rustix::thread::set_no_new_privs(true).map_err(|error| Fault::set_up("setting no_new_privs")(error.into()))?;
-    filters.iter().try_for_each(|filter| install(filter))
+    filters.iter().try_for_each(|filter| install(filter))?;
+    steps::mark("seccomp");
+    Ok(())
 }
 
 /// Never RLIMIT_AS: runtimes reserve far more addresses than they use memory.

@@ -10,10 +10,10 @@ use rustix::process::{DumpableBehavior, Signal};
 use super::attend::{Watch, attend};
 use super::kernel::{self, NETWORK, USER_MOUNT_PID_IPC_UTS_CGROUP};
 use super::processes::Family;
-use super::{program, root};
+use super::{program, root, steps};
 use crate::channel::Channel;
 use crate::guard::Hold;
-use crate::order::{Fault, News, Order, Verdict};
+use crate::order::{Fault, News, Order, Task, Verdict};
 use crate::policy::Network;
 
 /// Which namespaces an order asks for.
@@ -35,9 +35,12 @@ pub(super) fn main(order: &Order, stdin: Option<&OwnedFd>, line: &Channel, holds
 }
 
 fn live(order: &Order, stdin: Option<&OwnedFd>, line: &Channel, holds: &[Hold], ids: Ids) -> Result<Verdict, Fault> {
+    steps::begin();
     ids.map().map_err(Fault::set_up("mapping user ids"))?;
     die_with_parent(line)?;
+    steps::mark("mapping ids");
     root::enter(&order.policy, holds)?;
+    steps::mark("building the root folder");
     let mut extra = program::places(order, None);
     match &order.policy.network {
         Network::Host => {}
@@ -47,10 +50,14 @@ fn live(order: &Order, stdin: Option<&OwnedFd>, line: &Channel, holds: &[Hold], 
             extra.extend(offer_proxy(line).map_err(Fault::set_up("listening for the proxy"))?);
         }
     }
+    steps::mark("bringing the network up");
     // From here on nothing in the sandbox can look into this process.
     let hidden = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
     hidden.map_err(|error| Fault::set_up("hiding a process")(error.into()))?;
     let program = program::start(order, None, &extra, stdin)?;
+    if matches!(order.task, Task::Probe) {
+        let _ = line.send(&News::Steps(steps::all()), None);
+    }
     program::let_go_of_streams().map_err(Fault::set_up("opening /dev/null"))?;
     let _ = line.send(&News::Started, None);
     let (exit, killed_for) = attend(&Watch {

@@ -6,9 +6,10 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 
 use rustix::process::{Pid, Signal};
+use serde::Serialize;
 
-use super::confine;
 use super::kernel::{self, Fork};
+use super::{confine, steps};
 use crate::order::{Fault, Order, Task};
 use crate::policy::Level;
 
@@ -27,55 +28,58 @@ pub(super) fn start(
         Fork::Parent(pid) => pid,
         Fork::Child => {
             drop(news);
-            let fault = become_program(order, private, extra, stdin);
-            tell(writer, &fault);
-            std::process::exit(1)
+            steps::begin();
+            match become_program(order, private, extra, stdin) {
+                Ok(()) => tell(writer, &steps::all()),
+                Err(fault) => tell(writer, &fault),
+            }
+            std::process::exit(0)
         }
     };
     drop(writer);
     // The other end closes by itself at the moment the program is executed.
     let mut text = Vec::new();
     news.read_to_end(&mut text).map_err(Fault::set_up("listening to a process"))?;
-    match serde_json::from_slice(&text) {
-        Ok(fault) => Err(fault),
-        Err(_) => Ok(pid),
+    if let Ok(fault) = serde_json::from_slice(&text) {
+        return Err(fault);
     }
+    if let Ok(theirs) = serde_json::from_slice(&text) {
+        steps::adopt(theirs);
+        steps::mark("starting the process");
+    }
+    Ok(pid)
 }
 
-fn tell(mut writer: io::PipeWriter, fault: &Fault) {
-    if let Ok(text) = serde_json::to_vec(fault) {
+fn tell(mut writer: io::PipeWriter, message: &impl Serialize) {
+    if let Ok(text) = serde_json::to_vec(message) {
         // If nobody listens any more, nobody is left to tell.
         let _ = writer.write_all(&text);
     }
 }
 
-/// Returns only if something failed.
-fn become_program(order: &Order, private: Option<&Path>, extra: &Extra, stdin: Option<&OwnedFd>) -> Fault {
-    let error = || -> Result<std::convert::Infallible, Fault> {
-        // A session of its own has no controlling terminal, and cannot get that of the user.
-        rustix::process::setsid().map_err(|error| Fault::set_up("leaving the terminal")(error.into()))?;
-        // At the level without namespaces this is what remains if the launcher itself is killed.
-        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
-            .map_err(|error| Fault::set_up("binding a process to its parent")(error.into()))?;
-        give_standard_input(stdin).map_err(Fault::set_up("connecting stdin"))?;
-        kernel::close_on_exec_from(3).map_err(Fault::set_up("closing descriptors"))?;
-        kernel::default_signals();
-        let Task::Run { program, args, env, cwd } = &order.task else {
+/// Returns if something failed, or if nothing is to be run.
+fn become_program(order: &Order, private: Option<&Path>, extra: &Extra, stdin: Option<&OwnedFd>) -> Result<(), Fault> {
+    // A session of its own has no controlling terminal, and cannot get that of the user.
+    rustix::process::setsid().map_err(|error| Fault::set_up("leaving the terminal")(error.into()))?;
+    // At the level without namespaces this is what remains if the launcher itself is killed.
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(|error| Fault::set_up("binding a process to its parent")(error.into()))?;
+    give_standard_input(stdin).map_err(Fault::set_up("connecting stdin"))?;
+    kernel::close_on_exec_from(3).map_err(Fault::set_up("closing descriptors"))?;
+    kernel::default_signals();
+    steps::mark("connecting streams");
+    match &order.task {
+        Task::Probe => confine::confine(order.level, &order.policy, private, &order.filters),
+        Task::Run { program, args, env, cwd } => {
+            // Before Landlock, so that a folder that may not be read is named as what it is: not there.
+            rustix::process::chdir(cwd)
+                .map_err(|error| Fault::set_up(format!("entering {}", cwd.display()))(error.into()))?;
             confine::confine(order.level, &order.policy, private, &order.filters)?;
-            std::process::exit(0)
-        };
-        // Before Landlock, so that a folder that may not be read is named as what it is: not there.
-        rustix::process::chdir(cwd)
-            .map_err(|error| Fault::set_up(format!("entering {}", cwd.display()))(error.into()))?;
-        confine::confine(order.level, &order.policy, private, &order.filters)?;
-        #[expect(clippy::disallowed_methods, reason = "this is the sandbox: here processes begin")]
-        let mut command = std::process::Command::new(program);
-        command.args(args).env_clear().envs(env.iter().cloned()).envs(extra.iter().cloned());
-        Err(Fault::Program { errno: command.exec().raw_os_error().unwrap_or(libc::EIO) })
-    };
-    match error() {
-        Ok(never) => match never {},
-        Err(fault) => fault,
+            #[expect(clippy::disallowed_methods, reason = "this is the sandbox: here processes begin")]
+            let mut command = std::process::Command::new(program);
+            command.args(args).env_clear().envs(env.iter().cloned()).envs(extra.iter().cloned());
+            Err(Fault::Program { errno: command.exec().raw_os_error().unwrap_or(libc::EIO) })
+        }
     }
 }
 
