@@ -72,7 +72,7 @@ fn large() {
 }
 
 const SHAPES: [(&str, &str); 12] = [
-    ("objects, a comma missing", "[{\"id\": 1, \"name\": \"some words\" \"tags\": [1, 2, 3]}, "),
+    ("objects, a comma missing", "{\"id\": 1, \"name\": \"some words\" \"tags\": [1, 2, 3]},\n"),
     ("a Python dict", "{'id': 1, 'ok': True, 'none': None, 'words': 'it is so'}, "),
     ("quotes inside strings", "{\"text\": \"he said \"hi\" to me\", \"n\": 1},\n"),
     ("prose and values", "Some words, then {\"a\": 1} and [1, 2] and so on.\n"),

@@ -126,7 +126,8 @@ impl Scan<'_> {
                     let is_number =
                         || is_plain(self.slice(begin, i).trim_end_matches(['-', '.', '+', '/', '\\', '\'']));
                     let is_apart = is_apart || (i > begin && is_number() && self.has_colon(i));
-                    let opens = is_apart && (place == Place::Item || self.is_quoted_key(i));
+                    let opens =
+                        is_apart && (place == Place::Item || self.is_quoted_key(i) || self.is_colonless_key(begin, i));
                     if !opens && i > begin && self.byte(i) == b'"' && self.ends_string(i + 1, place, Inside::default())
                     {
                         return (i, i + 1);
@@ -152,6 +153,12 @@ impl Scan<'_> {
         let first = self.slice(begin, self.end_of_word(begin));
         let is_text = self.byte(quote) == b'"' && length > 0 && !matches!(self.byte(quote - 1), 0..=b' ' | b',' | b':');
         (is_text && !is_plain(first) && self.closes_member(quote + 1)).then_some(quote)
+    }
+
+    /// Whether a plain value stands before the quote at `at`, and a key without its colon begins there: `1 "b" 2`.
+    fn is_colonless_key(&self, begin: usize, at: usize) -> bool {
+        let begins_value = |after| self.begins_apart(after) || self.is_continuation(self.skip_blank(after));
+        is_plain(trim(self.slice(begin, at))) && self.end_of_quoted(at).is_some_and(begins_value)
     }
 
     /// Whether what was read so far begins a function, which may go over several lines.

@@ -70,7 +70,11 @@ impl<'t> Finder<'t> {
         let is_key =
             scan.mark(start).is_some() && scan.is_quoted_key(start) && !scan.text.trim_end().ends_with(['"', '\'']);
         let is_key = is_key || (scan.byte(start) == b'"' && has_colon_after_string(scan, start));
-        if !is_key {
+        let is_half_quoted = || {
+            let word = scan.end_of_word(start);
+            word > start && scan.starts(word, "\":") && scan.text.trim_end().ends_with('}')
+        };
+        if !is_key && !is_half_quoted() {
             return None;
         }
         scan.pos = start;

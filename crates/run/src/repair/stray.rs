@@ -69,7 +69,7 @@ impl Scan<'_> {
     }
 
     /// Whether blanks and then a value other than a string stand at `at`.
-    fn begins_apart(&self, at: usize) -> bool {
+    pub(super) fn begins_apart(&self, at: usize) -> bool {
         let next = self.skip_blank(at);
         let is_value = matches!(self.byte(next), b'{' | b'[' | b'-' | b'0'..=b'9')
             || is_literal(self.slice(next, self.end_of_word(next)));
