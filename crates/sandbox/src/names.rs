@@ -43,6 +43,14 @@ pub fn why_guarded_in_repository(folder: &str, name: &str) -> Option<&'static st
     }
 }
 
+/// Why a link of this name is guarded where a folder would not be: what counts is in the folder that it leads to.
+pub fn why_link_guarded(folder: &str, name: &str) -> Option<&'static str> {
+    let name = plain(name);
+    let holds_guarded = PLACES.iter().any(|(place, _, _)| *place == name);
+    let in_repository = is_repository_name(folder) && (name == "hooks" || name == "info");
+    (holds_guarded || in_repository).then_some("what is run depends on where it leads")
+}
+
 const EDITOR: &str = "an editor runs tasks from it";
 const SHELL: &str = "a shell runs it at start";
 const AGENT: &str = "a coding agent takes settings from it";
@@ -166,6 +174,13 @@ mod tests {
     fn some_names_count_in_one_folder_only() {
         assert!(why_guarded(".github", "hooks").is_some() && why_guarded("src", "hooks").is_none());
         assert!(why_guarded(".config", "fish").is_some() && why_guarded("aquarium", "fish").is_none());
+    }
+
+    #[test]
+    fn a_link_in_place_of_a_folder_that_matters_is_guarded() {
+        assert!(why_link_guarded("", ".github").is_some() && why_link_guarded("", ".config").is_some());
+        assert!(why_link_guarded(".git", "hooks").is_some() && why_link_guarded(".git", "info").is_some());
+        assert!(why_link_guarded("src", "hooks").is_none() && why_link_guarded(".git", "objects").is_none());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 
 /// Whether the file at this path only says what git itself would write.
 pub(super) fn is_harmless(root: &OwnedFd, folder: &Path, path: &Path) -> bool {
@@ -34,6 +34,10 @@ fn text(root: &OwnedFd, path: &Path) -> Option<String> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
     let file = rustix::fs::openat2(root, path, flags, Mode::empty(), resolve).ok()?;
+    // A pipe would be empty now, and say something else to git.
+    if FileType::from_raw_mode(rustix::fs::fstat(&file).ok()?.st_mode) != FileType::RegularFile {
+        return None;
+    }
     let mut text = String::new();
     std::fs::File::from(file).take(65_536).read_to_string(&mut text).ok()?;
     Some(text)

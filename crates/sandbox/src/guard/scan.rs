@@ -229,7 +229,9 @@ impl<'a> Walk<'a> {
             }
             Place::Repository(inside) => {
                 let folder = inside.to_string_lossy();
-                if let Some(why) = names::why_guarded_in_repository(&folder, &text) {
+                let link =
+                    || (!is_folder && folder.is_empty()).then(|| names::why_link_guarded(".git", &text)).flatten();
+                if let Some(why) = names::why_guarded_in_repository(&folder, &text).or_else(link) {
                     let whole = path.join(name);
                     self.item(opened, name, &whole, why, whole.clone());
                 }
@@ -279,7 +281,8 @@ fn below(base: &Path, path: &Path) -> Option<PathBuf> {
 /// A repository that is not a folder leads to another one.
 fn why_guarded(folder: &str, name: &str, is_folder: bool) -> Option<&'static str> {
     let gitdir = || (!is_folder && names::is_repository_name(name)).then_some("git follows it to another repository");
-    names::why_guarded(folder, name).or_else(gitdir)
+    let link = || (!is_folder).then(|| names::why_link_guarded(folder, name)).flatten();
+    names::why_guarded(folder, name).or_else(gitdir).or_else(link)
 }
 
 /// What a folder of a repository is: one of its own, or one that may hold repositories of submodules and worktrees.

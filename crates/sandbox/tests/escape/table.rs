@@ -224,6 +224,31 @@ pub(crate) const LATER: &[Attempt] = &[
         "rm -rf .vscode; mkdir .vscode && echo evil > .vscode/tasks.json",
         Sign::Evil("$WS/.vscode/tasks.json"),
     ),
+    of(
+        "link the folder of hooks elsewhere",
+        "git init -q f; rm -rf f/.git/hooks; mkdir e; echo evil > e/pre-commit; ln -s ../../e f/.git/hooks",
+        Sign::Exists("$WS/f/.git/hooks"),
+    ),
+    of(
+        "link the folder of attributes elsewhere",
+        "mkdir e; echo '* filter=evil' > e/attributes; ln -s ../e .git/info",
+        Sign::Exists("$WS/.git/info"),
+    ),
+    of(
+        "link the repository's settings elsewhere",
+        "git init -q f; echo '[core] fsmonitor = evil' > c; rm f/.git/config; ln -s ../../c f/.git/config",
+        Sign::Exists("$WS/f/.git/config"),
+    ),
+    of(
+        "put another repository in a renamed one's place",
+        "mv nested other; mkdir -p nested/.git/hooks; echo evil > nested/.git/hooks/pre-commit",
+        Sign::Evil("$WS/nested/.git/hooks/pre-commit"),
+    ),
+    of(
+        "link a folder whose name matters",
+        "mkdir -p e/hooks; echo evil > e/hooks/x.json; ln -s e .github",
+        Sign::Exists("$WS/.github"),
+    ),
     of("plant a file that direnv runs", "echo evil > .envrc", Sign::Exists("$WS/.envrc")),
     of("plant servers for agents", "echo evil > .mcp.json", Sign::Exists("$WS/.mcp.json")),
     of(
