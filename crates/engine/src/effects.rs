@@ -125,5 +125,6 @@ pub(crate) fn failed(error: &updraft_models::Error) -> Reply {
         updraft_models::Error::Stalled { .. } => FailureKind::Timeout,
         _ => FailureKind::Model,
     };
-    Reply::Failed(Failure::new(kind, error.to_string()))
+    let hint = error.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
+    Reply::Failed(Failure::new(kind, format!("{error}{hint}")))
 }

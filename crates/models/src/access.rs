@@ -82,6 +82,16 @@ impl Access {
         self.reach.get(provider)?.key.as_ref().filter(|key| !key.is_empty())
     }
 
+    /// Whether what a provider needs is there, as far as can be told without asking it.
+    pub fn can_use(&self, provider: &Provider) -> bool {
+        match provider.speech {
+            Speech::Vertex => self.google.project.is_some(),
+            Speech::Chat | Speech::Responses | Speech::Anthropic | Speech::Gemini | Speech::Ollama => {
+                provider.is_open || self.key(provider.name).is_some()
+            }
+        }
+    }
+
     /// The address of a provider that was set.
     pub fn base(&self, provider: &str) -> Option<&str> {
         self.reach.get(provider)?.base.as_deref()

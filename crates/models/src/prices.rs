@@ -40,7 +40,9 @@ pub fn known_models(provider: &str) -> Vec<&'static str> {
     let Some(id) = listed_as(provider) else { return Vec::new() };
     let Some(listed) = Calculator::bundled().providers().find(|listed| listed.id() == id) else { return Vec::new() };
     let writes = |model: &&str| price_for(provider, model, &Usage::default()).is_some_and(|price| price.output > 0);
-    let mut names: Vec<&str> = listed.models().map(ModelInfo::id).filter(writes).collect();
+    // Google sells the models of others too, in other dialects.
+    let is_own = |model: &&str| id != "google" || model.starts_with("gemini") || model.starts_with("gemma");
+    let mut names: Vec<&str> = listed.models().map(ModelInfo::id).filter(is_own).filter(writes).collect();
     names.sort_unstable();
     names
 }

@@ -127,7 +127,7 @@ const OWN: [Provider; 7] = [
     },
     Provider {
         name: "vertex",
-        about: "Gemini in a Google Cloud project (GOOGLE_CLOUD_PROJECT, GOOGLE_CLOUD_LOCATION)",
+        about: "Gemini in a Google Cloud project",
         speech: Speech::Vertex,
         base: "",
         keys: &["VERTEX_ACCESS_TOKEN"],

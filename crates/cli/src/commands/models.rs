@@ -6,7 +6,9 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 use toml::Spanned;
-use updraft_models::{Access, Limit, Price, Provider, choose, context_window, known_models, price_of, providers};
+use updraft_models::{
+    Access, Limit, Price, Provider, Speech, choose, context_window, known_models, price_of, providers,
+};
 
 use crate::args::Models;
 use crate::fault::{Code, Fault, Outcome};
@@ -70,7 +72,7 @@ fn overview(access: &Access, as_json: bool) -> Result<String, Fault> {
 fn provider_line(provider: &Provider, access: &Access, as_json: bool, paint: Paint) -> String {
     let key = provider.keys.iter().find(|name| places::set(name).is_some()).copied();
     let has_key = access.key(provider.name).is_some();
-    let usable = has_key || provider.is_open;
+    let usable = access.can_use(provider);
     let base = access.base(provider.name).unwrap_or(provider.base);
     let limit = limit_of(provider.name, access);
     if as_json {
@@ -83,6 +85,10 @@ fn provider_line(provider: &Provider, access: &Access, as_json: bool, paint: Pai
     let sign = if usable { paint.green("✓") } else { paint.dim("·") };
     let mut facts = vec![match (has_key, provider.is_open) {
         (true, _) => format!("key in {}", key.unwrap_or("the settings")),
+        (false, true) if provider.speech == Speech::Vertex => {
+            let needs = "needs GOOGLE_CLOUD_PROJECT, and application-default credentials or VERTEX_ACCESS_TOKEN";
+            if usable { "application-default credentials".to_owned() } else { paint.dim(needs) }
+        }
         (false, true) => "no key needed".to_owned(),
         (false, false) => paint.dim(&format!("needs {}", provider.keys.join(" or "))),
     }];
@@ -145,7 +151,7 @@ fn of_provider(name: &str, access: &Access, as_json: bool) -> Result<String, Fau
 fn model_line(provider: &str, model: &str, purposes: &[&str], access: &Access) -> String {
     let spec = format!("{provider}/{model}");
     let mut words = vec![match price(provider, model, access) {
-        Some(price) => format!("${} in, ${} out", dollars(price.input), dollars(price.output)),
+        Some(price) => format!("{} in, {} out", money(price.input), money(price.output)),
         None => "price unknown".to_owned(),
     }];
     words.extend(context_window(provider, model).map(|tokens| format!("{tokens} tokens of context")));
@@ -156,6 +162,12 @@ fn model_line(provider: &str, model: &str, purposes: &[&str], access: &Access) -
 /// What is set, or else what the table says.
 fn price(provider: &str, model: &str, access: &Access) -> Option<Price> {
     access.prices.get(&format!("{provider}/{model}")).copied().or_else(|| price_of(provider, model))
+}
+
+/// Dollars per million tokens, as people write them.
+fn money(nano: u64) -> String {
+    let dollars = dollars(nano);
+    if dollars > 0.0 && dollars < 0.01 { format!("${dollars}") } else { format!("${dollars:.2}") }
 }
 
 /// Dollars per million tokens.
