@@ -47,9 +47,11 @@ fn text(root: &OwnedFd, path: &Path) -> Option<String> {
 fn gitdir_is_harmless(text: &str, folder: &Path) -> bool {
     let Some(target) = text.trim_end().strip_prefix("gitdir: ") else { return false };
     let parts: Vec<&str> = target.split('/').collect();
-    let is_kept_by_git = parts.windows(2).any(|pair| pair == [".git", "worktrees"] || pair == [".git", "modules"]);
-    let is_inside = if target.starts_with('/') { Path::new(target).starts_with(folder) } else { true };
-    is_kept_by_git && is_inside && !target.contains('\n') && (!target.starts_with('/') || !parts.contains(&".."))
+    let Some(at) = parts.iter().position(|part| *part == ".git") else { return false };
+    let (before, kept) = parts.split_at(at);
+    let is_kept_by_git = matches!(kept, [_, "worktrees" | "modules", _, ..]) && !kept.contains(&"..");
+    let is_inside = !target.starts_with('/') || (Path::new(target).starts_with(folder) && !before.contains(&".."));
+    is_kept_by_git && is_inside && !target.contains('\n')
 }
 
 fn config_is_harmless(text: &str) -> bool {
@@ -128,9 +130,14 @@ mod tests {
         let folder = Path::new("/srv/project");
         assert!(gitdir_is_harmless("gitdir: /srv/project/.git/worktrees/x\n", folder));
         assert!(gitdir_is_harmless("gitdir: ../.git/modules/x\n", folder));
-        for text in
-            ["gitdir: evil", "gitdir: /srv/other/.git/worktrees/x", "gitdir: /srv/project/x/../../o/.git/modules/x", ""]
-        {
+        for text in [
+            "gitdir: evil",
+            "gitdir: /srv/other/.git/worktrees/x",
+            "gitdir: /srv/project/x/../../o/.git/modules/x",
+            "gitdir: ../.git/worktrees/../objects/x",
+            "gitdir: ../.git/modules",
+            "",
+        ] {
             assert!(!gitdir_is_harmless(text, folder), "{text}");
         }
     }

@@ -235,8 +235,8 @@ impl<'a> Walk<'a> {
                     let whole = path.join(name);
                     self.item(opened, name, &whole, why, whole.clone());
                 }
-                // Loose objects and packs: many, and never anything else.
-                (is_folder && folder != "objects").then(|| (path.join(name), inside_repository(inside, name)))
+                let is_store = folder == "objects" && is_object_store(&text);
+                (is_folder && !is_store).then(|| (path.join(name), inside_repository(inside, name)))
             }
             Place::Ordinary => {
                 let folder = path.file_name().map(OsStr::to_string_lossy).unwrap_or_default();
@@ -285,6 +285,12 @@ fn why_guarded(folder: &str, name: &str, is_folder: bool) -> Option<&'static str
     names::why_guarded(folder, name).or_else(gitdir).or_else(link)
 }
 
+/// Loose objects and packs: many, and nothing that anyone opens.
+fn is_object_store(name: &str) -> bool {
+    let is_loose = name.len() == 2 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_loose || name == "pack" || name == "info"
+}
+
 /// What a folder of a repository is: one of its own, or one that may hold repositories of submodules and worktrees.
 fn inside_repository(inside: &Path, name: &OsStr) -> Place {
     let within = inside.join(name);
@@ -329,5 +335,6 @@ fn is_repository(path: &Path, names: &[(OsString, FileType)]) -> bool {
     let has = |wanted: &str| names.iter().any(|(name, _)| name == wanted);
     let by_name = path.file_name().is_some_and(|name| names::is_repository_name(&name.to_string_lossy()));
     let by_head = has("HEAD") && (has("objects") || has("refs") || has("commondir"));
-    by_name || by_head || (has("objects") && has("refs") && has("config"))
+    // One that others share may lack a head of its own.
+    by_name || by_head || (has("objects") && has("refs"))
 }

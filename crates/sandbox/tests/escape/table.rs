@@ -249,6 +249,26 @@ pub(crate) const LATER: &[Attempt] = &[
         "mkdir -p e/hooks; echo evil > e/hooks/x.json; ln -s e .github",
         Sign::Exists("$WS/.github"),
     ),
+    of(
+        "lead git into its own objects",
+        "mkdir -p .git/objects/evil/objects .git/objects/evil/refs .git/objects/evil/hooks sub; echo x > .git/objects/evil/HEAD; echo evil > .git/objects/evil/hooks/pre-commit; echo 'gitdir: ../.git/worktrees/../objects/evil' > sub/.git",
+        Sign::Exists("$WS/sub/.git"),
+    ),
+    of(
+        "hide a repository among objects",
+        "mkdir -p .git/objects/evil/objects .git/objects/evil/refs .git/objects/evil/hooks; echo x > .git/objects/evil/HEAD; echo evil > .git/objects/evil/hooks/pre-commit",
+        Sign::Exists("$WS/.git/objects/evil/hooks/pre-commit"),
+    ),
+    of(
+        "split a repository in two",
+        "mkdir -p a/objects a/refs a/hooks a/b/.git; echo 'ref: refs/heads/main' > a/b/.git/HEAD; echo ../.. > a/b/.git/commondir; echo evil > a/hooks/pre-commit",
+        Sign::Exists("$WS/a/hooks/pre-commit"),
+    ),
+    of(
+        "make settings a pipe",
+        "git init -q f; rm f/.git/config; mkfifo f/.git/config",
+        Sign::Exists("$WS/f/.git/config"),
+    ),
     of("plant a file that direnv runs", "echo evil > .envrc", Sign::Exists("$WS/.envrc")),
     of("plant servers for agents", "echo evil > .mcp.json", Sign::Exists("$WS/.mcp.json")),
     of(
