@@ -54,8 +54,7 @@ pub fn why_link_guarded(folder: &str, name: &str) -> Option<&'static str> {
 const EDITOR: &str = "an editor runs tasks from it";
 const SHELL: &str = "a shell runs it at start";
 const AGENT: &str = "a coding agent takes settings from it";
-/// For hooks, wherever they lie.
-pub(crate) const HOOK: &str = "git runs it as a hook";
+const HOOK: &str = "git runs it as a hook";
 
 /// Guarded in every folder.
 const NAMES: [(&str, &str); 52] = [

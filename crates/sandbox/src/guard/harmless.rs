@@ -19,15 +19,41 @@ pub(super) fn is_harmless(root: &OwnedFd, folder: &Path, path: &Path) -> bool {
     }
 }
 
-/// Where a repository's settings say that its hooks are, as written there.
-pub(super) fn hooks_path(root: &OwnedFd, config: &Path) -> Option<String> {
-    let text = text(root, config)?;
-    let value = |line: &str| {
-        let (key, value) = line.split_once('=')?;
-        key.trim().eq_ignore_ascii_case("hookspath").then(|| value.trim().trim_matches('"').to_owned())
-    };
-    // The last one counts.
-    text.lines().filter_map(value).next_back()
+/// Keys whose values name what git runs, or where it takes more settings from.
+const RUN_BY_GIT: [&str; 17] = [
+    "hookspath",
+    "path",
+    "fsmonitor",
+    "sshcommand",
+    "pager",
+    "editor",
+    "clean",
+    "smudge",
+    "process",
+    "textconv",
+    "command",
+    "driver",
+    "helper",
+    "askpass",
+    "program",
+    "attributesfile",
+    "cmd",
+];
+
+/// What of a repository's settings may be paths of such, as written there.
+pub(super) fn named_paths(root: &OwnedFd, config: &Path) -> Vec<String> {
+    let Some(text) = text(root, config) else { return Vec::new() };
+    let mut paths = Vec::new();
+    for line in text.lines() {
+        let Some((key, value)) = line.split_once('=') else { continue };
+        let key = key.trim().to_ascii_lowercase();
+        let key = key.rsplit([']', ' ']).next().unwrap_or_default();
+        if RUN_BY_GIT.contains(&key) {
+            let words = value.split([' ', '\t', '"', '\'', '!', ';', '=']).filter(|word| !word.is_empty());
+            paths.extend(words.map(str::to_owned));
+        }
+    }
+    paths
 }
 
 fn text(root: &OwnedFd, path: &Path) -> Option<String> {

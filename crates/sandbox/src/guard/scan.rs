@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, Stat};
 use rustix::io::Errno;
 
-use super::harmless::hooks_path;
+use super::harmless::named_paths;
 use crate::names;
 
 /// A guarded file, folder or link, by its path below the root of the walk.
@@ -56,6 +56,8 @@ pub(crate) struct Found {
     pub(crate) repositories: Vec<PathBuf>,
     /// Folders that are guarded as a whole.
     pub(crate) folders: Vec<PathBuf>,
+    /// Paths that settings name as something to run, whether they are there or not.
+    named: Vec<PathBuf>,
     /// Places that could not be looked into.
     pub(crate) troubles: Vec<String>,
     seen: BTreeMap<PathBuf, Seen>,
@@ -88,6 +90,8 @@ enum Place {
 /// Beyond this, a guarded folder is no settings folder, and its files are not looked after one by one.
 const MOST_ITEMS: usize = 20_000;
 
+const NAMED: &str = "the repository's settings name it as something to run";
+
 pub(crate) struct Walk<'a> {
     root: &'a OwnedFd,
     before: Option<&'a Found>,
@@ -108,33 +112,38 @@ impl<'a> Walk<'a> {
         while let Some((path, place)) = left.pop() {
             left.extend(walk.folder(&path, place));
         }
-        left.extend(walk.hooks_elsewhere());
+        left.extend(walk.named_in_settings());
         while let Some((path, place)) = left.pop() {
             left.extend(walk.folder(&path, place));
         }
         walk.found
     }
 
-    /// Folders that settings of repositories name as the place of their hooks, each now guarded as a whole.
-    fn hooks_elsewhere(&mut self) -> Vec<(PathBuf, Place)> {
-        let mut folders = Vec::new();
-        for repository in self.found.repositories.clone() {
-            let Some(written) = hooks_path(self.root, &repository.join("config")) else { continue };
-            // Taken from the working tree's folder, or from the repository itself if that is bare.
-            let bases = [repository.parent().unwrap_or(Path::new("")).to_owned(), repository];
-            for top in bases.iter().filter_map(|base| below(base, Path::new(&written))) {
-                let is_known = self.found.items.contains_key(&top);
-                let Ok(opened) = open(self.root, top.parent().unwrap_or(Path::new(""))) else { continue };
-                let name = top.file_name().unwrap_or_default();
-                if is_known || rustix::fs::statat(&opened, name, AtFlags::SYMLINK_NOFOLLOW).is_err() {
-                    continue;
-                }
-                self.item(&opened, name, &top, names::HOOK, top.clone());
-                self.found.folders.push(top.clone());
-                folders.push((top.clone(), Place::Guarded { why: names::HOOK, top }));
-            }
+    /// What settings of repositories name as hooks, programs or further settings, each now guarded as a whole.
+    fn named_in_settings(&mut self) -> Vec<(PathBuf, Place)> {
+        self.found.named = match self.before {
+            // Settings that a command wrote must not have a say in what is moved out of the user's way.
+            Some(before) => before.named.clone(),
+            None => self.found.repositories.iter().flat_map(|repository| named_by(self.root, repository)).collect(),
+        };
+        let tops: Vec<PathBuf> = self.found.named.clone().iter().filter_map(|top| self.named(top)).collect();
+        tops.into_iter().map(|top| (top.clone(), Place::Guarded { why: NAMED, top })).collect()
+    }
+
+    /// Guards one path that settings name, if it is there, and gives it back if it is a folder.
+    fn named(&mut self, top: &Path) -> Option<PathBuf> {
+        let opened = open(self.root, top.parent().unwrap_or(Path::new(""))).ok()?;
+        let name = top.file_name()?;
+        let stat = rustix::fs::statat(&opened, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        if self.found.items.contains_key(top) || self.found.repositories.iter().any(|repository| repository == top) {
+            return None;
         }
-        folders
+        self.item(&opened, name, top, NAMED, top.to_owned());
+        let is_folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+        is_folder.then(|| {
+            self.found.folders.push(top.to_owned());
+            top.to_owned()
+        })
     }
 
     /// Looks into one folder and gives the folders in it.
@@ -262,6 +271,13 @@ impl<'a> Walk<'a> {
         self.found.troubles.push(format!("could not look into `{}`: {error}", path.display()));
         Vec::new()
     }
+}
+
+/// Paths below the root that a repository's settings may mean: from the working tree, or from the repository itself.
+fn named_by(root: &OwnedFd, repository: &Path) -> Vec<PathBuf> {
+    let bases = [repository.parent().unwrap_or(Path::new("")), repository];
+    let written = named_paths(root, &repository.join("config"));
+    written.iter().flat_map(|path| bases.iter().filter_map(|base| below(base, Path::new(path)))).collect()
 }
 
 /// A relative path from a folder, without leaving the root of the walk.

@@ -148,19 +148,36 @@ fn repositories_are_known_by_what_they_are() {
 }
 
 #[test]
-fn hooks_are_guarded_where_the_settings_say_they_are() {
+fn what_the_settings_of_a_repository_name_is_guarded_too() {
     let world = World::new();
-    world.write(".git/config", "[core]\n\thooksPath = tools/git-hooks\n");
+    world.write(".git/config", "[core]\n\thooksPath = tools/git-hooks\n[include]\n\tpath = ../shared.cfg\n[filter \"x\"] clean = sh ./tools/clean.sh\n[branch \"m\"]\n\tmerge = refs/heads/main\n");
     world.write("tools/git-hooks/pre-commit", "check\n");
+    world.write("tools/clean.sh", "known\n");
+    world.write("shared.cfg", "known\n");
     world.write("tools/other", "");
     let held = held(&world.guard(Level::Full));
-    assert!(held.contains(&("tools/git-hooks".to_owned(), true)), "{held:?}");
+    for path in ["tools/git-hooks", "tools/clean.sh", "shared.cfg"] {
+        assert!(held.contains(&(path.to_owned(), true)), "{path}: {held:?}");
+    }
+    assert!(!held.iter().any(|(path, _)| path.contains("refs")), "{held:?}");
     let moved = world.moved_after(Level::Landlock, |world| {
         world.write("tools/git-hooks/pre-commit", "evil");
         world.write("tools/git-hooks/pre-push", "evil");
         world.write("tools/another", "fine");
+        world.write("shared.cfg", "evil");
     });
-    assert_eq!(moved, ["tools/git-hooks/pre-commit*", "tools/git-hooks/pre-push"]);
+    assert_eq!(moved, ["shared.cfg*", "tools/git-hooks/pre-commit*", "tools/git-hooks/pre-push"]);
+}
+
+#[test]
+fn settings_that_a_command_wrote_move_nothing_of_the_users() {
+    let world = World::new();
+    let moved = world.moved_after(Level::Full, |world| {
+        world.write("new/.git/HEAD", "");
+        world.write("new/.git/config", "[core]\n\thooksPath = ../src\n");
+    });
+    assert_eq!(moved, ["new/.git/config"]);
+    assert!(world.path("src/main.rs").exists());
 }
 
 #[test]
