@@ -6,6 +6,7 @@
 
 mod aside;
 mod harmless;
+mod place;
 mod saved;
 mod scan;
 

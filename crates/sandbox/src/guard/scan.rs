@@ -5,12 +5,13 @@ use std::ffi::{OsStr, OsString};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, Stat};
 use rustix::io::Errno;
 
 use super::harmless::named_paths;
+use super::place::{Place, below, inside_repository, is_object_store, is_repository, why_guarded, why_repository};
 use crate::names;
 
 /// A guarded file, folder or link, by its path below the root of the walk.
@@ -72,19 +73,6 @@ struct Seen {
     below: Vec<PathBuf>,
     /// Nothing in it is guarded, and it is no part of a repository.
     is_plain: bool,
-}
-
-/// What kind of folder we are in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Place {
-    Ordinary,
-    /// A folder of a repository, and its path within.
-    Repository(PathBuf),
-    /// A folder all of whose files are guarded.
-    Guarded {
-        why: &'static str,
-        top: PathBuf,
-    },
 }
 
 /// Beyond this, a guarded folder is no settings folder, and its files are not looked after one by one.
@@ -167,7 +155,7 @@ impl<'a> Walk<'a> {
             Ok(names) => names,
             Err(error) => return self.trouble(path, error),
         };
-        let place = if place == Place::Ordinary && is_repository(path, &names) {
+        let place = if place.may_hold_repositories() && is_repository(path, &names) {
             self.found.repositories.push(path.to_owned());
             Place::Repository(PathBuf::new())
         } else {
@@ -178,7 +166,7 @@ impl<'a> Walk<'a> {
         for (name, kind) in &names {
             below.extend(self.entry(&opened, path, &place, name, *kind));
         }
-        let is_plain = place == Place::Ordinary && self.found.items.len() == items_before;
+        let is_plain = place.may_hold_repositories() && self.found.items.len() == items_before;
         // Only a first walk is walked again.
         if self.before.is_some() {
             return below;
@@ -206,13 +194,13 @@ impl<'a> Walk<'a> {
 
     /// The folders below one whose own list of names is the same as before. Those with guarded names are always read.
     fn unchanged(&mut self, path: &Path, place: &Place) -> Option<Vec<(PathBuf, Place)>> {
-        let seen = self.before?.seen.get(path).filter(|seen| seen.is_plain && *place == Place::Ordinary)?;
+        let seen = self.before?.seen.get(path).filter(|seen| seen.is_plain && place.may_hold_repositories())?;
         // The folders above are unchanged too, or were just read: no link can have come between.
         let stamp = Stamp::of(&rustix::fs::statat(self.root, path, AtFlags::SYMLINK_NOFOLLOW).ok()?);
         if seen.stamp != stamp || stamp.changed >= self.settled {
             return None;
         }
-        Some(seen.below.iter().map(|below| (below.clone(), Place::Ordinary)).collect())
+        Some(seen.below.iter().map(|below| (below.clone(), place.within(below))).collect())
     }
 
     /// Looks at one name, and gives the folder behind it if that is to be walked.
@@ -247,10 +235,13 @@ impl<'a> Walk<'a> {
                 let is_store = folder == "objects" && is_object_store(&text);
                 (is_folder && !is_store).then(|| (path.join(name), inside_repository(inside, name)))
             }
-            Place::Ordinary => {
+            Place::Ordinary | Place::Packages => {
                 let folder = path.file_name().map(OsStr::to_string_lossy).unwrap_or_default();
-                let Some(why) = why_guarded(&folder, &text, is_folder) else {
-                    return is_folder.then(|| (path.join(name), Place::Ordinary));
+                let is_package = *place == Place::Packages;
+                let why =
+                    if is_package { why_repository(&text, is_folder) } else { why_guarded(&folder, &text, is_folder) };
+                let Some(why) = why else {
+                    return is_folder.then(|| (path.join(name), place.within(Path::new(name))));
                 };
                 let whole = path.join(name);
                 self.item(opened, name, &whole, why, whole.clone());
@@ -278,40 +269,6 @@ fn named_by(root: &OwnedFd, repository: &Path) -> Vec<PathBuf> {
     let bases = [repository.parent().unwrap_or(Path::new("")), repository];
     let written = named_paths(root, &repository.join("config"));
     written.iter().flat_map(|path| bases.iter().filter_map(|base| below(base, Path::new(path)))).collect()
-}
-
-/// A relative path from a folder, without leaving the root of the walk.
-fn below(base: &Path, path: &Path) -> Option<PathBuf> {
-    let mut whole = base.to_owned();
-    for part in path.components() {
-        match part {
-            Component::Normal(name) => whole.push(name),
-            Component::CurDir => {}
-            Component::ParentDir => whole.pop().then_some(())?,
-            Component::RootDir | Component::Prefix(_) => return None,
-        }
-    }
-    (!whole.as_os_str().is_empty()).then_some(whole)
-}
-
-/// A repository that is not a folder leads to another one.
-fn why_guarded(folder: &str, name: &str, is_folder: bool) -> Option<&'static str> {
-    let gitdir = || (!is_folder && names::is_repository_name(name)).then_some("git follows it to another repository");
-    let link = || (!is_folder).then(|| names::why_link_guarded(folder, name)).flatten();
-    names::why_guarded(folder, name).or_else(gitdir).or_else(link)
-}
-
-/// Loose objects and packs: many, and nothing that anyone opens.
-fn is_object_store(name: &str) -> bool {
-    let is_loose = name.len() == 2 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_loose || name == "pack" || name == "info"
-}
-
-/// What a folder of a repository is: one of its own, or one that may hold repositories of submodules and worktrees.
-fn inside_repository(inside: &Path, name: &OsStr) -> Place {
-    let within = inside.join(name);
-    let is_known = ["hooks", "info", "objects"].iter().any(|known| within == Path::new(known));
-    if is_known { Place::Repository(within) } else { Place::Ordinary }
 }
 
 /// Opens a folder below the root, following no link on the way.
@@ -344,13 +301,4 @@ fn names_in(opened: &OwnedFd, buffer: &mut [MaybeUninit<u8>]) -> rustix::io::Res
         names.push((name.to_owned(), kind));
     }
     Ok(names)
-}
-
-/// A repository by its name, or by what git would recognise it by under any other.
-fn is_repository(path: &Path, names: &[(OsString, FileType)]) -> bool {
-    let has = |wanted: &str| names.iter().any(|(name, _)| name == wanted);
-    let by_name = path.file_name().is_some_and(|name| names::is_repository_name(&name.to_string_lossy()));
-    let by_head = has("HEAD") && (has("objects") || has("refs") || has("commondir"));
-    // One that others share may lack a head of its own.
-    by_name || by_head || (has("objects") && has("refs"))
 }

@@ -181,6 +181,21 @@ fn settings_that_a_command_wrote_move_nothing_of_the_users() {
 }
 
 #[test]
+fn installed_packages_keep_their_settings_but_not_their_hooks() {
+    let world = World::new();
+    let moved = world.moved_after(Level::Full, |world| {
+        for path in ["x/.vscode/settings.json", "x/.husky/pre-commit", "@a/b/.idea/x", "x/node_modules/y/.envrc"] {
+            world.write(&format!("web/node_modules/{path}"), "");
+        }
+        world.write("web/node_modules/z/.git/hooks/post-checkout", "evil");
+        world.write("web/node_modules/l/.git", "gitdir: ../z");
+        world.write("web/.vscode/tasks.json", "evil");
+    });
+    let wanted = ["web/.vscode", "web/node_modules/l/.git", "web/node_modules/z/.git/hooks/post-checkout"];
+    assert_eq!(moved, wanted);
+}
+
+#[test]
 fn a_new_repository_with_plain_settings_stays() {
     let world = World::new();
     let moved = world.moved_after(Level::Full, |world| {
