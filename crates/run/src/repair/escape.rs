@@ -65,9 +65,7 @@ impl Scan<'_> {
         let rest = self.slice(at, self.end).as_bytes();
         let path = rest.get(..rest.iter().take(LONGEST_PATH).position(|b| is_stop(*b))?)?;
         // `B:\n` may well be a line break, but one escape that JSON lacks shows that none was meant.
-        let is_name = path.get(1..4).is_some_and(|name| name.iter().all(u8::is_ascii_alphanumeric));
-        let is_common_drive = is_drive && matches!(self.byte(at - 2), b'C'..=b'F') && is_whole && is_name;
-        (is_common_drive || has_bad_escape(path)).then_some(at + path.len())
+        has_bad_escape(path).then_some(at + path.len())
     }
 
     /// Whether the string around `at` holds escapes JSON lacks, so that `\b` is a word's edge and `\f` begins `\frac`.
