@@ -9,10 +9,11 @@ from .story import SIGNATURE, WORDS, next_turn, pieces
 EARLY_INPUT = 55  # the count of input tokens grows while the answer streams
 
 
-def stream(body):
+def stream(body, is_ours):
     """The events of one answer."""
     body = in_camel_case(body)
-    check_signature(body["contents"])
+    if is_ours:
+        check_signature(body["contents"])
     config = body.get("generationConfig", {})
     declared = [function for tool in body.get("tools", []) for function in tool.get("functionDeclarations", [])]
     turn = next_turn(

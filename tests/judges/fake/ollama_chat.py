@@ -5,7 +5,7 @@ import json
 from .story import next_turn, pieces
 
 
-def stream(body):
+def stream(body, _is_ours):
     """The lines of one answer."""
     schema = body.get("format")
     turn = next_turn(

@@ -6,7 +6,7 @@ from .sse import event
 from .story import next_turn, pieces
 
 
-def stream(body):
+def stream(body, _is_ours):
     """The events of one answer."""
     turn = next_turn(
         tools=[tool["function"]["name"] for tool in body.get("tools", []) if tool["type"] == "function"],
