@@ -5,6 +5,7 @@ import json
 from rules.anthropic_messages import blocks_of
 from rules.refusal import expect
 
+from .shown import before_pictures
 from .sse import event
 from .story import CALL_IDS, SIGNATURE, next_turn, pieces
 
@@ -17,7 +18,7 @@ def stream(body, is_ours):
     asked = body.get("output_config", {}).get("format") or {}
     turn = next_turn(
         tools=[tool["name"] for tool in body.get("tools", [])],
-        results=results_in(body["messages"]),
+        results=results_in(before_pictures(body["messages"])),
         wants_thinking=thinking,
         schema=asked.get("schema"),
     )

@@ -3,6 +3,7 @@
 from rules.gemini import in_camel_case, standard
 from rules.refusal import expect
 
+from .shown import before_pictures
 from .sse import event
 from .story import SIGNATURE, WORDS, next_turn, pieces
 
@@ -18,7 +19,7 @@ def stream(body, is_ours):
     declared = [function for tool in body.get("tools", []) for function in tool.get("functionDeclarations", [])]
     turn = next_turn(
         tools=[function["name"] for function in declared],
-        results=results_in(body["contents"]),
+        results=results_in(before_pictures(body["contents"])),
         wants_thinking=config.get("thinkingConfig", {}).get("includeThoughts", False),
         schema=config.get("responseJsonSchema"),
     )

@@ -2,6 +2,7 @@
 
 import json
 
+from .shown import before_pictures
 from .story import next_turn, pieces
 
 
@@ -10,7 +11,7 @@ def stream(body, _is_ours):
     schema = body.get("format")
     turn = next_turn(
         tools=[tool["function"]["name"] for tool in body.get("tools", [])],
-        results=results_in(body["messages"]),
+        results=results_in(before_pictures(body["messages"])),
         wants_thinking=bool(body.get("think")),
         schema=schema if isinstance(schema, dict) else None,
     )

@@ -4,6 +4,7 @@ import json
 
 from rules.refusal import expect
 
+from .shown import before_pictures
 from .sse import event
 from .story import CALL_IDS, SIGNATURE, next_turn, pieces
 
@@ -17,7 +18,7 @@ def stream(body, is_ours):
         check_reasoning(items_so_far)
     turn = next_turn(
         tools=[tool["name"] for tool in body.get("tools", []) if tool["type"] == "function"],
-        results=results_in(items_so_far),
+        results=results_in(before_pictures(items_so_far)),
         wants_thinking=wants_thinking,
         schema=body.get("text", {}).get("format", {}).get("schema"),
     )
