@@ -10,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import import_module
 from urllib.parse import parse_qs, urlsplit
 
+from fake.memory import began_here
 from rules import MODULES, Refused, fault_in
 from rules.refusal import expect
 
@@ -42,7 +43,7 @@ class Service(BaseHTTPRequestHandler):
         try:
             with ONE_JUDGE_AT_A_TIME:
                 self.check_head(dialect, url)
-                events = answer(dialect, sent)
+                events = answer(dialect, url.path, sent)
         except Refused as refusal:
             self.refuse(422, str(refusal), dialect)
         except Exception:  # noqa: BLE001: whatever it is, the test that asked shall see it
@@ -90,7 +91,7 @@ class Service(BaseHTTPRequestHandler):
         """Says nothing: the answers say it all."""
 
 
-def answer(dialect, sent):
+def answer(dialect, place, sent):
     """The whole answer, or a refusal of what was sent."""
     try:
         body = json.loads(sent)
@@ -98,7 +99,7 @@ def answer(dialect, sent):
         raise Refused(f"the body is not JSON: {error}") from error
     fault = fault_in(dialect, body)
     expect(fault is None, fault)
-    return list(import_module(f"fake.{MODULES[dialect]}").stream(body))
+    return list(import_module(f"fake.{MODULES[dialect]}").stream(body, began_here(place, body)))
 
 
 def cut(content):

@@ -1,7 +1,7 @@
 //! The parts of an answer, folded into one as they arrive, whichever dialect they came in.
 
 use serde_json::{Map, Value};
-use updraft_run::{Answer, Finish, Price, ToolCall, Usage, repair};
+use updraft_run::{Answer, Finish, Message, Price, ToolCall, Usage, repair};
 
 use crate::refusal::shorten;
 use crate::retry::Trouble;
@@ -114,8 +114,10 @@ impl Fold {
             Answer { text: self.text, reasoning: self.reasoning, finish, opaque: self.opaque, ..Answer::default() };
         for (at, written) in self.calls.into_iter().enumerate() {
             let mut call = written.into_call(finish);
-            // Results are matched by id, so each needs one of its own; this one is the same when asked again.
-            if call.id.is_empty() || answer.calls.iter().any(|other| other.id == call.id) {
+            // Results are matched by id, so each needs one of its own, also among those of earlier turns: some servers
+            // count from the start each time, and others refuse such a history. This one is the same when asked again.
+            if call.id.is_empty() || answer.calls.iter().any(|other| other.id == call.id) || was_used(prompt, &call.id)
+            {
                 call.id = format!("c{}.{at}", prompt.messages.len());
             }
             answer.calls.push(call);
@@ -125,6 +127,14 @@ impl Fold {
         answer.usage.cost = answer.usage.price.map(|price| price.of(&answer.usage));
         Ok(answer)
     }
+}
+
+/// Whether a call of an earlier turn has this id.
+fn was_used(prompt: &Prompt<'_>, id: &str) -> bool {
+    prompt.messages.iter().any(|message| match message {
+        Message::Assistant(answer) => answer.calls.iter().any(|call| call.id == id),
+        Message::User(_) | Message::Results(_) | Message::Pictures(_) => false,
+    })
 }
 
 impl Written {

@@ -1,1 +1,3 @@
-"""The services, played: one module a dialect, each with `stream(body)`, which yields the answer event by event."""
+"""The services, played: one module a dialect, each with `stream(body, is_ours)`, which yields the answer event by event.
+
+`is_ours` says that what was answered before in this conversation was answered here."""

@@ -5,18 +5,20 @@ import json
 from rules.anthropic_messages import blocks_of
 from rules.refusal import expect
 
+from .shown import before_pictures
 from .sse import event
 from .story import CALL_IDS, SIGNATURE, next_turn, pieces
 
 
-def stream(body):
+def stream(body, is_ours):
     """The events of one answer."""
     thinking = body.get("thinking", {}).get("type") in ("enabled", "adaptive")
-    check_signature(body["messages"], thinking)
+    if is_ours and thinking:
+        check_signature(body["messages"])
     asked = body.get("output_config", {}).get("format") or {}
     turn = next_turn(
         tools=[tool["name"] for tool in body.get("tools", [])],
-        results=results_in(body["messages"]),
+        results=results_in(before_pictures(body["messages"])),
         wants_thinking=thinking,
         schema=asked.get("schema"),
     )
@@ -35,11 +37,11 @@ def stream(body):
     yield named({"type": "message_stop"})
 
 
-def check_signature(messages, thinking):
+def check_signature(messages):
     """Our own calls come back with the thinking that led to them, signed as it was given."""
     for message in messages:
         blocks = blocks_of(message)
-        if thinking and any(block.get("id") in CALL_IDS for block in blocks):
+        if any(block.get("id") in CALL_IDS for block in blocks):
             signatures = [block.get("signature") for block in blocks if block["type"] == "thinking"]
             expect(signatures == [SIGNATURE], f"the signature of the thinking did not come back: {signatures}")
 

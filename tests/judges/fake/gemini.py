@@ -3,21 +3,23 @@
 from rules.gemini import in_camel_case, standard
 from rules.refusal import expect
 
+from .shown import before_pictures
 from .sse import event
 from .story import SIGNATURE, WORDS, next_turn, pieces
 
 EARLY_INPUT = 55  # the count of input tokens grows while the answer streams
 
 
-def stream(body):
+def stream(body, is_ours):
     """The events of one answer."""
     body = in_camel_case(body)
-    check_signature(body["contents"])
+    if is_ours:
+        check_signature(body["contents"])
     config = body.get("generationConfig", {})
     declared = [function for tool in body.get("tools", []) for function in tool.get("functionDeclarations", [])]
     turn = next_turn(
         tools=[function["name"] for function in declared],
-        results=results_in(body["contents"]),
+        results=results_in(before_pictures(body["contents"])),
         wants_thinking=config.get("thinkingConfig", {}).get("includeThoughts", False),
         schema=config.get("responseJsonSchema"),
     )

@@ -2,15 +2,16 @@
 
 import json
 
+from .shown import before_pictures
 from .story import next_turn, pieces
 
 
-def stream(body):
+def stream(body, _is_ours):
     """The lines of one answer."""
     schema = body.get("format")
     turn = next_turn(
         tools=[tool["function"]["name"] for tool in body.get("tools", [])],
-        results=results_in(body["messages"]),
+        results=results_in(before_pictures(body["messages"])),
         wants_thinking=bool(body.get("think")),
         schema=schema if isinstance(schema, dict) else None,
     )

@@ -2,15 +2,16 @@
 
 import json
 
+from .shown import before_pictures
 from .sse import event
 from .story import next_turn, pieces
 
 
-def stream(body):
+def stream(body, _is_ours):
     """The events of one answer."""
     turn = next_turn(
         tools=[tool["function"]["name"] for tool in body.get("tools", []) if tool["type"] == "function"],
-        results=results_in(body["messages"]),
+        results=results_in(before_pictures(body["messages"])),
         wants_thinking=body.get("reasoning_effort") not in (None, "none"),
         schema=body.get("response_format", {}).get("json_schema", {}).get("schema"),
     )

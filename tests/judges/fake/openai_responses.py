@@ -4,19 +4,21 @@ import json
 
 from rules.refusal import expect
 
+from .shown import before_pictures
 from .sse import event
 from .story import CALL_IDS, SIGNATURE, next_turn, pieces
 
 
-def stream(body):
+def stream(body, is_ours):
     """The events of one answer."""
     items_so_far = body["input"] if isinstance(body["input"], list) else []
     wants_thinking = bool((body.get("reasoning") or {}).get("summary"))
     wants_encrypted = "reasoning.encrypted_content" in (body.get("include") or [])
-    check_reasoning(items_so_far, wants_thinking and wants_encrypted)
+    if is_ours and wants_thinking and wants_encrypted:
+        check_reasoning(items_so_far)
     turn = next_turn(
         tools=[tool["name"] for tool in body.get("tools", []) if tool["type"] == "function"],
-        results=results_in(items_so_far),
+        results=results_in(before_pictures(items_so_far)),
         wants_thinking=wants_thinking,
         schema=body.get("text", {}).get("format", {}).get("schema"),
     )
@@ -74,9 +76,9 @@ def function_call(call_id, name, arguments):
     return opened, filling, {**head, "arguments": arguments, "status": "completed"}
 
 
-def check_reasoning(items, was_given):
+def check_reasoning(items):
     """Our own calls come back with the encrypted reasoning that led to them."""
-    if was_given and any(item.get("call_id") in CALL_IDS for item in items):
+    if any(item.get("call_id") in CALL_IDS for item in items):
         found = [item.get("encrypted_content") for item in items if item.get("type") == "reasoning"]
         expect(SIGNATURE in found, f"the encrypted reasoning did not come back: {found}")
 

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 use updraft_models::{Price, resolve};
-use updraft_run::{Answer, Cost, Finish, ToolCall, Usage};
+use updraft_run::{Answer, Cost, Finish, Message, ToolCall, Usage};
 
 use crate::server::{Server, events, says, status, stream, stream_in};
-use crate::talk::{CHAT, Talk, access, hear};
+use crate::talk::{CHAT, Talk, access, hear, model};
 
 fn call(id: &str, name: &str, args: Value) -> ToolCall {
     ToolCall { id: id.to_owned(), name: name.to_owned(), args, fault: None }
@@ -85,6 +85,19 @@ async fn calls_without_an_id_or_with_one_twice_get_one_of_their_own() {
 
     let ids: Vec<&str> = answer.calls.iter().map(|call| call.id.as_str()).collect();
     assert_eq!(ids, ["c1.0", "x", "c1.2"]);
+}
+
+#[tokio::test]
+async fn a_call_with_the_id_of_an_earlier_turn_gets_one_of_its_own() {
+    let server = Server::new(vec![stream(&events(&PARALLEL)), stream(&events(&PARALLEL))]).await;
+    let mut talk = Talk::new();
+    let first = talk.ask(&*model(&server)).await.unwrap();
+    talk.messages.push(Message::Assistant(first.into()));
+    talk.messages.push(Message::User("And now?".into()));
+    let second = talk.ask(&*model(&server)).await.unwrap();
+
+    let ids: Vec<&str> = second.calls.iter().map(|call| call.id.as_str()).collect();
+    assert_eq!(ids, ["c3.0", "c3.1"]);
 }
 
 #[tokio::test]
