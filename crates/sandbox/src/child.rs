@@ -10,12 +10,13 @@ use tokio::task::JoinSet;
 
 use crate::capture::{Captured, Collector, Meter, Over};
 use crate::command::Output;
+use crate::ended::Ended;
 use crate::error::{Doing, Error};
 use crate::line::Line;
-use crate::order::{Exit, Killed, MovedAside, News, Verdict};
+use crate::order::{Exit, Killed, News, Verdict};
 use crate::policy::{Level, Limits, Policy};
 use crate::proxy::Proxy;
-use crate::refusal::{self, Refusal};
+use crate::refusal;
 
 /// After the end of all processes, what they said is in the pipe; whoever else holds it open is not waited for.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -33,51 +34,6 @@ pub struct Child {
     pub(crate) policy: Policy,
     pub(crate) level: Level,
     pub(crate) started: Instant,
-}
-
-/// How a child ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ended {
-    /// The program's own end. None if it was ended from outside.
-    pub exit: Option<Exit>,
-    /// The limit that ended it.
-    pub killed_for: Option<Killed>,
-    /// What it was refused, as far as that can be told, and what would allow it.
-    pub refused: Vec<Refusal>,
-    /// Files that would run later, and where they are now.
-    pub moved_aside: Vec<MovedAside>,
-    /// What could not be looked after.
-    pub troubles: Vec<String>,
-    /// From the call of `spawn` to the end.
-    pub elapsed: Duration,
-    /// What it said.
-    pub stdout: Captured,
-    /// What it complained about.
-    pub stderr: Captured,
-    /// The level it ran at.
-    pub level: Level,
-}
-
-impl Ended {
-    /// Whether it ran out of time.
-    pub fn timed_out(&self) -> bool {
-        self.killed_for == Some(Killed::Time)
-    }
-
-    /// Whether it ended by itself, and well.
-    pub fn succeeded(&self) -> bool {
-        self.exit == Some(Exit::Code(0))
-    }
-
-    /// The exit code a shell would give: its own, 128 and the signal, or 124 for a limit.
-    pub fn exit_code(&self) -> i32 {
-        match (self.exit, self.killed_for) {
-            (_, Some(Killed::Time | Killed::Memory | Killed::Processes | Killed::Disk | Killed::Output)) => 124,
-            (Some(Exit::Code(code)), None) => code,
-            (Some(Exit::Signal(signal)), None) => 128 + signal,
-            (None, None) => 128 + 9,
-        }
-    }
 }
 
 impl Child {

@@ -2,7 +2,7 @@
 //!
 //! It is a process with one thread and an empty environment. Descriptor 0 is a line to the process that started it; when
 //! that line closes, for whatever reason, everything it started ends. At the full level there is a second process, the
-//! first of the new namespaces: see [`first`].
+//! first of the new namespaces: see `first`.
 
 mod attend;
 mod confine;

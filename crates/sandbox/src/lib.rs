@@ -53,6 +53,7 @@ mod channel;
 #[cfg(target_os = "linux")]
 mod child;
 mod command;
+mod ended;
 mod error;
 #[cfg(target_os = "linux")]
 mod filter;
@@ -77,8 +78,9 @@ mod unsupported;
 
 pub use capture::{Capture, Captured};
 #[cfg(target_os = "linux")]
-pub use child::{Child, Ended};
+pub use child::Child;
 pub use command::{Command, Output, Stdin};
+pub use ended::Ended;
 pub use error::{Error, SETUP_FAILED};
 pub use order::{Exit, Killed, MovedAside, Step};
 pub use policy::{Level, Lifetime, Limits, Network, NotANetwork, Policy};
@@ -88,4 +90,4 @@ pub use refusal::{Denied, Grant, Refusal};
 pub use sandbox::Sandbox;
 pub use toolchain::{NotAToolchain, Toolchain};
 #[cfg(not(target_os = "linux"))]
-pub use unsupported::{Child, Ended, Sandbox, launch};
+pub use unsupported::{Child, Sandbox, launch};

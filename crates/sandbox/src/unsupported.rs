@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use crate::command::Command;
+use crate::ended::Ended;
 use crate::error::Error;
-use crate::order::{Exit, Killed, MovedAside};
+use crate::order::Step;
 use crate::policy::{Level, Policy};
 use crate::probe::{Missing, Probe};
-use crate::refusal::Refusal;
 
 /// The launcher, which does not exist here.
 pub mod launch {
@@ -46,6 +46,11 @@ impl Sandbox {
     }
 
     /// Always [`Error::Unsupported`].
+    pub async fn timings(&self) -> Result<Vec<Step>, Error> {
+        Err(Error::Unsupported)
+    }
+
+    /// Always [`Error::Unsupported`].
     pub async fn spawn(&self, _policy: &Policy, _command: Command) -> Result<Child, Error> {
         Err(Error::Unsupported)
     }
@@ -57,6 +62,11 @@ pub enum Child {}
 
 impl Child {
     /// Cannot be called.
+    pub fn level(&self) -> Level {
+        match *self {}
+    }
+
+    /// Cannot be called.
     pub async fn wait(self) -> Result<Ended, Error> {
         match self {}
     }
@@ -65,17 +75,4 @@ impl Child {
     pub async fn end(self) -> Result<Ended, Error> {
         match self {}
     }
-}
-
-/// How a child would have ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ended {
-    /// The program's own end.
-    pub exit: Option<Exit>,
-    /// The limit that ended it.
-    pub killed_for: Option<Killed>,
-    /// What it was refused.
-    pub refused: Vec<Refusal>,
-    /// Files that would run later.
-    pub moved_aside: Vec<MovedAside>,
 }

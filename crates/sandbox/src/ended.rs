@@ -1,0 +1,53 @@
+//! How a child ended, and what it left behind.
+
+use std::time::Duration;
+
+use crate::capture::Captured;
+use crate::order::{Exit, Killed, MovedAside};
+use crate::policy::Level;
+use crate::refusal::Refusal;
+
+/// How a child ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// The program's own end. None if it was ended from outside.
+    pub exit: Option<Exit>,
+    /// The limit that ended it.
+    pub killed_for: Option<Killed>,
+    /// What it was refused, as far as that can be told, and what would allow it.
+    pub refused: Vec<Refusal>,
+    /// Files that would run later, and where they are now.
+    pub moved_aside: Vec<MovedAside>,
+    /// What could not be looked after.
+    pub troubles: Vec<String>,
+    /// From the call of `spawn` to the end.
+    pub elapsed: Duration,
+    /// What it said.
+    pub stdout: Captured,
+    /// What it complained about.
+    pub stderr: Captured,
+    /// The level it ran at.
+    pub level: Level,
+}
+
+impl Ended {
+    /// Whether it ran out of time.
+    pub fn timed_out(&self) -> bool {
+        self.killed_for == Some(Killed::Time)
+    }
+
+    /// Whether it ended by itself, and well.
+    pub fn succeeded(&self) -> bool {
+        self.exit == Some(Exit::Code(0))
+    }
+
+    /// The exit code a shell would give: its own, 128 and the signal, or 124 for a limit.
+    pub fn exit_code(&self) -> i32 {
+        match (self.exit, self.killed_for) {
+            (_, Some(Killed::Time | Killed::Memory | Killed::Processes | Killed::Disk | Killed::Output)) => 124,
+            (Some(Exit::Code(code)), None) => code,
+            (Some(Exit::Signal(signal)), None) => 128 + signal,
+            (None, None) => 128 + 9,
+        }
+    }
+}
