@@ -79,9 +79,9 @@ impl Child {
         let Verdict { exit, killed_for, moved_aside, troubles } = verdict;
         let mut refused = self.proxy.map(|proxy| proxy.refused()).unwrap_or_default();
         if self.level != Level::None && exit != Some(Exit::Code(0)) {
-            refused.extend(refusal::read_from(&stderr.text(), &self.policy));
-            refused.extend(refusal::read_from(&stdout.text(), &self.policy));
-            refused.dedup();
+            let known: Vec<String> = refused.iter().map(|one| one.subject.clone()).collect();
+            let told = refusal::read_from(&(stderr.text() + &stdout.text()), &self.policy);
+            refused.extend(told.into_iter().filter(|one| !known.contains(&one.subject)));
         }
         let elapsed = self.started.elapsed();
         let killed_for = killed.or(killed_for);
