@@ -8,6 +8,7 @@ use updraft_models::{
     Access, Cache, Error, Google, Http, Limits, Model, Reach, Recordings, Token, for_purpose, is_purpose, providers,
 };
 
+use crate::fault::Fault;
 use crate::places::{self, Places};
 use crate::settings::{Settings, read_dotenv};
 use crate::wire;
@@ -37,7 +38,7 @@ pub(crate) fn access(places: &Places, settings: &Settings, workspace: &Path) -> 
         entry.speech = provider.value.speech.or((!is_known).then_some(updraft_models::Speech::Chat));
     }
     Access {
-        http: http(&reach, &find),
+        http: http(&find),
         reach,
         google: Google {
             project: any(&["GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT"]),
@@ -54,6 +55,12 @@ pub(crate) fn access(places: &Places, settings: &Settings, workspace: &Path) -> 
         recorded: Some(recordings(places)),
         ..Access::default()
     }
+}
+
+/// A model's name with the earlier run it means written out: `last` means another one by tomorrow.
+pub(crate) fn settled(places: &Places, spec: &str) -> Result<String, Fault> {
+    let Some(run) = spec.strip_prefix("recorded/") else { return Ok(spec.to_owned()) };
+    Ok(format!("recorded/{}", wire::find_run(&wire::journal_with_runs(places)?, run)?))
 }
 
 /// Answers of earlier runs, found when they are asked for.
@@ -75,28 +82,11 @@ fn gcloud_credentials() -> Option<PathBuf> {
     file.is_file().then_some(file)
 }
 
-/// The connections: through a proxy where one is set, unless everything configured is on this machine.
-fn http(reach: &BTreeMap<String, Reach>, find: &dyn Fn(&str) -> Option<String>) -> Http {
+/// The connections: through a proxy where one is set; this machine is always reached without.
+fn http(find: &dyn Fn(&str) -> Option<String>) -> Http {
     let proxy = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"].iter().find_map(|name| places::set(name));
-    let bases: Vec<&str> = reach.values().filter_map(|reach| reach.base.as_deref()).collect();
-    let all_near = !bases.is_empty() && bases.iter().all(|base| goes_straight(base));
     let except = find("NO_PROXY").or_else(|| find("no_proxy"));
-    match proxy.filter(|_| !all_near) {
-        Some(proxy) => Http::through(proxy, except.as_deref()),
-        None => Http::default(),
-    }
-}
-
-/// Whether an address is on this machine, where no proxy is wanted.
-fn goes_straight(base: &str) -> bool {
-    let Some((_, rest)) = base.split_once("://") else { return false };
-    let place = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = place.rsplit_once('@').map_or(place, |(_, host)| host);
-    let host = match host.strip_prefix('[').and_then(|inside| inside.split_once(']')) {
-        Some((inside, _)) => inside,
-        None => host.split_once(':').map_or(host, |(name, _)| name),
-    };
-    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+    proxy.map_or_else(Http::default, |proxy| Http::through(proxy, except.as_deref()))
 }
 
 /// The model that an agent's file asks for: a model, a profile, or what it is for. Where people chose one model for
@@ -117,23 +107,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_this_machine_is_reached_without_a_proxy() {
-        for own in ["http://127.0.0.1:8080/v1", "http://localhost/v1", "http://[::1]:1234/v1", "http://me@127.0.0.2/"] {
-            assert!(goes_straight(own), "{own}");
-        }
-        for other in
-            ["http://127.example.com/v1", "http://localhost.example.com", "https://api.example.com/://127.0.0.1"]
-        {
-            assert!(!goes_straight(other), "{other}");
-        }
-    }
-
-    #[test]
     fn purposes_count_only_where_the_choice_was_left_to_us() {
         let mut access = Access::default();
         access.profiles.insert("mine".into(), "openai/gpt-5.4".into());
         let model = |wanted: &str, asked: &str| agents_model(wanted, asked, "openai/gpt-5.4-mini", &access);
-        assert_eq!(model("strong", "auto").as_deref(), Some("openai/gpt-5.4"));
+        assert_eq!(model("strong", "auto").as_deref(), Some("openai/gpt-5.4 | openai/gpt-5.4-mini"));
         assert_eq!(model("strong", "openai/gpt-5.4-mini"), None);
         assert_eq!(model("mine", "openai/gpt-5.4-mini").as_deref(), Some("openai/gpt-5.4"));
         assert_eq!(model("gemini/x", "builtin").as_deref(), Some("gemini/x"));

@@ -40,7 +40,10 @@ impl Sources<'_> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way {
     pub(crate) max_output: u64,
+    /// What was chosen.
     pub(crate) think: Think,
+    /// What the task asks for.
+    pub(crate) need: Think,
     pub(crate) attempt: u32,
 }
 
@@ -178,6 +181,7 @@ impl Conversation {
             messages: &self.messages,
             max_output: way.max_output,
             think: way.think,
+            need: way.need,
             attempt: way.attempt,
             schema: self.schema.as_deref(),
             brief: &self.brief,

@@ -115,14 +115,15 @@ pub(crate) struct Calling {
 /// A model's error as the run hears it.
 pub(crate) fn failed(error: &updraft_models::Error) -> Reply {
     // What was written before it broke off may be billed: the run keeps the account and decides.
-    if let updraft_models::Error::Broken { .. } = error {
-        return Reply::InDoubt { evidence: error.to_string() };
+    if let updraft_models::Error::Broken { again, .. } = error {
+        let evidence = error.to_string();
+        let failed = |evidence| Reply::Failed(Failure::new(FailureKind::InDoubt, evidence));
+        return if *again { Reply::InDoubt { evidence } } else { failed(evidence) };
     }
     let kind = match error {
         updraft_models::Error::Config { .. }
         | updraft_models::Error::Unknown { .. }
         | updraft_models::Error::Refused { .. } => FailureKind::Config,
-        updraft_models::Error::Stalled { .. } => FailureKind::Timeout,
         _ => FailureKind::Model,
     };
     let hint = error.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();

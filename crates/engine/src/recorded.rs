@@ -31,7 +31,7 @@ pub fn recorded(journal: &Journal, id: &RunId) -> Result<Recorded, Error> {
         }
         ControlFlow::Continue(())
     })?;
-    Ok(Recorded::new(&format!("recorded/{id}"), answers))
+    Ok(Recorded::new(id.as_str(), answers))
 }
 
 /// How often the model had spoken in what it was told.

@@ -118,7 +118,7 @@ impl NewRun<'_> {
             let model = engine.hands.model(name)?;
             let capped = self.budget.cost.is_some() || self.settings.step_budget.cost.is_some();
             if capped && model.price().is_none() {
-                return Err(Error::UnknownPrice { model: name.to_owned() });
+                return Err(Error::UnknownPrice { model: model.name().to_owned() });
             }
             if let Some(picture) = self.goal.pictures.first().filter(|_| model.sees() == Some(false)) {
                 return Err(Error::Blind { model: model.name().to_owned(), picture: picture.name.clone() });

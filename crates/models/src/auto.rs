@@ -59,18 +59,19 @@ pub async fn choose(spec: &str, access: &Access) -> Result<Chosen, Error> {
 }
 
 async fn first(access: &Access) -> Result<Chosen, Error> {
-    if let Some(base) = foreign_base(access) {
-        return at_base(base, access).await;
+    if let Some(base) = foreign_base(access)
+        && let Some(chosen) = at_base(base, access).await?
+    {
+        return Ok(chosen);
     }
     if let Some(spec) = by_key(access) {
         let house = spec.split('/').next().unwrap_or_default();
         return Chosen::new(&spec, &format!("a key for {house} is set"), access);
     }
-    if let Some(host) = access.base("ollama").map(ollama::address) {
-        let Some(name) = ollama_model(&host, access, CONFIGURED_TIME).await else {
-            let why = format!("no key is set and Ollama at {host} offers no model, so no language model is connected");
-            return Ok(Chosen::builtin(&why));
-        };
+    let host = access.base("ollama").map(ollama::address);
+    if let Some(host) = &host
+        && let Some(name) = ollama_model(host, access, CONFIGURED_TIME).await
+    {
         return Chosen::new(&format!("ollama/{name}?base={host}"), &format!("Ollama at {host} has it"), access);
     }
     if access.probe
@@ -78,14 +79,26 @@ async fn first(access: &Access) -> Result<Chosen, Error> {
     {
         return Chosen::new(&spec, &why, access);
     }
-    Ok(Chosen::builtin("no key is set and no server was found, so no language model is connected"))
+    let configured = [foreign_base(access), host.as_deref()].into_iter().flatten().map(bare);
+    let configured: Vec<String> = configured.collect();
+    Ok(Chosen::builtin(&match configured.as_slice() {
+        [] => "no key is set and no server was found, so no language model is connected".to_owned(),
+        silent => format!("{} lists no models, so no language model is connected", silent.join(" and ")),
+    }))
+}
+
+/// An address as it may be shown.
+fn bare(base: &str) -> String {
+    let rest = base.split_once("://").map_or(base, |(_, rest)| rest);
+    rest.split_once('@').map_or_else(|| base.to_owned(), |(_, place)| place.to_owned())
 }
 
 /// The model whose provider a key is set for.
 pub(crate) fn by_key(access: &Access) -> Option<String> {
     let usable = |name: &str| access.key(name).is_some();
     let with_key = providers().into_iter().find(|one| usable(one.name) && !one.models.fast.is_empty() && !one.is_open);
-    let vertex = || provider("vertex").filter(|_| access.google.project.is_some());
+    let has_entry = access.google.credentials.is_some() || access.google.metadata.is_some() || usable("vertex");
+    let vertex = || provider("vertex").filter(|_| access.google.project.is_some() && has_entry);
     let chosen = with_key.or_else(vertex)?;
     Some(format!("{}/{}", chosen.name, chosen.models.fast))
 }
@@ -96,13 +109,11 @@ fn foreign_base(access: &Access) -> Option<&str> {
     (!base.contains("api.openai.com")).then_some(base)
 }
 
-/// The first model of a server that was configured, or the built-in one where it does not answer.
-async fn at_base(base: &str, access: &Access) -> Result<Chosen, Error> {
-    let Some(name) = first_listed(base, access, CONFIGURED_TIME).await else {
-        let why = format!("{base} lists no models, so no language model is connected");
-        return Ok(Chosen::builtin(&why));
-    };
-    Chosen::new(&format!("openai-compatible/{name}?base={base}"), &format!("it is listed at {base}"), access)
+/// The first model of a server that was configured, where it answers.
+async fn at_base(base: &str, access: &Access) -> Result<Option<Chosen>, Error> {
+    let Some(name) = first_listed(base, access, CONFIGURED_TIME).await else { return Ok(None) };
+    let spec = format!("openai-compatible/{name}?base={base}");
+    Chosen::new(&spec, &format!("it is listed at {}", bare(base)), access).map(Some)
 }
 
 /// Asks the servers that commonly listen on this machine, all at once; the order is the preference.
@@ -142,9 +153,12 @@ pub fn for_purpose(purpose: &str, chosen: &str, access: &Access) -> Option<Strin
         "vision" => models.vision,
         _ => "",
     };
+    // The strongest may not be for every key: the usual one serves then.
     let spec = |name: &str| {
-        let model = of(provider(name)?.models);
-        (!model.is_empty()).then(|| format!("{name}/{model}"))
+        let models = provider(name)?.models;
+        let model = of(models);
+        let usual = if purpose == "strong" { format!(" | {name}/{}", models.fast) } else { String::new() };
+        (!model.is_empty()).then(|| format!("{name}/{model}{usual}"))
     };
     let own = chosen.split('/').next().unwrap_or_default();
     let any_that_sees =
@@ -166,7 +180,7 @@ struct Entry {
 async fn first_listed(base: &str, access: &Access, limit: Duration) -> Option<String> {
     let listed: Listed =
         get(&format!("{}/models", base.trim_end_matches('/')), "openai-compatible", access, limit).await?;
-    listed.data.into_iter().next().map(|entry| entry.id)
+    listed.data.into_iter().map(|entry| entry.id).find(|name| is_talker(name))
 }
 
 #[derive(Deserialize)]
@@ -186,8 +200,16 @@ struct Tag {
 async fn ollama_model(host: &str, access: &Access, limit: Duration) -> Option<String> {
     let installed: Installed = get(&format!("{host}/api/tags"), "ollama", access, limit).await?;
     let has_tools = |tag: &&Tag| tag.capabilities.as_ref().is_some_and(|all| all.iter().any(|one| one == "tools"));
-    let best = installed.models.iter().find(has_tools).or_else(|| installed.models.first());
+    let talkers = || installed.models.iter().filter(|tag| is_talker(&tag.name));
+    let best = talkers().find(has_tools).or_else(|| talkers().next());
     best.map(|tag| tag.name.clone())
+}
+
+/// Whether a model by its name is one to talk to, and its name one that can be written down.
+fn is_talker(name: &str) -> bool {
+    let lower = name.to_lowercase();
+    let others = ["embed", "rerank", "whisper", "tts", "bge-", "clip"];
+    !others.iter().any(|other| lower.contains(other)) && !name.contains(['?', '&', '|'])
 }
 
 async fn get<T: for<'de> Deserialize<'de>>(url: &str, whose: &str, access: &Access, limit: Duration) -> Option<T> {

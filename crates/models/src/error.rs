@@ -1,7 +1,5 @@
 //! Why a model gave no answer.
 
-use std::time::Duration;
-
 use crate::hint;
 
 /// Why a model gave no answer.
@@ -52,14 +50,8 @@ pub enum Error {
         model: String,
         /// What happened.
         message: String,
-    },
-    /// The stream broke off or stalled.
-    #[error("`{model}` sent nothing for {limit:?}")]
-    Stalled {
-        /// The model.
-        model: String,
-        /// The limit.
-        limit: Duration,
+        /// Whether asking again may help.
+        again: bool,
     },
     /// It answered with something that is not an answer.
     #[error("`{model}` sent an answer that cannot be read: {message}")]
@@ -96,13 +88,13 @@ impl Error {
             Error::Config { hint, .. } => Some(hint.clone()).filter(|hint| !hint.is_empty()),
             Error::Refused { model, status: 401 | 403, .. } => Some(hint::about_key(model)),
             Error::Refused { model, status: 404, .. } => Some(hint::about_name(model)),
-            Error::Refused { .. } => None,
+            Error::Refused { model, message, .. } => hint::about_refusal(model, message),
             Error::Unreachable { model, message, .. } => hint::about_reach(model, message),
             Error::Garbled { model, .. } => hint::about_address(model),
             Error::Unheard { .. } => {
                 Some("this run went another way than the earlier one; go on from there with a real model".to_owned())
             }
-            Error::Broken { .. } | Error::Stalled { .. } | Error::Script { .. } => None,
+            Error::Broken { .. } | Error::Script { .. } => None,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The parts of an answer, folded into one as they arrive, whichever dialect they came in.
 
 use serde_json::{Map, Value};
-use updraft_run::{Answer, Finish, Message, Price, ToolCall, Usage, repair};
+use updraft_run::{Answer, Fault, Finish, Message, Price, Repaired, ToolCall, Usage, repair};
 
 use crate::refusal::shorten;
 use crate::retry::Trouble;
@@ -82,6 +82,11 @@ impl Fold {
     /// The call that this number belongs to, the newest first.
     pub(crate) fn call_at(&mut self, index: usize) -> Option<&mut Written> {
         self.calls.iter_mut().rev().find(|call| call.index == index)
+    }
+
+    /// Whether anything of the answer itself has come.
+    pub(crate) fn has_begun(&self) -> bool {
+        !self.text.is_empty() || !self.reasoning.is_empty() || !self.calls.is_empty()
     }
 
     /// Counts what arrived; an answer without end is given up.
@@ -183,7 +188,7 @@ fn read_text(text: &str) -> Result<Value, String> {
     let value = match serde_json::from_str(text) {
         Ok(value) => value,
         Err(why) => match repair(text) {
-            Some(repaired) if !repaired.is_risky() => repaired.value,
+            Some(repaired) if is_safe(&repaired) => repaired.value,
             _ => return Err(format!("the arguments are not JSON: {why}")),
         },
     };
@@ -194,6 +199,11 @@ fn read_text(text: &str) -> Result<Value, String> {
         Value::String(inner) if inner.trim_start().starts_with('{') => read_text(&inner),
         _ => Err(no_object(text)),
     }
+}
+
+/// Whether a repair left what was meant as it was. Of several values, nobody knows which was meant.
+fn is_safe(repaired: &Repaired) -> bool {
+    !repaired.is_risky() && !repaired.repairs.iter().any(|repair| matches!(repair.what, Fault::SeveralValues))
 }
 
 fn no_object(text: &str) -> String {

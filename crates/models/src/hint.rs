@@ -19,6 +19,22 @@ pub(crate) fn about_key(model: &str) -> String {
     }
 }
 
+/// What to do about a refusal that says why in words.
+pub(crate) fn about_refusal(model: &str, message: &str) -> Option<String> {
+    let said = message.to_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
+    if has(&["api_key_invalid", "api key not valid", "invalid api key", "invalid x-api-key"]) {
+        return Some(about_key(model));
+    }
+    if has(&["insufficient_quota", "credit balance", "payment required", "billing"]) {
+        return Some("the account has nothing left to spend: look at its billing, or take another model".to_owned());
+    }
+    if has(&["context length", "context_length", "too long", "maximum context", "too many tokens", "exceeds the"]) {
+        return Some("the conversation is too long for this model: lower `compact_at`, or take another".to_owned());
+    }
+    None
+}
+
 /// What to check where the model, or the path to it, was not found.
 pub(crate) fn about_name(model: &str) -> String {
     let name = model.split_once('/').map_or(model, |(_, name)| name);

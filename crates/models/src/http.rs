@@ -56,7 +56,7 @@ impl Token {
         }
         let mut text = if text.contains(&self.0) { text.replace(&self.0, "(key)") } else { text };
         // A message that was cut to size may end in the middle of the secret.
-        if let Some(kept) = text.strip_suffix('…')
+        if let Some(kept) = text.strip_suffix("…`").or_else(|| text.strip_suffix('…'))
             && let Some(begun) =
                 (4..self.0.len()).rev().filter_map(|n| self.0.get(..n)).find(|begun| kept.ends_with(begun))
         {
@@ -73,10 +73,17 @@ impl fmt::Debug for Token {
 }
 
 /// The connections to providers, shared by all models that were given the same one. Cloning shares it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Http(Arc<Clients>);
 
-#[derive(Debug, Default)]
+impl fmt::Debug for Http {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A proxy's address may hold a password.
+        f.write_str(if self.0.proxy.is_some() { "Http(proxy)" } else { "Http" })
+    }
+}
+
+#[derive(Default)]
 struct Clients {
     proxy: Option<String>,
     /// Hosts that are reached without it, as `NO_PROXY` lists them.

@@ -44,6 +44,16 @@ pub(crate) fn plain_name(name: &str, longest: usize) -> Cow<'_, str> {
     Cow::Owned(if plain.is_empty() { "_".to_owned() } else { plain })
 }
 
+/// The beginning of the id's hash, in so many letters and digits.
+pub(crate) fn hashed(id: &str, length: usize) -> String {
+    let mut text = String::new();
+    for byte in Sha256::digest(id) {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text.truncate(length);
+    text
+}
+
 fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }

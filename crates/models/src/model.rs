@@ -68,8 +68,10 @@ pub struct Prompt<'a> {
     pub messages: &'a [Message],
     /// Cap on the tokens of the answer, thinking not counted.
     pub max_output: u64,
-    /// How much it shall think.
+    /// How much it shall think, where somebody has chosen.
     pub think: Think,
+    /// How much the task asks for, where nobody has.
+    pub need: Think,
     /// Which attempt this is, from 1: those before broke off in the midst of an answer.
     pub attempt: u32,
     /// JSON Schema the answer shall fit, where one is known.
@@ -87,6 +89,7 @@ impl<'a> Prompt<'a> {
             messages: &[],
             max_output: 1_024,
             think: Think::Auto,
+            need: Think::Auto,
             attempt: 1,
             schema: None,
             brief,

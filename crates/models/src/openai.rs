@@ -14,7 +14,7 @@ use crate::Prompt;
 use crate::dialect::{Decode, Dialect, field, push};
 use crate::discover::Found;
 
-pub(crate) use self::body::{as_text, data_url, is_closed, tools};
+pub(crate) use self::body::{Taste, as_text, data_url, is_closed, tools};
 
 /// What a model that thinks by itself is left for it: answers would be eaten by it otherwise.
 pub(crate) const ROOM_TO_THINK: u64 = 8_192;
@@ -26,6 +26,8 @@ pub(crate) struct Chat {
     /// Whose server it is.
     pub(crate) house: House,
     pub(crate) temperature: Option<f64>,
+    /// What the server is particular about.
+    pub(crate) taste: Taste,
     /// Whether the server hands wishes for thinking to the model's template.
     pub(crate) can_switch: AtomicBool,
 }
@@ -37,6 +39,8 @@ pub(crate) enum House {
     OpenAi,
     /// A server on someone's own machine.
     Local,
+    /// OpenRouter, which hands wishes for thinking on in its own words.
+    Router,
     /// Any other.
     Other,
 }
@@ -46,6 +50,29 @@ impl Chat {
     fn reasons(&self) -> bool {
         self.house == House::OpenAi && reasons(&self.model)
     }
+}
+
+impl Chat {
+    /// The word for how much to think, where one may be said.
+    fn effort(&self, prompt: &Prompt<'_>) -> Option<&'static str> {
+        match self.house {
+            // Beside tools the newer ones refuse it here, and the newest want it switched off in so many words.
+            House::OpenAi if !prompt.tools.is_empty() && self.reasons() => match version(&self.model) {
+                Some(newest) if newest >= 5.6 => Some("none"),
+                Some(newer) if newer >= 5.2 => None,
+                _ => effort(&self.model, prompt.think),
+            },
+            House::OpenAi if self.reasons() => effort(&self.model, prompt.think),
+            House::Router => effort_word(prompt.think),
+            House::OpenAi | House::Local | House::Other => None,
+        }
+    }
+}
+
+/// The number in `gpt-5.4-mini`.
+fn version(model: &str) -> Option<f64> {
+    let rest = model.strip_prefix("gpt-")?;
+    rest.split('-').next()?.parse().ok()
 }
 
 /// Whether a model of OpenAI thinks, by its name.
@@ -104,7 +131,7 @@ impl Dialect for Chat {
     }
 
     fn message(&self, bytes: &mut Vec<u8>, message: &Message) -> serde_json::Result<()> {
-        body::message(bytes, message)
+        body::message(bytes, message, &self.taste)
     }
 
     fn finish(&self, bytes: &mut Vec<u8>, prompt: &Prompt<'_>) -> serde_json::Result<()> {
@@ -117,8 +144,11 @@ impl Dialect for Chat {
         if let Some(temperature) = self.temperature.filter(|_| !self.reasons()) {
             field(bytes, "temperature", &temperature)?;
         }
-        if let Some(effort) = effort(&self.model, prompt.think).filter(|_| self.reasons()) {
-            field(bytes, "reasoning_effort", &effort)?;
+        if let Some(effort) = self.effort(prompt) {
+            match self.house {
+                House::Router => field(bytes, "reasoning", &serde_json::json!({ "effort": effort }))?,
+                House::OpenAi | House::Local | House::Other => field(bytes, "reasoning_effort", &effort)?,
+            }
         }
         if self.can_switch.load(Ordering::Relaxed) && prompt.think != Think::Auto {
             let kwargs = serde_json::json!({ "enable_thinking": prompt.think != Think::Off });
@@ -133,14 +163,21 @@ impl Dialect for Chat {
     }
 
     fn decoder(&self) -> Box<dyn Decode> {
-        Box::new(parts::Parts)
+        Box::new(parts::Parts { thoughts_of: self.taste.thoughts_of.clone() })
     }
 
     fn room_to_think(&self, think: Think) -> u64 {
-        match (self.house, think) {
-            (House::OpenAi, Think::Auto) if self.reasons() => ROOM_TO_THINK,
-            (House::OpenAi, _) if !self.reasons() => 0,
-            (House::OpenAi | House::Local | House::Other, think) => think.tokens().unwrap_or(0),
+        let is_told = match self.house {
+            House::OpenAi => self.reasons(),
+            House::Router => true,
+            House::Local => self.can_switch.load(Ordering::Relaxed),
+            House::Other => false,
+        };
+        match think {
+            Think::Auto if self.reasons() => ROOM_TO_THINK,
+            // Where nothing is said about thinking, nothing is changed.
+            _ if !is_told => 0,
+            think => think.tokens().unwrap_or(0),
         }
     }
 

@@ -7,6 +7,7 @@ use reqwest::{Method, Request, Response, Url};
 use tokio::sync::OnceCell;
 use updraft_run::{Answer, Ceiling, Price, Think, Usage};
 
+use crate::access::is_local;
 use crate::cache::{Cache, Key};
 use crate::dialect::{Dialect, Framing};
 use crate::discover::{self, Question};
@@ -26,6 +27,8 @@ use crate::{
 
 /// After the last part the end of the body is awaited this long: read to its end, a connection serves again.
 const FAREWELL: Duration = Duration::from_millis(50);
+
+const A_MINUTE: Duration = Duration::from_mins(1);
 
 /// A provider that asks for a longer wait has run out of what we may use.
 const LONGEST_PAUSE: Duration = Duration::from_mins(10);
@@ -185,8 +188,9 @@ impl Remote {
                 }
                 Err(trouble) => trouble.without(&self.endpoint.auth),
             };
-            if began == Began::Perhaps && trouble.passes() {
-                return Err(Error::Broken { model: self.name.clone(), message: trouble.words() });
+            if began == Began::Perhaps {
+                let again = trouble.passes();
+                return Err(Error::Broken { model: self.name.clone(), message: trouble.words(), again });
             }
             if !trouble.passes() || attempt >= patience.attempts {
                 return Err(trouble.into_error(&self.name, attempt));
@@ -208,7 +212,7 @@ impl Remote {
         let sent = body.len();
         let request = self.request(body).await?;
         let permit = self.admit(prompt, hear).await;
-        let mut watch = Watch::new(self.endpoint.patience.stall);
+        let mut watch = Watch::new(self.endpoint.patience.first_part());
         *began = Began::Perhaps;
         let response = watch.over(self.client.execute(request)).await?;
         let response = response.map_err(|why| {
@@ -223,13 +227,17 @@ impl Remote {
             let refused = refusal::read(response, &mut watch).await;
             return Err(self.heed(refused));
         }
-        if let Some(wait) = exhausted_for(response.headers()) {
-            self.endpoint.limits.pause(&self.account, wait);
+        // A reset is when everything is there again; something is there before.
+        if let Some(wait) = exhausted_for(response.headers()).filter(|wait| *wait <= LONGEST_PAUSE) {
+            self.endpoint.limits.pause(&self.account, wait.min(A_MINUTE));
         }
         let fold = match content_type(&response) {
-            Content::Parts => self.read_parts(response, &mut watch, hear).await?,
+            Content::Parts => self.read_parts(response, &mut watch, began, hear).await?,
             Content::Whole => self.read_whole(response, &mut watch, hear).await?,
-            Content::Page => return Err(Trouble::Useless(format!("a web page came from {}", self.url.path()))),
+            Content::Page => {
+                *began = Began::No;
+                return Err(Trouble::Useless(format!("a web page came from {}", self.url.path())));
+            }
             Content::Packed(how) => return Err(Trouble::Useless(format!("it is packed as `{how}`, unasked"))),
         };
         let answer = fold.into_answer(prompt, sent, |usage| self.price_of(usage))?;
@@ -269,17 +277,31 @@ impl Remote {
         Ok(request)
     }
 
-    async fn read_parts(&self, mut response: Response, watch: &mut Watch, hear: Hear<'_>) -> Result<Fold, Trouble> {
+    async fn read_parts(
+        &self,
+        mut response: Response,
+        watch: &mut Watch,
+        began: &mut Began,
+        hear: Hear<'_>,
+    ) -> Result<Fold, Trouble> {
         let mut frames = Frames::new(self.dialect.framing());
         let mut decoder = self.dialect.decoder();
         let mut fold = Fold::default();
         while !fold.done {
+            if fold.has_begun() {
+                watch.limit(self.endpoint.patience.stall);
+            }
             let Some(piece) = watch.over(response.chunk()).await?.map_err(cut)? else {
                 frames.finish(|data| decoder.take(data, &mut fold, hear))?;
                 return Ok(fold);
             };
             fold.weigh(piece.len())?;
-            frames.feed(&piece, |data| decoder.take(data, &mut fold, hear))?;
+            let fed = frames.feed(&piece, |data| decoder.take(data, &mut fold, hear));
+            // A refusal in the place of an answer costs nothing, whatever its status.
+            if matches!(fed, Err(Trouble::Refused { .. })) && !fold.has_begun() {
+                *began = Began::No;
+            }
+            fed?;
         }
         let _ = tokio::time::timeout(FAREWELL, response.chunk()).await;
         Ok(fold)
@@ -306,7 +328,12 @@ impl Remote {
     /// What a call that used this much is charged by.
     fn price_of(&self, usage: &Usage) -> Option<Price> {
         let Endpoint { provider, model, price, .. } = &self.endpoint;
-        price.or_else(|| prices::price_for(provider, model, usage))
+        price.or_else(|| prices::price_for(provider, model, usage).filter(|_| !self.is_hired()))
+    }
+
+    /// Whether what costs nothing on one's own machine runs on somebody else's.
+    fn is_hired(&self) -> bool {
+        self.endpoint.provider == "ollama" && !is_local(&self.endpoint.base)
     }
 }
 
@@ -317,7 +344,7 @@ impl Model for Remote {
 
     fn price(&self) -> Option<Price> {
         let Endpoint { provider, model, price, .. } = &self.endpoint;
-        price.or_else(|| prices::price_of(provider, model))
+        price.or_else(|| prices::price_of(provider, model).filter(|_| !self.is_hired()))
     }
 
     fn sees(&self) -> Option<bool> {
@@ -333,14 +360,14 @@ impl Model for Remote {
             if manner.tools == ToolsBy::Text && !prompt.tools.is_empty() {
                 let told = Told::new(&tuned, manner);
                 let prompt = told.prompt(&tuned);
-                draft.extend(&format!("{} as text", self.name), &*self.dialect, manner, &prompt)?;
+                draft.extend(&self.whose(manner), &*self.dialect, manner, &prompt)?;
                 let body = draft.finished(&*self.dialect, &prompt)?;
                 let answer = self.ask_until_answered(&prompt, body, salt, hear).await?;
                 return Ok(Told::read(answer, prompt.messages.len()));
             }
             let bounded = tuned.schema.filter(|_| manner.local).map(bounded);
             let prompt = Prompt { schema: bounded.as_ref().or(tuned.schema), ..tuned };
-            draft.extend(&self.name, &*self.dialect, manner, &prompt)?;
+            draft.extend(&self.whose(manner), &*self.dialect, manner, &prompt)?;
             let body = draft.finished(&*self.dialect, &prompt)?;
             self.ask_until_answered(&prompt, body, salt, hear).await
         })
@@ -356,10 +383,16 @@ impl Model for Remote {
 }
 
 impl Remote {
+    /// Whose a draft is: another model, server or manner writes other bytes.
+    fn whose(&self, manner: Manner) -> String {
+        format!("{} at {} {manner:?}", self.name, self.url.authority())
+    }
+
     /// The prompt with what was set for this model.
     fn tuned<'a>(&self, prompt: &Prompt<'a>) -> Prompt<'a> {
         let Tuning { think, max_output, .. } = self.endpoint.tuning;
-        let think = if prompt.think == Think::Auto { think } else { prompt.think };
+        let think = [prompt.think, think, prompt.need].into_iter().find(|think| *think != Think::Auto);
+        let think = think.unwrap_or_default();
         let max_output = max_output.map_or(prompt.max_output, |cap| cap.min(prompt.max_output));
         Prompt { max_output, think, ..prompt.clone() }
     }
@@ -377,7 +410,14 @@ fn parse_base(base: &str) -> Result<Url, Error> {
         what,
         hint: "give the address before the provider's own paths, such as `http://127.0.0.1:8080/v1`".to_owned(),
     };
-    let url = Url::parse(base.trim()).map_err(|why| wrong(format!("`{base}` is not an address: {why}")))?;
+    let shown = base.split_once('@').map_or(base, |(_, rest)| rest);
+    let url = Url::parse(base.trim()).map_err(|why| wrong(format!("`{shown}` is not an address: {why}")))?;
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(Error::Config {
+            what: "the address holds a name or a password, which would be kept with every run".to_owned(),
+            hint: "put the key into a variable: `key_env` of `[providers.NAME]` names it".to_owned(),
+        });
+    }
     if !matches!(url.scheme(), "http" | "https") {
         return Err(wrong(format!("`{base}` is not an address that begins with `http://` or `https://`")));
     }
@@ -389,7 +429,8 @@ pub(crate) fn below(base: &Url, path: &str) -> Url {
     let mut url = base.clone();
     let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
     url.set_path(&format!("{}{path}", base.path().trim_end_matches('/')));
-    url.set_query(query);
+    let queries: Vec<&str> = base.query().into_iter().chain(query).collect();
+    url.set_query(Some(queries.join("&")).filter(|query| !query.is_empty()).as_deref());
     url
 }
 

@@ -12,12 +12,12 @@ use crate::fallback::Fallback;
 use crate::gemini::{self, Gemini, Place};
 use crate::google;
 use crate::ollama::{self, Ollama};
-use crate::openai::{self, Chat, House};
+use crate::openai::{self, Chat, House, Taste};
 use crate::providers::{Provider, Speech, providers};
 use crate::remote::{self, Remote};
 use crate::responses::Responses;
 use crate::spec::{self, Spec};
-use crate::{Access, Auth, Builtin, Endpoint, Error, Model, Scripted};
+use crate::{Access, Auth, Builtin, Endpoint, Error, Model, Scripted, Token};
 
 /// Finds the model of this name, with those it falls back to; nothing is sent. `auto` does not probe here: see
 /// [`choose`](crate::choose).
@@ -50,6 +50,13 @@ fn one(spec: &Spec, access: &Access) -> Result<Arc<dyn Model>, Error> {
         (_, "") => Err(unknown()),
         (name, model) => {
             let (speech, known, base) = access.find(name).ok_or_else(unknown)?;
+            // A key is sent to the address it was set for, and to no other.
+            let is_own = spec.base.as_ref().is_none_or(|own| own.trim_end_matches('/') == base.trim_end_matches('/'));
+            let may_have = name != "openai-compatible" || access.base(name).is_some();
+            let key = access.key(name).filter(|_| is_own && may_have).cloned();
+            if known.is_some_and(|known| !known.is_open) && access.key(name).is_some() && !is_own {
+                return Err(elsewhere(name, known));
+            }
             let base = spec.base.clone().unwrap_or(base);
             if known.is_some_and(|known| !known.is_open) && access.key(name).is_none() {
                 return Err(keyless(spec, known));
@@ -67,14 +74,13 @@ fn one(spec: &Spec, access: &Access) -> Result<Arc<dyn Model>, Error> {
                 cache: access.cache.clone(),
                 base,
             };
-            Ok(Arc::new(remote(speech, endpoint, access)?))
+            Ok(Arc::new(remote(speech, endpoint, key, access)?))
         }
     }
 }
 
 /// A model behind HTTP in its dialect, with what is known about it.
-fn remote(speech: Speech, mut endpoint: Endpoint, access: &Access) -> Result<Remote, Error> {
-    let key = access.key(&endpoint.provider).cloned();
+fn remote(speech: Speech, mut endpoint: Endpoint, key: Option<Token>, access: &Access) -> Result<Remote, Error> {
     let model = endpoint.model.clone();
     let local = is_local(&endpoint.base);
     let temperature = endpoint.tuning.temperature;
@@ -83,15 +89,20 @@ fn remote(speech: Speech, mut endpoint: Endpoint, access: &Access) -> Result<Rem
             endpoint.auth = key.map_or(Auth::Open, Auth::Bearer);
             let house = match endpoint.provider.as_str() {
                 "openai" => House::OpenAi,
+                "openrouter" => House::Router,
                 _ if local => House::Local,
                 _ => House::Other,
+            };
+            let taste = Taste {
+                nine_letters: endpoint.provider == "mistral",
+                thoughts_of: (endpoint.provider == "deepseek").then(|| format!("deepseek/{model}")),
             };
             let known = match house {
                 House::OpenAi => remote::Known::cloud(openai::sees(&model)),
                 House::Local => remote::Known::found_by(Question::Props),
-                House::Other => remote::Known { sees: None, ..remote::Known::cloud(true) },
+                House::Router | House::Other => remote::Known { sees: None, ..remote::Known::cloud(true) },
             };
-            (Box::new(Chat { model, house, temperature, can_switch: AtomicBool::new(false) }), known)
+            (Box::new(Chat { model, house, temperature, taste, can_switch: AtomicBool::new(false) }), known)
         }
         Speech::Responses => {
             endpoint.auth = key.map_or(Auth::Open, Auth::Bearer);
@@ -134,6 +145,14 @@ fn gemini(endpoint: &Endpoint, place: Place) -> (Box<dyn Dialect>, remote::Known
     let name = format!("{provider}/{model}");
     let known = remote::Known { sees: gemini::sees(model), ..remote::Known::cloud(true) };
     (Box::new(Gemini { name, model: model.clone(), place, temperature: tuning.temperature }), known)
+}
+
+fn elsewhere(name: &str, known: Option<Provider>) -> Error {
+    let variable = known.and_then(|known| known.bases.first().copied()).unwrap_or("base_url");
+    Error::Config {
+        what: format!("the key of `{name}` is sent only to the address that it was set for"),
+        hint: format!("set {variable} to the other address, or write `openai-compatible/` for a server without keys"),
+    }
 }
 
 fn keyless(spec: &Spec, known: Option<Provider>) -> Error {

@@ -16,7 +16,8 @@ pub struct Patience {
     pub first_wait: Duration,
     /// No wait is longer, also where the provider asks for more.
     pub longest_wait: Duration,
-    /// A provider that sends nothing for this long is given up.
+    /// A provider that sends nothing for this long in the midst of an answer is given up. Its beginning is waited for
+    /// five times as long: some load a model first, or think in silence.
     pub stall: Duration,
 }
 
@@ -32,6 +33,11 @@ impl Default for Patience {
 }
 
 impl Patience {
+    /// How long the beginning of an answer is waited for.
+    pub(crate) fn first_part(&self) -> Duration {
+        self.stall.saturating_mul(5)
+    }
+
     /// The wait after this attempt, counted from one: what the provider asked for, or else between half and the whole
     /// of a time that grows. `salt` sets those apart who failed at the same time.
     pub(crate) fn wait(&self, attempt: u32, asked: Option<Duration>, salt: u64) -> Duration {
@@ -144,7 +150,7 @@ impl Trouble {
         match self {
             Trouble::Busy { .. } => Error::Unreachable { model, attempts, message: self.words() },
             Trouble::Cut(message) => Error::Unreachable { model, attempts, message },
-            Trouble::Stalled(limit) => Error::Stalled { model, limit },
+            Trouble::Stalled(_) => Error::Unreachable { model, attempts, message: self.words() },
             Trouble::Garbled(message) | Trouble::Useless(message) => Error::Garbled { model, message },
             Trouble::Refused { status, message } => Error::Refused { model, status, message },
         }

@@ -23,6 +23,15 @@ impl Watch {
         Self { limit, last: Instant::now(), timer: Box::pin(tokio::time::sleep(limit)) }
     }
 
+    /// Another limit from here on.
+    pub(crate) fn limit(&mut self, limit: Duration) {
+        if self.limit != limit {
+            self.limit = limit;
+            let due = self.last + limit;
+            self.timer.as_mut().reset(due);
+        }
+    }
+
     /// Awaits the next thing to come.
     pub(crate) async fn over<T>(&mut self, next: impl Future<Output = T>) -> Result<T, Trouble> {
         let mut next = pin!(next);

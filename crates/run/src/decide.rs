@@ -64,7 +64,7 @@ impl Run {
                 vec![Event::Interrupted { id: id.clone(), attempt: *attempt }]
             }
             Input::Replied { id, attempt, reply: Reply::InDoubt { evidence }, .. } if self.is_asked(id, *attempt) => {
-                let why = Failure::new(FailureKind::Model, format!("{evidence} (attempt {attempt})"));
+                let why = Failure::new(FailureKind::InDoubt, format!("{evidence} (attempt {attempt})"));
                 vec![Event::Replied {
                     id: id.clone(),
                     attempt: *attempt,

@@ -1,6 +1,6 @@
 //! From a step's answer to the variables it writes, by the ladder of sources.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::message::Answer;
 use crate::repair;
@@ -45,7 +45,7 @@ pub(crate) fn object_in(text: &str) -> Option<Map<String, Value>> {
     if !text.contains('{') {
         return None;
     }
-    match repair::repair(text)?.value {
+    match repair::repair_with(text, Some(&json!({ "type": "object" })))?.value {
         Value::Object(object) => Some(object),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => None,
     }

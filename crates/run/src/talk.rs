@@ -93,7 +93,7 @@ pub(crate) fn again(text: &str) -> Option<Again> {
     if !text.contains("call_self") {
         return None;
     }
-    let value = crate::repair::repair(text)?.value;
+    let value = crate::repair::repair_with(text, Some(&serde_json::json!({ "type": "object" })))?.value;
     let wish = value.get("call_self")?;
     let inside = |key: &str| wish.get(key).or_else(|| value.get(key)).and_then(Value::as_str).map(str::to_owned);
     match wish {

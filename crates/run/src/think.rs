@@ -76,13 +76,15 @@ const HARD: [&str; 13] = [
 ];
 
 impl Run {
-    /// How much a step's model shall think: what was chosen for the run or the agent, else by need.
-    pub fn think_for(&self, step: &Step) -> Think {
+    /// How much a step's model shall think: what was chosen for the run, or for the agent.
+    pub fn chosen_thinking(&self, step: &Step) -> Think {
         let card = self.roster.agent(&step.spec.agent);
         let chosen = [self.settings.think, card.map_or(Think::Auto, |card| card.think)];
-        if let Some(chosen) = chosen.into_iter().find(|think| *think != Think::Auto) {
-            return chosen;
-        }
+        chosen.into_iter().find(|think| *think != Think::Auto).unwrap_or_default()
+    }
+
+    /// How much a step asks for by what it is, where nobody has chosen.
+    pub fn needed_thinking(&self, step: &Step) -> Think {
         let failed_before = step.carried.as_ref().is_some_and(|carried| match carried.judgement {
             Judgement::Retry { .. } | Judgement::Pivot { .. } | Judgement::Replan { .. } => true,
             Judgement::Again { .. } | Judgement::Accept | Judgement::GiveUp => false,

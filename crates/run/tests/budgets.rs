@@ -204,7 +204,8 @@ fn a_question_stopped_half_way_may_have_been_paid_for() {
     for (reply, doubtful) in [
         (Reply::TimedOut { limit: Millis(1) }, 20),
         (Reply::Cancelled, 20),
-        (support::model_fails("the stream broke off"), 20),
+        (Reply::Failed(Failure::new(FailureKind::InDoubt, "the stream broke off")), 20),
+        (support::model_fails("nobody could be reached"), 0),
         (refused, 0),
     ] {
         let mut world = World::of(tokens(100, given(&["a"])));

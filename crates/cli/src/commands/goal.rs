@@ -14,6 +14,9 @@ const LONGEST: u64 = 1 << 20;
 /// A plan beyond this is not read to its end: a hundred thousand steps with prompts fit.
 const LONGEST_PLAN: u64 = 256 << 20;
 
+/// Pictures handed over are shown with every question, so they are bounded together too.
+const MOST_PICTURES: u64 = 15 << 20;
+
 /// The goal's text, from the command line or standard input.
 pub(super) fn text(given: &str) -> Result<String, Fault> {
     if given != "-" {
@@ -50,6 +53,11 @@ pub(super) fn goal(args: &args::Run, text: String, workspace: &Path) -> Result<(
     let files: Vec<String> = args.file.iter().map(|file| inside(file, workspace)).collect::<Result<_, _>>()?;
     let (mut pictures, mut bytes) = (Vec::new(), Vec::new());
     for file in &files {
+        let sum: usize = bytes.iter().map(Vec::len).sum();
+        if sum as u64 > MOST_PICTURES {
+            return Err(Fault::usage(format!("the pictures are larger than {MOST_PICTURES} bytes together"))
+                .hint("hand over fewer, or smaller ones; agents can read the others when they need them"));
+        }
         if let Some((picture, content)) = picture(file, workspace)? {
             pictures.push(picture);
             bytes.push(content);

@@ -23,6 +23,7 @@ pub(crate) fn run(places: &Places, args: &Models) -> Outcome {
     let settings = Settings::load(places, &workspace, Written { probe, ..Written::default() })?;
     let access = reach::access(places, &settings, &workspace);
     if let Some(model) = &args.check {
+        let access = Access { cache: None, ..access };
         return wire::block_on(check::check(&access, &wire::model_spec(model), args.json));
     }
     let text = match &args.provider {

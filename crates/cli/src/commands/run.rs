@@ -134,7 +134,7 @@ async fn carry_out(places: &Places, plan: Plan, id: RunId) -> Outcome {
     let mut signals = Signals::listen(stop.clone())?;
     let face = Face::of(&plan.args.output);
     let access = reach::access(places, &plan.settings, &plan.workspace);
-    let spec = wire::model_spec(&plan.settings.meant.model.value);
+    let spec = reach::settled(places, &wire::model_spec(&plan.settings.meant.model.value))?;
     let Chosen { model, spec: name, why } = choose(&spec, &access).await?;
     remark(&plan, &face, &spec, &name, &why);
     let journal = wire::journal(places)?;

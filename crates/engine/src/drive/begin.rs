@@ -203,8 +203,13 @@ impl Drive {
 
     /// How a question is put: its cap, how much the model thinks, how often it broke off before.
     fn way(&self, id: &Address) -> Way {
-        let think = self.run.step(&id.step).filter(|_| id.kind == Kind::Ask).map(|step| self.run.think_for(step));
-        Way { max_output: self.run.settings().max_output, think: think.unwrap_or_default(), attempt: self.attempt(id) }
+        let step = self.run.step(&id.step).filter(|_| id.kind == Kind::Ask);
+        Way {
+            max_output: self.run.settings().max_output,
+            think: step.map(|step| self.run.chosen_thinking(step)).unwrap_or_default(),
+            need: step.map(|step| self.run.needed_thinking(step)).unwrap_or_default(),
+            attempt: self.attempt(id),
+        }
     }
 
     fn attempt(&self, id: &Address) -> u32 {

@@ -2,7 +2,7 @@
 
 /// Ends every answer to a person: that nobody understood the question, and what would change that.
 pub(super) const NO_MODEL: &str = "No language model is connected: this is a word search, and every line in quotation marks is quoted \
-    from the file and line behind it. To connect one, set OPENAI_API_KEY, or OPENAI_BASE_URL and --model openai-compatible/NAME.";
+    from the file and line behind it. To connect one, set a key (GEMINI_API_KEY, OPENAI_API_KEY, ANTHROPIC_API_KEY) or start a server: `updraft models`.";
 
 /// Said by agents whose work needs more than finding and quoting.
 pub(super) const CANNOT_WRITE: &str =

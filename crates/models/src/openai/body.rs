@@ -1,5 +1,7 @@
 //! How messages and tools are written as chat completions.
 
+use std::borrow::Cow;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Serialize, Serializer};
@@ -7,6 +9,7 @@ use serde_json::Value;
 use updraft_run::{Answer, Message, Picture, ToolCall, ToolSpec};
 
 use crate::dialect::push;
+use crate::ids::{hashed, plain_id, plain_name};
 
 /// The tools, where there are any.
 pub(crate) fn tools(bytes: &mut Vec<u8>, tools: &[ToolSpec]) -> serde_json::Result<()> {
@@ -22,14 +25,14 @@ pub(crate) fn tools(bytes: &mut Vec<u8>, tools: &[ToolSpec]) -> serde_json::Resu
 }
 
 /// One message. The results of several calls are a message each.
-pub(super) fn message(bytes: &mut Vec<u8>, message: &Message) -> serde_json::Result<()> {
+pub(super) fn message(bytes: &mut Vec<u8>, message: &Message, taste: &Taste) -> serde_json::Result<()> {
     match message {
         Message::User(text) => push(bytes, &Said { role: "user", content: text }),
-        Message::Assistant(answer) => push(bytes, &Answered::of(answer)),
+        Message::Assistant(answer) => push(bytes, &Answered::of(answer, taste)),
         Message::Results(results) => {
             let mut each = results.iter();
             each.try_for_each(|result| {
-                push(bytes, &Gave { role: "tool", tool_call_id: &result.call, content: &result.text })
+                push(bytes, &Gave { role: "tool", tool_call_id: taste.id(&result.call), content: &result.text })
             })
         }
         Message::Pictures(pictures) => {
@@ -83,7 +86,7 @@ impl<'a> Said<'a> {
 #[derive(Serialize)]
 struct Gave<'a> {
     role: &'static str,
-    tool_call_id: &'a str,
+    tool_call_id: Cow<'a, str>,
     content: &'a str,
 }
 
@@ -91,41 +94,70 @@ struct Gave<'a> {
 struct Answered<'a> {
     role: &'static str,
     content: Option<&'a str>,
-    #[serde(skip_serializing_if = "is_empty", serialize_with = "calls")]
-    tool_calls: &'a [ToolCall],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_content: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<Call<'a>>,
 }
 
 impl<'a> Answered<'a> {
-    fn of(answer: &'a Answer) -> Self {
+    fn of(answer: &'a Answer, taste: &Taste) -> Self {
         // Nothing at all is said with an empty text: servers refuse a message that has neither content nor calls.
         let is_silent = answer.text.is_empty() && !answer.calls.is_empty();
-        Self { role: "assistant", content: (!is_silent).then_some(&answer.text), tool_calls: &answer.calls }
+        Self {
+            role: "assistant",
+            content: (!is_silent).then_some(&answer.text),
+            reasoning_content: taste.gives_back(answer).then_some(&answer.reasoning),
+            tool_calls: answer.calls.iter().map(|call| Call::of(call, taste)).collect(),
+        }
     }
 }
 
-fn is_empty(calls: &&[ToolCall]) -> bool {
-    calls.is_empty()
+/// What a server is particular about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Taste {
+    /// It takes ids of exactly nine letters and digits.
+    pub(crate) nine_letters: bool,
+    /// It wants its own thoughts back; they are marked with this name.
+    pub(crate) thoughts_of: Option<String>,
 }
 
-fn calls<S: Serializer>(calls: &&[ToolCall], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(calls.iter().map(|call| Call {
-        id: &call.id,
-        kind: "function",
-        function: Function { name: &call.name, arguments: &call.args },
-    }))
+/// OpenAI takes ids no longer than this.
+const LONGEST_ID: usize = 40;
+
+impl Taste {
+    fn id<'a>(&self, id: &'a str) -> Cow<'a, str> {
+        let is_nine = id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        if self.nine_letters && !is_nine {
+            return Cow::Owned(hashed(id, 9));
+        }
+        if id.len() <= LONGEST_ID { Cow::Borrowed(id) } else { plain_id(id, LONGEST_ID) }
+    }
+
+    fn gives_back(&self, answer: &Answer) -> bool {
+        let Some(name) = &self.thoughts_of else { return false };
+        !answer.reasoning.is_empty() && answer.opaque.iter().any(|part| part["of"] == name.as_str())
+    }
 }
 
 #[derive(Serialize)]
 struct Call<'a> {
-    id: &'a str,
+    id: Cow<'a, str>,
     #[serde(rename = "type")]
     kind: &'static str,
     function: Function<'a>,
 }
 
+impl<'a> Call<'a> {
+    fn of(call: &'a ToolCall, taste: &Taste) -> Self {
+        let function = Function { name: plain_name(&call.name, 64), arguments: &call.args };
+        Self { id: taste.id(&call.id), kind: "function", function }
+    }
+}
+
 #[derive(Serialize)]
 struct Function<'a> {
-    name: &'a str,
+    name: Cow<'a, str>,
     #[serde(serialize_with = "as_text")]
     arguments: &'a Value,
 }

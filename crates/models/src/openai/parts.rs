@@ -10,10 +10,16 @@ use crate::refusal;
 use crate::retry::Trouble;
 
 /// Reads chunks. Everything that must be remembered is in the fold.
-pub(super) struct Parts;
+pub(super) struct Parts {
+    /// The name that thoughts are marked with, where they go back.
+    pub(super) thoughts_of: Option<String>,
+}
 
 impl Decode for Parts {
     fn take(&mut self, data: &[u8], fold: &mut Fold, hear: Hear<'_>) -> Result<(), Trouble> {
+        if let Some(name) = self.thoughts_of.take_if(|_| !fold.reasoning.is_empty()) {
+            fold.opaque.push(serde_json::json!({ "of": name }));
+        }
         if data == b"[DONE]" {
             fold.done = true;
             return Ok(());
@@ -23,7 +29,7 @@ impl Decode for Parts {
             return Err(refusal::in_stream(error.get()));
         }
         if let Some(used) = chunk.usage {
-            fold.usage = Some(usage_of(&used));
+            fold.usage = usage_of(&used).or(fold.usage.take());
         }
         for choice in chunk.choices.into_iter().flatten().filter(|choice| choice.index.unwrap_or(0) == 0) {
             for part in [&choice.delta, &choice.message].into_iter().flatten() {
@@ -75,17 +81,18 @@ fn add_call(part: &CallPart<'_>, fold: &mut Fold, hear: Hear<'_>) {
     }
 }
 
-fn usage_of(used: &Used) -> Usage {
-    let input = used.prompt_tokens.unwrap_or(0);
+/// The figures, where there are any.
+fn usage_of(used: &Used) -> Option<Usage> {
+    let input = used.prompt_tokens?;
     let written = used.completion_tokens.unwrap_or(0);
     let reasoning = used.completion_tokens_details.as_ref().and_then(|details| details.reasoning_tokens).unwrap_or(0);
     // Some count reasoning beside what was written; the sum gives them away.
     let beside = used.total_tokens.is_some_and(|total| total == input + written + reasoning) && reasoning > 0;
-    Usage {
+    Some(Usage {
         input,
         output: written + if beside { reasoning } else { 0 },
         cached: used.prompt_tokens_details.as_ref().and_then(|details| details.cached_tokens).unwrap_or(0),
         reasoning,
         ..Usage::default()
-    }
+    })
 }

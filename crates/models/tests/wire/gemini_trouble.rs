@@ -76,6 +76,10 @@ async fn an_error_in_mid_stream_is_bare_json_over_several_lines() {
 
     let (answer, ..) = ask(stream(&format!("{}{}", events(&[HALF]), error(400)))).await;
     let failed = answer.unwrap_err();
+    assert!(matches!(&failed, Error::Broken { message, again: false, .. } if message == "status 400: so"), "{failed}");
+
+    let (answer, ..) = ask(stream(&error(400))).await;
+    let failed = answer.unwrap_err();
     assert!(matches!(failed, Error::Refused { status: 400, .. }), "{failed}");
 }
 

@@ -102,7 +102,7 @@ async fn four_attempts_are_made_and_the_last_words_kept() {
 
     let silent = Server::always(vec![Act::Pause(Duration::from_mins(1))]).await;
     let error = Talk::new().ask(&*model(&silent)).await.unwrap_err();
-    assert_eq!(error.to_string(), "`openai-compatible/test` broke off: nothing came for 300ms");
+    assert_eq!(error.to_string(), "`openai-compatible/test` broke off: nothing came for 1.5s");
     assert_eq!(silent.bodies().len(), 1);
 }
 

@@ -43,6 +43,7 @@ impl Talk {
             messages: &self.messages,
             max_output: 100,
             think: self.think,
+            need: Think::Auto,
             attempt: self.attempt,
             schema: self.schema.as_ref(),
             brief: &self.brief,

@@ -180,8 +180,8 @@ impl Run {
             Reply::InDoubt { .. } | Reply::TimedOut { .. } => true,
             // Stopped by us, but the provider may have counted what it had written.
             Reply::Cancelled => begun,
-            // A stream that broke off may have been billed; a request that was refused was not.
-            Reply::Failed(why) => begun && matches!(why.kind, FailureKind::Model | FailureKind::Timeout),
+            // An answer that broke off may have been billed; one that was refused, or never began, was not.
+            Reply::Failed(why) => begun && why.kind == FailureKind::InDoubt,
             Reply::Answer(_) | Reply::Output(_) | Reply::Said(_) | Reply::Verdict(_) => false,
         };
         let Some(open) = self.close(id, was_cut_off) else { return };

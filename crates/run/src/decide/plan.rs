@@ -107,7 +107,8 @@ fn plan_in(text: &str) -> Result<serde_json::Value, Vec<String>> {
     if let Ok(value) = serde_json::from_str(text) {
         return Ok(value);
     }
-    let repaired = crate::repair::repair(text).map(|repaired| repaired.value);
+    let repaired = crate::repair::repair_with(text, Some(&serde_json::json!({ "type": "object" })));
+    let repaired = repaired.map(|repaired| repaired.value);
     repaired.ok_or_else(|| vec!["the answer holds no JSON; answer with the plan as one JSON object".into()])
 }
 

@@ -34,8 +34,7 @@ pub(super) async fn import(places: &Places, args: &Import, text: &str) -> Outcom
     let access = reach::access(places, &settings, &workspace);
     rules.model = match spec.as_str() {
         _ if !session.is_open() => UNKNOWN.to_owned(),
-        "auto" => choose(&spec, &access).await?.spec,
-        named => named.to_owned(),
+        named => choose(named, &access).await?.spec,
     };
     rules.workspace = workspace.display().to_string();
     // The file's results are taken as they are: nothing more is planned anew, nothing tried again, nothing held up.
