@@ -6,7 +6,7 @@ mod body;
 mod parts;
 mod wire;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::OnceLock;
 
 use updraft_run::{Message, Think};
 
@@ -26,8 +26,8 @@ pub(crate) struct Chat {
     /// Whose server it is.
     pub(crate) house: House,
     pub(crate) temperature: Option<f64>,
-    /// Whether the server hands wishes for thinking to the model's template.
-    pub(crate) can_switch: AtomicBool,
+    /// Whether the model's template knows of thinking, once the server has said so: wishes are handed to it.
+    pub(crate) thinks: OnceLock<bool>,
 }
 
 /// Whose server speaks: what is understood differs.
@@ -120,7 +120,7 @@ impl Dialect for Chat {
         if let Some(effort) = effort(&self.model, prompt.think).filter(|_| self.reasons()) {
             field(bytes, "reasoning_effort", &effort)?;
         }
-        if self.can_switch.load(Ordering::Relaxed) && prompt.think != Think::Auto {
+        if self.thinks.get() == Some(&true) && prompt.think != Think::Auto {
             let kwargs = serde_json::json!({ "enable_thinking": prompt.think != Think::Off });
             field(bytes, "chat_template_kwargs", &kwargs)?;
         }
@@ -129,7 +129,9 @@ impl Dialect for Chat {
     }
 
     fn learn(&self, found: &Found) {
-        self.can_switch.store(self.house == House::Local && found.thinks == Some(true), Ordering::Relaxed);
+        if let Some(thinks) = found.thinks.filter(|_| self.house == House::Local) {
+            let _ = self.thinks.set(thinks);
+        }
     }
 
     fn decoder(&self) -> Box<dyn Decode> {
@@ -140,6 +142,7 @@ impl Dialect for Chat {
         match (self.house, think) {
             (House::OpenAi, Think::Auto) if self.reasons() => ROOM_TO_THINK,
             (House::OpenAi, _) if !self.reasons() => 0,
+            (House::Local, _) if self.thinks.get() == Some(&false) => 0,
             (House::OpenAi | House::Local | House::Other, think) => think.tokens().unwrap_or(0),
         }
     }
