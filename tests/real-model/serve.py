@@ -25,10 +25,9 @@ def main(model):
     params.n_ctx = TOKENS
     params.n_parallel = 1
     params.port = 0
-    # It takes the likeliest word, but does not go round in circles.
+    # It takes the likeliest word. No penalty on repeating: it would keep the model from copying a path out of the prompt.
     params.sampling.temp = 0
-    params.sampling.penalty_repeat = 1.2
-    params.sampling.penalty_last_n = 256
+    params.sampling.penalty_repeat = 1.0
     # Two threads on a busy machine wait for each other, burn twice the time and are slower.
     params.cpuparams.n_threads = 1
     params.cpuparams_batch.n_threads = 1

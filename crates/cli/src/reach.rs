@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use updraft_models::{
     Access, Cache, Error, Google, Http, Limits, Model, Reach, Recordings, Token, for_purpose, is_purpose, providers,
@@ -48,7 +49,7 @@ pub(crate) fn access(places: &Places, settings: &Settings, workspace: &Path) -> 
         },
         prices: models.prices.iter().map(|(name, price)| (name.clone(), price.value)).collect(),
         limit: models.limits.iter().map(|(name, limit)| (name.clone(), limit.value.clone())).collect(),
-        limits: Limits::at(places.data.join("limits.db")),
+        limits: limits(places),
         profiles: models.profiles.iter().map(|(name, spec)| (name.clone(), spec.value.clone())).collect(),
         probe: settings.meant.probe.value,
         cache: settings.meant.cache.value.then(|| Cache::at(places.data.join("answers"))),
@@ -61,6 +62,15 @@ pub(crate) fn access(places: &Places, settings: &Settings, workspace: &Path) -> 
 pub(crate) fn settled(places: &Places, spec: &str) -> Result<String, Fault> {
     let Some(run) = spec.strip_prefix("recorded/") else { return Ok(spec.to_owned()) };
     Ok(format!("recorded/{}", wire::find_run(&wire::journal_with_runs(places)?, run)?))
+}
+
+/// The limits that all processes keep together. Tests of many processes shorten what is called a minute.
+fn limits(places: &Places) -> Limits {
+    let file = places.data.join("limits.db");
+    match places::set("UPDRAFT_TEST_MINUTE_MS").and_then(|number| number.parse().ok()) {
+        Some(number) => Limits::over(Some(file), Duration::from_millis(number)),
+        None => Limits::at(file),
+    }
 }
 
 /// Answers of earlier runs, found when they are asked for.

@@ -75,9 +75,9 @@ impl Question {
             Question::Props => Found {
                 tools: said["chat_template_caps"]["supports_tools"].as_bool().map(by),
                 sees: said["modalities"]["vision"].as_bool(),
-                // That it says so much shows that it is llama.cpp, which hands such wishes to the template.
-                thinks: said["chat_template_caps"].is_object().then_some(true),
-                context: None,
+                // llama.cpp hands such wishes to the template; one that never speaks of thinking ignores them.
+                thinks: said["chat_template"].as_str().map(|template| template.contains("think")),
+                context: said["default_generation_settings"]["n_ctx"].as_u64().filter(|length| *length > 0),
             },
             Question::Show => {
                 let context = context_of(&said["model_info"]);
@@ -103,8 +103,10 @@ mod tests {
     #[test]
     fn what_a_server_does_not_say_stays_open() {
         assert_eq!(Question::Props.understand(&Value::Null), Found::default());
-        let props = json!({"chat_template_caps": {"supports_tools": false}, "modalities": {"vision": true}});
-        let found = Found { tools: Some(ToolsBy::Text), sees: Some(true), thinks: Some(true), ..Found::default() };
+        let props = json!({"chat_template_caps": {"supports_tools": false}, "modalities": {"vision": true},
+            "chat_template": "{% if enable_thinking %}", "default_generation_settings": {"n_ctx": 4096}});
+        let (tools, sees, thinks, context) = (Some(ToolsBy::Text), Some(true), Some(true), Some(4_096));
+        let found = Found { tools, sees, thinks, context };
         assert_eq!(Question::Props.understand(&props), found);
         let facts = json!({"general.architecture": "qwen3", "qwen3.context_length": 40960, "qwen3.block_count": 36});
         let show = json!({"capabilities": ["completion", "tools"], "model_info": facts});

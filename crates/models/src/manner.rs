@@ -24,6 +24,8 @@ pub(crate) struct Manner {
     pub(crate) sees: bool,
     /// Whether it runs on someone's own machine: small, so that its strings are bounded.
     pub(crate) local: bool,
+    /// Tokens it can hold in mind, where that is known.
+    pub(crate) window: Option<u64>,
 }
 
 impl Manner {

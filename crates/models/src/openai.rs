@@ -6,7 +6,7 @@ mod body;
 mod parts;
 mod wire;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::OnceLock;
 
 use updraft_run::{Message, Think};
 
@@ -28,8 +28,8 @@ pub(crate) struct Chat {
     pub(crate) temperature: Option<f64>,
     /// What the server is particular about.
     pub(crate) taste: Taste,
-    /// Whether the server hands wishes for thinking to the model's template.
-    pub(crate) can_switch: AtomicBool,
+    /// Whether the model's template knows of thinking, once the server has said so: wishes are handed to it.
+    pub(crate) thinks: OnceLock<bool>,
 }
 
 /// Whose server speaks: what is understood differs.
@@ -150,7 +150,7 @@ impl Dialect for Chat {
                 House::OpenAi | House::Local | House::Other => field(bytes, "reasoning_effort", &effort)?,
             }
         }
-        if self.can_switch.load(Ordering::Relaxed) && prompt.think != Think::Auto {
+        if self.thinks.get() == Some(&true) && prompt.think != Think::Auto {
             let kwargs = serde_json::json!({ "enable_thinking": prompt.think != Think::Off });
             field(bytes, "chat_template_kwargs", &kwargs)?;
         }
@@ -159,7 +159,8 @@ impl Dialect for Chat {
     }
 
     fn learn(&self, found: &Found) {
-        self.can_switch.store(self.house == House::Local && found.thinks == Some(true), Ordering::Relaxed);
+        // A server that does not say is not asked to think.
+        let _ = self.thinks.set(self.house == House::Local && found.thinks == Some(true));
     }
 
     fn decoder(&self) -> Box<dyn Decode> {
@@ -170,7 +171,7 @@ impl Dialect for Chat {
         let is_told = match self.house {
             House::OpenAi => self.reasons(),
             House::Router => true,
-            House::Local => self.can_switch.load(Ordering::Relaxed),
+            House::Local => self.thinks.get() != Some(&false),
             House::Other => false,
         };
         match think {

@@ -18,7 +18,7 @@ use crate::manner::{Manner, ToolsBy};
 use crate::retry::Trouble;
 use crate::scripted::tell;
 use crate::sse::Events;
-use crate::told::{Told, bounded};
+use crate::told::{Bounds, Told};
 use crate::watch::Watch;
 use crate::{
     Asking, Auth, Delta, Draft, Error, Hear, Http, Limit, Limits, Model, Patience, Permit, Prompt, exhausted_for,
@@ -146,6 +146,7 @@ impl Remote {
             tools: tools.or(found.tools).unwrap_or_default(),
             sees: sees.or(found.sees).unwrap_or(!local),
             local,
+            window: found.context,
         };
         let Some(question) = ask.filter(|question| question.says_more() || tools.is_none() || sees.is_none()) else {
             return known(discover::Found::default());
@@ -365,7 +366,8 @@ impl Model for Remote {
                 let answer = self.ask_until_answered(&prompt, body, salt, hear).await?;
                 return Ok(Told::read(answer, prompt.messages.len()));
             }
-            let bounded = tuned.schema.filter(|_| manner.local).map(bounded);
+            let bounds = Bounds::within(tuned.max_output);
+            let bounded = tuned.schema.filter(|_| manner.local).map(|schema| bounds.on(schema));
             let prompt = Prompt { schema: bounded.as_ref().or(tuned.schema), ..tuned };
             draft.extend(&self.whose(manner), &*self.dialect, manner, &prompt)?;
             let body = draft.finished(&*self.dialect, &prompt)?;

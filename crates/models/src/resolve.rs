@@ -1,8 +1,7 @@
 //! From a name as people write it to a model.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 use crate::access::is_local;
 use crate::anthropic::{self, Messages};
@@ -102,7 +101,7 @@ fn remote(speech: Speech, mut endpoint: Endpoint, key: Option<Token>, access: &A
                 House::Local => remote::Known::found_by(Question::Props),
                 House::Router | House::Other => remote::Known { sees: None, ..remote::Known::cloud(true) },
             };
-            (Box::new(Chat { model, house, temperature, taste, can_switch: AtomicBool::new(false) }), known)
+            (Box::new(Chat { model, house, temperature, taste, thinks: OnceLock::new() }), known)
         }
         Speech::Responses => {
             endpoint.auth = key.map_or(Auth::Open, Auth::Bearer);

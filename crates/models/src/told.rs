@@ -4,27 +4,25 @@
 //! each tool with its arguments and one worked example, and the answer is held to "a call of one of these, or the
 //! answer": the examples give sense, the schema gives form, and a small model needs both.
 
+mod bounds;
 mod example;
+mod needed;
 
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
-use updraft_run::{Answer, Finish, ToolCall, repair};
+use updraft_run::{Answer, Finish, ToolCall, ToolSpec, repair};
 
+pub(crate) use self::bounds::Bounds;
 use self::example::example_of;
+use self::needed::needed;
 use crate::Prompt;
 use crate::manner::{Manner, written};
 
 const PROTOCOL: &str = include_str!("told/tools.md");
 
-/// Letters of a string where the schema sets no limit: without one, small models repeat themselves to the cap.
-const LONGEST_STRING: u64 = 400;
-/// The same where the string is a whole text. llama.cpp's grammars allow no more than 2,000.
-const LONGEST_TEXT: u64 = 1_900;
-/// Members of a list where the schema sets no limit.
-const LONGEST_LIST: u64 = 64;
-/// Deeper schemas are left as they are.
-const DEEPEST: usize = 32;
+/// With less room than this, tools are told as shortly as they can be.
+const SMALL_WINDOW: u64 = 8_192;
 
 /// A prompt with its tools put into words.
 pub(crate) struct Told {
@@ -34,17 +32,25 @@ pub(crate) struct Told {
 
 impl Told {
     pub(crate) fn new(prompt: &Prompt<'_>, manner: Manner) -> Self {
-        let mut system = format!("{}\n\n{}", prompt.system.trim_end(), PROTOCOL.trim_end());
+        let is_small = manner.window.is_some_and(|window| window <= SMALL_WINDOW);
+        let bounds = Bounds::within(prompt.max_output);
+        let bound = |schema: &Value| if manner.local { bounds.on(schema) } else { schema.clone() };
+        let mut system = format!("{}\n\n{}", prompt.system, PROTOCOL).trim().to_owned();
         let mut ways = Vec::with_capacity(prompt.tools.len() + 1);
         for tool in prompt.tools {
-            let example = written(&tool.name, &example_of(&tool.parameters));
-            let (name, description, parameters) = (&tool.name, tool.description.trim(), &tool.parameters);
-            let _ = write!(system, "\n\n## {name}\n\n{description}\nArguments: {parameters}\nExample: {example}");
-            let args = if manner.local { bounded(parameters) } else { parameters.clone() };
-            ways.push(object_of([("action", json!({ "const": tool.name })), ("args", args)]));
+            let parameters = if is_small { &needed(&tool.parameters) } else { &tool.parameters };
+            tell(&mut system, tool, parameters, is_small);
+            ways.push(object_of([
+                ("action".to_owned(), json!({ "const": tool.name })),
+                ("args".to_owned(), bound(parameters)),
+            ]));
         }
-        let free = json!({ "type": "string", "maxLength": LONGEST_TEXT });
-        ways.push(object_of([("answer", prompt.schema.map_or(free, bounded))]));
+        let answer = match (prompt.schema, prompt.brief.writes.as_slice()) {
+            (Some(schema), _) => bound(schema),
+            (None, []) => any_text(manner.local, bounds),
+            (None, names) => object_of(names.iter().map(|name| (name.clone(), any_value(manner.local, bounds)))),
+        };
+        ways.push(object_of([("answer".to_owned(), answer)]));
         Self { system, schema: json!({ "anyOf": ways }) }
     }
 
@@ -72,64 +78,73 @@ impl Told {
     }
 }
 
+/// Adds a tool: what it does, its arguments, and one task with its call.
+fn tell(system: &mut String, tool: &ToolSpec, parameters: &Value, is_small: bool) {
+    let (name, whole) = (&tool.name, tool.description.trim());
+    let first = whole.split(". ").next().unwrap_or(whole).trim_end_matches('.');
+    let example = example_of(parameters);
+    let _ = if is_small {
+        write!(system, "\n\n## {name}\n\n{first}.{}", listed(parameters))
+    } else {
+        write!(system, "\n\n## {name}\n\n{whole}\nArguments: {parameters}")
+    };
+    let _ = write!(system, "\nTask: {first}{}.\nAnswer: {}", in_words(&example), written(name, &example));
+}
+
+/// The arguments, one a line.
+fn listed(parameters: &Value) -> String {
+    let line = |(name, schema): (&String, &Value)| {
+        let kind = schema["type"].as_str().unwrap_or("any");
+        let what = schema["description"].as_str().map(|what| format!(": {what}")).unwrap_or_default();
+        format!("\n- {name} ({kind}){what}")
+    };
+    parameters["properties"].as_object().into_iter().flatten().map(line).collect()
+}
+
+/// Arguments as a task might name them.
+fn in_words(example: &Value) -> String {
+    let one = |(name, value): (&String, &Value)| match value {
+        Value::String(text) => format!("{name} {text}"),
+        other => format!("{name} {other}"),
+    };
+    let all: Vec<String> = example.as_object().into_iter().flatten().map(one).collect();
+    if all.is_empty() { String::new() } else { format!(": {}", all.join(", ")) }
+}
+
+fn any_text(is_local: bool, bounds: Bounds) -> Value {
+    if is_local { json!({ "type": "string", "maxLength": bounds.text }) } else { json!({ "type": "string" }) }
+}
+
+/// The value of a variable: anything. A small model is kept to values that end.
+fn any_value(is_local: bool, bounds: Bounds) -> Value {
+    if !is_local {
+        return json!({});
+    }
+    let text = any_text(is_local, bounds);
+    let list = json!({ "type": "array", "items": { "type": "string", "maxLength": bounds.string }, "maxItems": 16 });
+    json!({ "anyOf": [text, { "type": "number" }, { "type": "boolean" }, list] })
+}
+
 /// An object that has exactly these members.
-fn object_of<const N: usize>(members: [(&str, Value); N]) -> Value {
-    let names: Vec<&str> = members.iter().map(|(name, _)| *name).collect();
-    let required = json!(names);
-    let properties: Map<String, Value> = members.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect();
-    json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
-}
-
-/// The schema with a limit on every string and list that has none.
-pub(crate) fn bounded(schema: &Value) -> Value {
-    let mut schema = schema.clone();
-    bound(&mut schema, "", DEEPEST);
-    schema
-}
-
-fn bound(schema: &mut Value, name: &str, depth: usize) {
-    let (Value::Object(object), Some(depth)) = (schema, depth.checked_sub(1)) else { return };
-    let is = |object: &Map<String, Value>, kind: &str| object.get("type").is_some_and(|found| found == kind);
-    let is_open = ["enum", "const", "pattern", "format", "maxLength"].iter().all(|word| !object.contains_key(*word));
-    if is(object, "string") && is_open {
-        let is_text = matches!(name, "content" | "text" | "code" | "answer" | "body" | "old" | "new" | "output");
-        object.insert("maxLength".to_owned(), json!(if is_text { LONGEST_TEXT } else { LONGEST_STRING }));
-    }
-    if is(object, "array") && !object.contains_key("maxItems") {
-        object.insert("maxItems".to_owned(), json!(LONGEST_LIST));
-    }
-    for (word, inner) in object.iter_mut() {
-        match (word.as_str(), inner) {
-            ("properties" | "$defs" | "definitions", Value::Object(members)) => {
-                for (name, member) in members {
-                    bound(member, name, depth);
-                }
-            }
-            ("items" | "additionalProperties", inner @ Value::Object(_)) => bound(inner, name, depth),
-            ("anyOf" | "oneOf" | "allOf" | "prefixItems", Value::Array(members)) => {
-                for member in members {
-                    bound(member, name, depth);
-                }
-            }
-            _ => {}
-        }
-    }
+fn object_of(members: impl IntoIterator<Item = (String, Value)>) -> Value {
+    let properties: Map<String, Value> = members.into_iter().collect();
+    let required: Vec<&String> = properties.keys().collect();
+    json!({ "type": "object", "required": required, "additionalProperties": false, "properties": properties })
 }
 
 #[cfg(test)]
 mod tests {
-    use updraft_run::ToolSpec;
-
     use super::*;
     use crate::Brief;
     use crate::manner::ToolsBy;
 
-    fn told() -> Told {
-        let parameters = json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
-        let tools = [ToolSpec { name: "read_file".into(), description: "Reads.".into(), parameters }];
-        let brief = Brief::default();
-        let prompt = Prompt { tools: &tools, system: "Be brief.", ..Prompt::empty(&brief) };
-        Told::new(&prompt, Manner { tools: ToolsBy::Text, sees: false, local: true })
+    fn told(window: u64, brief: &Brief) -> Told {
+        let properties = json!({"path": {"type": "string", "description": "Where."}, "start": {"type": "integer"}});
+        let parameters = json!({"type": "object", "properties": properties, "required": ["path"]});
+        let description = "Reads a file. Long ones are cut.".into();
+        let tools = [ToolSpec { name: "read_file".into(), description, parameters }];
+        let prompt = Prompt { tools: &tools, system: "Be brief.", ..Prompt::empty(brief) };
+        Told::new(&prompt, Manner { tools: ToolsBy::Text, sees: false, local: true, window: Some(window) })
     }
 
     fn read(text: &str) -> Answer {
@@ -137,13 +152,32 @@ mod tests {
     }
 
     #[test]
-    fn tools_are_told_with_an_example_and_a_bounded_schema() {
-        let told = told();
+    fn tools_are_told_with_a_task_and_a_bounded_schema() {
+        let told = told(32_768, &Brief::default());
         assert!(told.system.starts_with("Be brief.\n\n# Tools"));
-        assert!(told.system.contains(r#"Example: {"action":"read_file","args":{"path":"notes.txt"}}"#));
-        let args = &told.schema["anyOf"][0]["properties"]["args"];
-        assert_eq!(args["properties"]["path"]["maxLength"], LONGEST_STRING);
-        assert_eq!(told.schema["anyOf"][1]["properties"]["answer"]["maxLength"], LONGEST_TEXT);
+        assert!(told.system.contains("Reads a file. Long ones are cut.\nArguments: {"), "{}", told.system);
+        let task = "Task: Reads a file: path notes.txt.";
+        let call = r#"Answer: {"action":"read_file","args":{"path":"notes.txt"}}"#;
+        assert!(told.system.ends_with(&format!("{task}\n{call}")), "{}", told.system);
+        let args = &told.schema["anyOf"][0]["properties"]["args"]["properties"];
+        assert_eq!((&args["path"]["maxLength"], &args["start"]["type"]), (&json!(400), &json!("integer")));
+        assert_eq!(told.schema["anyOf"][1]["properties"]["answer"]["maxLength"], 1_024);
+    }
+
+    #[test]
+    fn a_small_window_is_told_only_what_is_needed() {
+        let told = told(4_096, &Brief::default());
+        assert!(told.system.contains("Reads a file.\n- path (string): Where.\nTask:"), "{}", told.system);
+        assert!(told.schema["anyOf"][0]["properties"]["args"]["properties"]["start"].is_null());
+    }
+
+    #[test]
+    fn an_answer_holds_the_variables_the_step_writes() {
+        let brief = Brief { writes: vec!["sum".into(), "how".into()], ..Brief::default() };
+        let answer = &told(4_096, &brief).schema["anyOf"][1]["properties"]["answer"];
+        assert_eq!(answer["required"], json!(["how", "sum"]));
+        assert_eq!(answer["additionalProperties"], false);
+        assert_eq!(answer["properties"]["sum"]["anyOf"][1]["type"], "number");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What was spent, what is promised, and whether something more fits.
 
+use crate::bills::{minus, plus};
 use crate::goal::{Budget, Ceiling, Limit};
 use crate::id::{Cost, Millis};
 use crate::message::Usage;
@@ -36,17 +37,19 @@ impl Ledger {
         Cost(known.0.saturating_add(self.doubtful.cost.unwrap_or_default().0))
     }
 
-    /// The first limit that a further model call with this ceiling would break.
-    pub(crate) fn breaks(&self, budget: &Budget, ceiling: &Ceiling) -> Option<Limit> {
-        let promised = self.reserved.cost.unwrap_or_default().0;
-        let wanted = ceiling.cost.unwrap_or_default().0;
-        let cost = self.cost().0.saturating_add(promised).saturating_add(wanted);
+    /// The first limit that is broken where this comes on top of what models reported.
+    pub(crate) fn breaks(&self, budget: &Budget, expected: &Ceiling) -> Option<Limit> {
+        let cost = self.usage.cost.unwrap_or_default().0.saturating_add(expected.cost.unwrap_or_default().0);
         if budget.cost.is_some_and(|limit| cost > limit.0) {
             return Some(Limit::Cost);
         }
-        let spent = self.usage.tokens().saturating_add(self.doubtful.tokens);
-        let tokens = spent.saturating_add(self.reserved.tokens).saturating_add(ceiling.tokens);
+        let tokens = self.usage.tokens().saturating_add(expected.tokens);
         budget.tokens.is_some_and(|limit| tokens > limit).then_some(Limit::Tokens)
+    }
+
+    /// What was promised and not reported: the ceilings of calls that are open or were cut off.
+    pub(crate) fn outstanding(&self) -> Ceiling {
+        plus(&self.reserved, &self.doubtful)
     }
 
     /// The limit that one more question or some more calls would break.
@@ -63,9 +66,7 @@ impl Ledger {
     }
 
     pub(crate) fn free(&mut self, ceiling: &Ceiling) {
-        self.reserved.tokens = self.reserved.tokens.saturating_sub(ceiling.tokens);
-        let left = self.reserved.cost.unwrap_or_default().0.saturating_sub(ceiling.cost.unwrap_or_default().0);
-        self.reserved.cost = Some(Cost(left));
+        self.reserved = minus(&self.reserved, ceiling);
         self.reservations = self.reservations.saturating_sub(1);
     }
 
@@ -89,44 +90,6 @@ impl Ledger {
             None => self.unpriced += 1,
         }
     }
-}
-
-/// How far bills went beyond what was reserved for them, in thousandths of the reservation.
-///
-/// A provider may count what we cannot foresee (its own template, reasoning on top of the cap). Whoever did so once is
-/// expected to do it again: later calls reserve so much more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Overrun(u64);
-
-impl Default for Overrun {
-    fn default() -> Self {
-        Self(1000)
-    }
-}
-
-impl Overrun {
-    /// Learns from a bill.
-    pub(crate) fn learn(&mut self, ceiling: &Ceiling, usage: &Usage) {
-        let share = |used: u64, reserved: u64| match reserved {
-            0 => 0,
-            _ => u128::from(used).saturating_mul(1000).div_ceil(u128::from(reserved)).min(1_000_000) as u64,
-        };
-        let cost = share(usage.cost.unwrap_or_default().0, ceiling.cost.unwrap_or_default().0);
-        // The reservation was itself widened by what was known then.
-        let seen = cost.max(share(usage.tokens(), ceiling.tokens)).saturating_mul(self.0) / 1000;
-        self.0 = self.0.max(seen).min(1_000_000);
-    }
-
-    /// The ceiling with what is to be expected on top.
-    pub(crate) fn widen(self, ceiling: Ceiling) -> Ceiling {
-        let more = |n: u64| (u128::from(n) * u128::from(self.0) / 1000).min(u128::from(u64::MAX)) as u64;
-        Ceiling { tokens: more(ceiling.tokens), cost: ceiling.cost.map(|cost| Cost(more(cost.0))) }
-    }
-}
-
-fn plus(a: &Ceiling, b: &Ceiling) -> Ceiling {
-    let cost = a.cost.unwrap_or_default().0.saturating_add(b.cost.unwrap_or_default().0);
-    Ceiling { tokens: a.tokens.saturating_add(b.tokens), cost: Some(Cost(cost)) }
 }
 
 /// Whether the time at work is used up.

@@ -34,6 +34,7 @@
 
 mod apply;
 mod audit;
+mod bills;
 mod budget;
 mod decide;
 mod effect;

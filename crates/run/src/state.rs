@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::budget::{Ledger, Overrun};
+use crate::bills::Bills;
+use crate::budget::Ledger;
 use crate::effect::{Effect, Facts};
 use crate::goal::{AgentCard, Budget, Ceiling, Goal, Limit, Mode, Roster, Settings};
 use crate::id::{Address, Millis, StepId, Timestamp};
@@ -47,7 +48,8 @@ pub struct Run {
     /// The failed step for which a new plan is being made.
     pub(crate) replanning: Option<usize>,
     pub(crate) ledger: Ledger,
-    pub(crate) overrun: Overrun,
+    /// What each model is expected to bill.
+    pub(crate) bills: Bills,
     pub(crate) told: Vec<String>,
     pub(crate) profile: Option<Arc<Value>>,
     /// When something last happened.
@@ -105,6 +107,8 @@ pub struct Open {
     pub funds: Funds,
     /// The process that began it, and what it knew; absent if nobody has.
     pub begun: Option<(u64, Facts)>,
+    /// The model that will bill it, where money was reserved.
+    pub payee: Option<Arc<str>>,
     /// Something to find it again by.
     pub handle: Option<String>,
 }
@@ -280,6 +284,13 @@ impl Run {
 
     pub(crate) fn card(&self, agent: &str) -> Option<&AgentCard> {
         self.roster.agent(agent)
+    }
+
+    /// The model that a step's agent speaks with.
+    pub fn model_of(&self, step: &StepId) -> &str {
+        let card = self.step(step).and_then(|step| self.card(&step.spec.agent));
+        let own = card.and_then(|card| card.model.as_deref());
+        own.filter(|_| !self.settings.same_model).unwrap_or(&self.settings.model)
     }
 
     /// Turns a visit of the step may take.

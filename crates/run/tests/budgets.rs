@@ -181,7 +181,7 @@ fn summaries_and_judgements_count_as_turns_too() {
 
 #[test]
 fn a_question_that_was_cut_off_may_have_been_paid_for() {
-    let mut world = World::of(tokens(100, given(&["a"])));
+    let mut world = World::of(tokens(1_000, given(&["a"])));
     for attempt in 1..=3 {
         estimate(&mut world, "a/0/0/ask.0", 20);
         world.begin(&at("a/0/0/ask.0"));

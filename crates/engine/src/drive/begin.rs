@@ -107,7 +107,7 @@ impl Drive {
     fn ask(&mut self, id: &Address) -> Result<(), Error> {
         let Some((conversation, context)) = self.conversation(id)? else { return Ok(()) };
         let attempt = self.attempt(id);
-        let model = match self.engine.hands.model(self.model_name(id)) {
+        let model = match self.engine.hands.model(self.run.model_of(&id.step)) {
             Ok(model) => model,
             Err(error) => {
                 let reply = failed(&error);
@@ -126,7 +126,7 @@ impl Drive {
     fn estimate(&mut self, id: &Address) -> Result<(), Error> {
         let Some((mut conversation, _)) = self.conversation(id)? else { return Ok(()) };
         let way = self.way(id);
-        let input = match self.engine.hands.model(self.model_name(id)) {
+        let input = match self.engine.hands.model(self.run.model_of(&id.step)) {
             Ok(model) => {
                 let ceiling = model.ceiling(&conversation.parts(way).0);
                 Input::Estimated { id: id.clone(), ceiling }
@@ -189,12 +189,6 @@ impl Drive {
             self.blobs.push(blob);
         }
         self.is_stale = false;
-    }
-
-    fn model_name(&self, id: &Address) -> &str {
-        let agent = self.run.step(&id.step).map(|step| step.spec.agent.as_str()).unwrap_or_default();
-        let own = self.run.roster().agent(agent).and_then(|card| card.model.as_deref());
-        own.filter(|_| !self.run.settings().same_model).unwrap_or(&self.run.settings().model)
     }
 
     fn sources(&self) -> Sources<'_> {

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use super::needed::is_needed;
+
 /// Deeper values are left out.
 const DEEPEST: usize = 6;
 
@@ -29,24 +31,24 @@ fn value_of(name: &str, schema: &Value, depth: usize) -> Value {
         Some("integer" | "number") => schema.get("minimum").cloned().unwrap_or_else(|| json!(1)),
         Some("boolean") => json!(true),
         Some("array") => json!([value_of(name, &schema["items"], depth)]),
-        Some("string") => json!(text_for(name)),
+        Some("string") => json!(text_for(name, schema["description"].as_str().unwrap_or_default())),
         _ => match schema["properties"].as_object() {
-            Some(properties) => Value::Object(required(properties, &schema["required"], depth)),
+            Some(properties) => Value::Object(needed(schema, properties, depth)),
             None => json!({}),
         },
     }
 }
 
-/// The members that must be there; where none must, the first.
-fn required(properties: &Map<String, Value>, required: &Value, depth: usize) -> Map<String, Value> {
-    let must = |name: &str| required.as_array().is_some_and(|names| names.iter().any(|one| one == name));
-    let any = properties.keys().any(|name| must(name));
-    let chosen = properties.iter().enumerate().filter(|(at, (name, _))| if any { must(name) } else { *at == 0 });
-    chosen.map(|(_, (name, schema))| (name.clone(), value_of(name, schema, depth))).collect()
+/// The members that must be there; where none must, what the tool is about.
+fn needed(schema: &Value, properties: &Map<String, Value>, depth: usize) -> Map<String, Value> {
+    let chosen = properties.iter().filter(|(name, _)| is_needed(name, schema));
+    chosen.map(|(name, inner)| (name.clone(), value_of(name, inner, depth))).collect()
 }
 
-fn text_for(name: &str) -> &'static str {
+/// Something definite: what is shown is copied, and two members of one example must not look alike.
+fn text_for(name: &str, description: &str) -> &'static str {
     match name {
+        "path" if description.starts_with("A folder") => "docs",
         "path" | "file" | "file_path" | "filename" | "paths" | "files" => "notes.txt",
         "dir" | "folder" | "directory" | "root" | "under" => "docs",
         "pattern" | "query" | "regex" | "search" | "q" => "TODO",
@@ -54,6 +56,10 @@ fn text_for(name: &str) -> &'static str {
         "command" | "cmd" => "ls",
         "question" => "Which one do you mean?",
         "code" => "print(1 + 1)",
+        "old" | "before" | "from" => "yellow",
+        "new" | "after" | "to" => "green",
+        "line" => "2 apples",
+        "content" | "text" | "body" | "message" => "Dear Tom",
         _ => "some text",
     }
 }

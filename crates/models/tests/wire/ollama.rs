@@ -257,7 +257,7 @@ async fn a_schema_is_sent_where_no_tools_are_and_bounded() {
     let mut talks = [Talk { schema: schema(), ..Talk::new() }, Talk { schema: schema(), ..long_talk() }];
     let sent = bodies("ollama/llama3.2?temperature=0.5", &["tools"], &mut talks).await;
 
-    let tail = r#"],"format":{"properties":{"a":{"maxLength":400,"type":"string"}},"type":"object"},"options":{"num_ctx":4096,"num_predict":100,"temperature":0.5}}"#;
+    let tail = r#"],"format":{"properties":{"a":{"maxLength":50,"type":"string"}},"type":"object"},"options":{"num_ctx":4096,"num_predict":100,"temperature":0.5}}"#;
     assert!(sent[0].ends_with(tail), "{}", sent[0]);
     assert!(!sent[1].contains("format"), "{}", sent[1]);
     let far = bodies("ollama/gpt-oss:120b-cloud", &["tools"], &mut [Talk { schema: schema(), ..Talk::new() }]).await;

@@ -13,7 +13,8 @@ use crate::step::{Entry, Opening, Outcome, Role, Slot, State, Step};
 
 impl Run {
     pub(super) fn wanted(&mut self, id: &Address, effect: &Effect) {
-        let open = Open { effect: effect.clone(), attempt: 1, funds: Funds::None, begun: None, handle: None };
+        let open =
+            Open { effect: effect.clone(), attempt: 1, funds: Funds::None, begun: None, payee: None, handle: None };
         self.busy += u32::from(!effect.is_patient());
         self.open.insert(id.clone(), open);
         let Some(at) = self.places.get(&id.step).copied() else { return };
@@ -118,8 +119,11 @@ impl Run {
     }
 
     pub(super) fn reserved(&mut self, id: &Address, ceiling: Ceiling) {
+        let payee: Arc<str> = self.model_of(&id.step).into();
         let Some(open) = self.open.get_mut(id) else { return };
+        self.bills.reserve(&payee, &ceiling);
         open.funds = Funds::Reserved(ceiling);
+        open.payee = Some(payee);
         self.held.remove(id);
         self.ledger.reserve(&ceiling);
         if let Some(at) = self.places.get(&id.step) {
@@ -152,7 +156,9 @@ impl Run {
         self.held.remove(id);
         self.busy = self.busy.saturating_sub(u32::from(!open.effect.is_patient()));
         if let Funds::Reserved(ceiling) = open.funds {
+            let payee = open.payee.as_deref().unwrap_or_default();
             self.ledger.free(&ceiling);
+            self.bills.free(payee, &ceiling);
             let step = self.places.get(&id.step).map(|at| &mut self.steps[*at].ledger);
             if let Some(ledger) = step {
                 ledger.free(&ceiling);
@@ -162,6 +168,7 @@ impl Run {
             }
             if was_cut_off {
                 self.ledger.doubt(&ceiling);
+                self.bills.doubt(payee, &ceiling);
             }
         }
         Some(open)
@@ -170,7 +177,7 @@ impl Run {
     pub(super) fn interrupted(&mut self, id: &Address) {
         let Some(open) = self.close(id, true) else { return };
         self.busy += u32::from(!open.effect.is_patient());
-        let again = Open { attempt: open.attempt + 1, funds: Funds::None, begun: None, ..open };
+        let again = Open { attempt: open.attempt + 1, funds: Funds::None, begun: None, payee: None, ..open };
         self.open.insert(id.clone(), again);
     }
 
@@ -188,7 +195,7 @@ impl Run {
         let Some(at) = self.places.get(&id.step).copied() else { return };
         if let Reply::Answer(answer) = reply {
             if let Funds::Reserved(ceiling) = open.funds {
-                self.overrun.learn(&ceiling, &answer.usage);
+                self.bills.learn(open.payee.as_deref().unwrap_or_default(), &ceiling, &answer.usage);
             }
             self.ledger.spend(&answer.usage);
             self.ledger.reasoning_steps += u64::from(!answer.reasoning.is_empty());

@@ -1,5 +1,6 @@
 //! Money and tokens: reserved before a model is asked, so that parallel steps can never overspend together.
 
+use crate::bills::plus;
 use crate::effect::Effect;
 use crate::event::Event;
 use crate::goal::{Ceiling, Limit};
@@ -22,7 +23,6 @@ impl Run {
             let reply = Reply::Failed(Failure::new(FailureKind::Config, why));
             return vec![Event::Replied { id: id.clone(), attempt: open.attempt, reply, prepared: Vec::new() }];
         }
-        let ceiling = self.overrun.widen(ceiling);
         match self.too_much(id, &ceiling) {
             TooMuch::No => vec![Event::Reserved { id: id.clone(), ceiling }],
             TooMuch::ForTheStep(which) => vec![used_up(id, open, which)],
@@ -47,11 +47,23 @@ impl Run {
     }
 
     fn too_much(&self, id: &Address, ceiling: &Ceiling) -> TooMuch {
-        let step = self.step(&id.step).map(|step| &step.ledger);
-        if let Some(which) = step.and_then(|ledger| ledger.breaks(&self.settings.step_budget, ceiling)) {
-            return TooMuch::ForTheStep(which);
+        let model = self.model_of(&id.step);
+        if let Some(step) = self.step(&id.step) {
+            let expected = self.bills.known_share(model).widen(&plus(&step.ledger.outstanding(), ceiling));
+            if let Some(which) = step.ledger.breaks(&self.settings.step_budget, &expected) {
+                return TooMuch::ForTheStep(which);
+            }
         }
-        self.ledger.breaks(&self.budget, ceiling).map_or(TooMuch::No, TooMuch::ForTheRun)
+        let is_alone = self.ledger.reservations == 0;
+        // Somebody must be asked first, or no bill is ever seen.
+        let goes_first = is_alone && !self.bills.is_in_the_dark(model);
+        let share = if goes_first { self.bills.known_share(model) } else { self.bills.expected_share(model) };
+        let mut expected = plus(&self.bills.outstanding(), &share.widen(ceiling));
+        if !is_alone && !self.bills.has_seen(model) {
+            // Were all of them cut off before the first bill, half the budget is left to go on with.
+            expected = plus(&expected, &expected);
+        }
+        self.ledger.breaks(&self.budget, &expected).map_or(TooMuch::No, TooMuch::ForTheRun)
     }
 }
 

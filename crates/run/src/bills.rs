@@ -1,0 +1,126 @@
+//! What calls that are open, or were cut off, will be billed: as far as each model's bills so far tell.
+//!
+//! A provider may count what we cannot foresee (its own template, reasoning on top of the cap). Whoever did so once is
+//! expected to do it again; whoever has sent no bill yet is trusted with little.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::goal::Ceiling;
+use crate::id::Cost;
+use crate::message::Usage;
+
+/// What is expected of a call, in thousandths of its ceiling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Share(u64);
+
+impl Share {
+    /// No more than its ceiling.
+    pub(crate) const WHOLE: Self = Self(1_000);
+
+    /// While no bill was seen: an answer that fills its cap, and twice as much reasoning on top.
+    const UNSEEN: Self = Self(3_000);
+
+    const MOST: Self = Self(1_000_000);
+
+    /// What a bill was of the ceiling.
+    fn of(usage: &Usage, ceiling: &Ceiling) -> Self {
+        let share = |used: u64, reserved: u64| match reserved {
+            0 => 0,
+            _ => u128::from(used).saturating_mul(1_000).div_ceil(u128::from(reserved)).min(1_000_000) as u64,
+        };
+        let cost = share(usage.cost.unwrap_or_default().0, ceiling.cost.unwrap_or_default().0);
+        Self(cost.max(share(usage.tokens(), ceiling.tokens)))
+    }
+
+    /// What is to be expected after such a bill. What went beyond the ceiling may go a little further with another
+    /// prompt: how much of a ceiling is prompt, and how much answer, differs.
+    fn expected_next(self) -> Self {
+        let beyond = self.0.saturating_sub(Self::WHOLE.0);
+        Self(self.0 + beyond / 4).clamp(Self::WHOLE, Self::MOST)
+    }
+
+    pub(crate) fn widen(self, ceiling: &Ceiling) -> Ceiling {
+        let more = |n: u64| (u128::from(n) * u128::from(self.0)).div_ceil(1_000).min(u128::from(u64::MAX)) as u64;
+        Ceiling { tokens: more(ceiling.tokens), cost: ceiling.cost.map(|cost| Cost(more(cost.0))) }
+    }
+}
+
+/// The accounts of all models that were asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Bills(BTreeMap<Arc<str>, Account>);
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Account {
+    /// The ceilings of its open calls.
+    reserved: Ceiling,
+    /// The ceilings of those that were cut off.
+    doubtful: Ceiling,
+    /// The most that a bill was of its ceiling; absent until one was seen.
+    seen: Option<Share>,
+}
+
+impl Bills {
+    /// What is expected of a model that has sent bills; no more than its ceilings of one that has not.
+    pub(crate) fn known_share(&self, model: &str) -> Share {
+        self.0.get(model).and_then(|account| account.seen).unwrap_or(Share::WHOLE)
+    }
+
+    /// The same, of one that has not with what may be on top of its ceilings.
+    pub(crate) fn expected_share(&self, model: &str) -> Share {
+        self.0.get(model).and_then(|account| account.seen).unwrap_or(Share::UNSEEN)
+    }
+
+    /// Whether a bill of this model was seen.
+    pub(crate) fn has_seen(&self, model: &str) -> bool {
+        self.0.get(model).is_some_and(|account| account.seen.is_some())
+    }
+
+    /// Whether some call of this model may have been billed, and nobody knows how its bills are.
+    pub(crate) fn is_in_the_dark(&self, model: &str) -> bool {
+        self.0.get(model).is_some_and(|account| account.seen.is_none() && account.doubtful.tokens > 0)
+    }
+
+    /// What all calls that are open or were cut off will be billed.
+    pub(crate) fn outstanding(&self) -> Ceiling {
+        self.0.values().fold(Ceiling::default(), |sum, account| {
+            let share = account.seen.unwrap_or(Share::UNSEEN);
+            plus(&sum, &share.widen(&plus(&account.reserved, &account.doubtful)))
+        })
+    }
+
+    pub(crate) fn reserve(&mut self, model: &Arc<str>, ceiling: &Ceiling) {
+        let account = self.0.entry(Arc::clone(model)).or_default();
+        account.reserved = plus(&account.reserved, ceiling);
+    }
+
+    pub(crate) fn free(&mut self, model: &str, ceiling: &Ceiling) {
+        if let Some(account) = self.0.get_mut(model) {
+            account.reserved = minus(&account.reserved, ceiling);
+        }
+    }
+
+    /// A call was cut off: it may have been billed.
+    pub(crate) fn doubt(&mut self, model: &str, ceiling: &Ceiling) {
+        if let Some(account) = self.0.get_mut(model) {
+            account.doubtful = plus(&account.doubtful, ceiling);
+        }
+    }
+
+    /// Learns from a bill.
+    pub(crate) fn learn(&mut self, model: &str, ceiling: &Ceiling, usage: &Usage) {
+        if let Some(account) = self.0.get_mut(model) {
+            account.seen = account.seen.max(Some(Share::of(usage, ceiling).expected_next()));
+        }
+    }
+}
+
+pub(crate) fn plus(a: &Ceiling, b: &Ceiling) -> Ceiling {
+    let cost = a.cost.unwrap_or_default().0.saturating_add(b.cost.unwrap_or_default().0);
+    Ceiling { tokens: a.tokens.saturating_add(b.tokens), cost: Some(Cost(cost)) }
+}
+
+pub(crate) fn minus(a: &Ceiling, b: &Ceiling) -> Ceiling {
+    let cost = a.cost.unwrap_or_default().0.saturating_sub(b.cost.unwrap_or_default().0);
+    Ceiling { tokens: a.tokens.saturating_sub(b.tokens), cost: Some(Cost(cost)) }
+}
