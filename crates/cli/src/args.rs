@@ -10,11 +10,13 @@ use crate::moment;
 
 mod files;
 mod models;
+mod sandbox;
 mod shared;
 
 pub(crate) use files::{Export, Format, Import};
 pub(crate) use models::Models;
 use models::thinking;
+pub(crate) use sandbox::{Exec, Sandbox, SandboxCommand};
 use shared::variable;
 pub(crate) use shared::{Named, Output, Permission, Place, Spending};
 
@@ -96,6 +98,8 @@ pub(crate) enum Command {
     Agents(Place),
     /// List providers, keys, models, prices and limits; or check one model
     Models(Models),
+    /// Run a command in the sandbox, or say what the sandbox can do here
+    Sandbox(Sandbox),
     /// Make a sample configuration and the folders .context and artifacts
     Init(Init),
     /// Let a workspace's agents, prompts, .env and settings count; shows them first

@@ -23,6 +23,7 @@ pub(crate) mod resume;
 pub(crate) mod rm;
 pub(crate) mod run;
 pub(crate) mod runs;
+pub(crate) mod sandbox;
 pub(crate) mod show;
 pub(crate) mod tools;
 pub(crate) mod trust;

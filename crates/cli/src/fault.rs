@@ -18,6 +18,8 @@ pub(crate) enum Code {
     Exhausted = 4,
     /// Configuration or credentials.
     Config = 5,
+    /// A command could not be confined, so it was not run.
+    NoSandbox = 125,
     /// Interrupted, or paused by someone; resumable.
     Interrupted = 130,
     /// Terminated; resumable.

@@ -24,6 +24,10 @@ use fault::{Fault, Outcome};
 use places::Places;
 
 fn main() -> ExitCode {
+    // Before anything else: what confines a command is this program again, with one thread and nothing opened.
+    if std::env::args_os().nth(1).is_some_and(|first| first == updraft_sandbox::launch::ARGUMENT) {
+        updraft_sandbox::launch::main();
+    }
     if places::env("COMPLETE").is_some() {
         clap_complete::CompleteEnv::with_factory(Arguments::command).complete();
     }
@@ -65,6 +69,7 @@ fn dispatch(command: Command) -> Outcome {
         Command::Tools(args) => c::tools::run(args),
         Command::Agents(args) => c::agents::run(&places, &args),
         Command::Models(args) => c::models::run(&places, &args),
+        Command::Sandbox(args) => c::sandbox::run(args),
         Command::Init(args) => c::init::run(&args),
         Command::Trust(args) => c::trust::run(&places, &args),
         Command::Config(args) => c::config::run(&places, &args),

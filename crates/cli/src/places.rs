@@ -17,6 +17,14 @@ pub(crate) fn set(name: &str) -> Option<String> {
     env(name).filter(|value| !value.trim().is_empty())
 }
 
+/// Everything in the environment that is text, for whoever says which of it passes.
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+pub(crate) fn all() -> Vec<(String, String)> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
+}
+
 /// The folders Updraft uses.
 #[derive(Clone, Debug)]
 pub(crate) struct Places {

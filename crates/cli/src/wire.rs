@@ -6,12 +6,13 @@ use std::sync::Arc;
 use updraft_engine::{Agents, Engine, Hands, Prompts, Trust, Watch};
 use updraft_journal::{Filter, Journal};
 use updraft_run::RunId;
-use updraft_tools::{Dispatcher, Limits, Registry};
+use updraft_tools::{Commands, Dispatcher, Limits, Registry};
 
 use tokio_util::sync::CancellationToken;
 
+use crate::commands::sandbox;
 use crate::fault::Fault;
-use crate::places::Places;
+use crate::places::{self, Places};
 use crate::settings::Settings;
 
 /// The journal, made if it is not there.
@@ -104,7 +105,14 @@ pub(crate) fn cast(places: &Places, workspace: &Path, settings: &Settings) -> Re
 /// The tools that are always there.
 pub(crate) fn dispatcher() -> Dispatcher {
     let limits = Limits::default();
-    Dispatcher::new(Registry::standard(&limits), limits)
+    let commands = Commands {
+        launcher: sandbox::LAUNCHER.into(),
+        level: None,
+        // Its workspace is put in with each call.
+        policy: sandbox::policy(Path::new("/nonexistent")),
+        environment: places::all(),
+    };
+    Dispatcher::new(Registry::standard(&limits).with_commands(commands), limits)
 }
 
 /// An engine over a journal.

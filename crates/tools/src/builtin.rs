@@ -7,6 +7,7 @@ mod change;
 mod edit_file;
 mod list_files;
 mod read_file;
+mod run_command;
 mod search_files;
 mod write_file;
 
@@ -22,6 +23,7 @@ use crate::tool::Tool;
 
 pub use ask_user::ask_user_spec;
 pub use bench::Nap;
+pub use run_command::Commands;
 
 /// Files, and questions to the user.
 pub(crate) fn standard(limits: &Limits) -> [Arc<dyn Tool>; 7] {
@@ -34,6 +36,11 @@ pub(crate) fn standard(limits: &Limits) -> [Arc<dyn Tool>; 7] {
         Arc::new(read_file::ReadFile::new(limits)),
         Arc::new(search_files::SearchFiles::new(limits)),
     ]
+}
+
+/// Commands, in the sandbox.
+pub(crate) fn commands(commands: Commands) -> Arc<dyn Tool> {
+    run_command::tool(commands)
 }
 
 /// What measures us.

@@ -48,7 +48,7 @@ mod schema;
 mod text;
 mod tool;
 
-pub use builtin::{Nap, ask_user_spec};
+pub use builtin::{Commands, Nap, ask_user_spec};
 pub use dispatch::{Called, Dispatcher};
 pub use error::Error;
 pub use limits::Limits;

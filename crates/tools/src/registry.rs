@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use updraft_run::ToolSpec;
 
-use crate::builtin::{self, Nap};
+use crate::builtin::{self, Commands, Nap};
 use crate::error::Error;
 use crate::limits::Limits;
 use crate::schema::Schema;
@@ -37,6 +37,13 @@ impl Registry {
             registry.insert_own(tool);
         }
         registry
+    }
+
+    /// Adds `run_command`, which runs what it is told in the sandbox.
+    #[must_use]
+    pub fn with_commands(mut self, commands: Commands) -> Self {
+        self.insert_own(builtin::commands(commands));
+        self
     }
 
     /// Adds the tools `echo` and `nap`, which measure us and do nothing else.

@@ -5,8 +5,10 @@ use std::path::Path;
 use serde_json::json;
 use updraft_models::{Access, choose, providers};
 use updraft_run::RunId;
+use updraft_sandbox::Level;
 use updraft_tools::Workspace;
 
+use super::sandbox;
 use crate::args::Place;
 use crate::fault::{Code, Fault};
 use crate::out::{self, Paint};
@@ -49,6 +51,7 @@ pub(crate) fn run(places: &Places, args: &Place) -> Code {
     checks.push(journal(places));
     checks.push(room(places));
     checks.extend(kernel());
+    checks.push(confinement());
     match wire::workspace(args.workspace.as_deref()) {
         Ok(workspace) => checks.extend(in_workspace(places, &workspace)),
         Err(fault) => checks.push(failed("workspace", fault)),
@@ -139,6 +142,23 @@ fn kernel() -> Vec<Check> {
         ));
     }
     checks
+}
+
+/// How far commands can be confined here.
+fn confinement() -> Check {
+    match wire::block_on(sandbox::probe()) {
+        Ok(probe) => {
+            let found = format!("level {}", probe.level);
+            let lacks = probe.missing.iter().map(|missing| format!("{}: {}", missing.what, missing.remedy));
+            let lacks = lacks.collect::<Vec<_>>().join("; ");
+            match probe.level {
+                Level::Full => check(Health::Ok, "sandbox", found, lacks),
+                Level::Landlock => check(Health::Warn, "sandbox", found, lacks),
+                Level::None => check(Health::Fail, "sandbox", "agents can run no commands here", lacks),
+            }
+        }
+        Err(fault) => failed("sandbox", fault),
+    }
 }
 
 fn in_workspace(places: &Places, workspace: &Path) -> Vec<Check> {
