@@ -20,6 +20,10 @@ pub(crate) enum Code {
     Config = 5,
     /// A command could not be confined, so it was not run.
     NoSandbox = 125,
+    /// A command cannot be executed.
+    NotExecutable = 126,
+    /// A command is not there.
+    NotFound = 127,
     /// Interrupted, or paused by someone; resumable.
     Interrupted = 130,
     /// Terminated; resumable.

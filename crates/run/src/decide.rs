@@ -21,6 +21,21 @@ use crate::reply::{Failure, FailureKind, Reply};
 use crate::state::{Phase, Run};
 use crate::step::Step;
 
+/// Why a model's answer broke off, if it did: what it had written may be billed.
+fn broke_off(reply: &Reply) -> Option<&str> {
+    match reply {
+        Reply::InDoubt { evidence } => Some(evidence),
+        Reply::Failed(why) if why.kind == FailureKind::InDoubt => Some(&why.message),
+        Reply::Answer(_)
+        | Reply::Output(_)
+        | Reply::Said(_)
+        | Reply::Verdict(_)
+        | Reply::Failed(_)
+        | Reply::TimedOut { .. }
+        | Reply::Cancelled => None,
+    }
+}
+
 impl Run {
     /// Takes one input in: decides what follows and records it, until nothing more follows.
     pub fn advance(&mut self, input: Input, now: Timestamp) -> Record {
@@ -63,14 +78,9 @@ impl Run {
             Input::Replied { id, attempt, reply: Reply::InDoubt { .. }, .. } if self.may_ask_again(id, *attempt) => {
                 vec![Event::Interrupted { id: id.clone(), attempt: *attempt }]
             }
-            Input::Replied { id, attempt, reply: Reply::InDoubt { evidence }, .. } if self.is_asked(id, *attempt) => {
-                let why = Failure::new(FailureKind::InDoubt, format!("{evidence} (attempt {attempt})"));
-                vec![Event::Replied {
-                    id: id.clone(),
-                    attempt: *attempt,
-                    reply: Reply::Failed(why),
-                    prepared: Vec::new(),
-                }]
+            Input::Replied { id, attempt, reply, .. } if self.is_asked(id, *attempt) && broke_off(reply).is_some() => {
+                let why = format!("{} (attempt {attempt})", broke_off(reply).unwrap_or_default());
+                vec![Event::Interrupted { id: id.clone(), attempt: *attempt }, self.gives_up(id, attempt + 1, why)]
             }
             Input::Replied { id, attempt, reply, prepared } if self.is_current(id, *attempt) => {
                 let prepared = self.one_for_each_call(id, reply, prepared);

@@ -62,7 +62,14 @@ async fn exec(args: Exec) -> Outcome {
         output: Output::Inherit,
         ..Command::new(program)
     };
-    let not_run = |error: updraft_sandbox::Error| Fault { code: Code::NoSandbox, ..Fault::failed(error.to_string()) };
+    let not_run = |error: updraft_sandbox::Error| {
+        let code = match error.exit_code() {
+            126 => Code::NotExecutable,
+            127 => Code::NotFound,
+            _ => Code::NoSandbox,
+        };
+        Fault { code, ..Fault::failed(error.to_string()) }
+    };
     let sandbox = updraft_sandbox::Sandbox::new(LAUNCHER, level).map_err(not_run)?;
     let ended = sandbox.spawn(&policy, command).await.map_err(not_run)?.wait().await.map_err(not_run)?;
     say(&ended);

@@ -119,6 +119,17 @@ impl Run {
         self.is_asked(id, attempt) && attempt < BROKEN_ANSWERS && !stopping
     }
 
+    /// No further attempt is made at a question.
+    pub(super) fn gives_up(&self, id: &Address, attempt: u32, why: String) -> Event {
+        let reply = match self.phase {
+            Phase::Cancelling { .. } => Reply::Cancelled,
+            Phase::New | Phase::Running | Phase::Paused | Phase::Exhausted(_) | Phase::Over { .. } => {
+                Reply::Failed(Failure::new(FailureKind::Model, why))
+            }
+        };
+        Event::Replied { id: id.clone(), attempt, reply, prepared: Vec::new() }
+    }
+
     /// Whether this is the attempt at a question that is under way.
     pub(super) fn is_asked(&self, id: &Address, attempt: u32) -> bool {
         self.open.get(id).is_some_and(|open| open.effect == Effect::Ask && open.attempt == attempt)
