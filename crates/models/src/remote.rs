@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::header::{CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Method, Request, Response, Url};
 use tokio::sync::OnceCell;
 use updraft_run::{Answer, Ceiling, Price, Think, Usage};
@@ -144,6 +144,7 @@ impl Remote {
             sees: sees.or(found.sees).unwrap_or(!local),
             local,
             window: found.context,
+            closes: found.closes,
         };
         let Some(question) = ask.filter(|question| question.says_more() || tools.is_none() || sees.is_none()) else {
             return known(discover::Found::default());
@@ -265,6 +266,9 @@ impl Remote {
     async fn request(&self, body: Vec<u8>) -> Result<Request, Trouble> {
         let mut request = Request::new(Method::POST, self.url.clone());
         *request.headers_mut() = self.headers.clone();
+        if self.found.get().is_some_and(|manner| manner.closes) {
+            request.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
         self.endpoint.auth.write_fresh(request.headers_mut()).await?;
         *request.body_mut() = Some(body.into());
         Ok(request)
