@@ -84,6 +84,7 @@ pub(crate) struct Remote {
     endpoint: Endpoint,
     known: Known,
     found: OnceCell<Manner>,
+    prices: prices::Kept,
     /// What the limits are kept under: the model and the key.
     account: String,
 }
@@ -133,6 +134,7 @@ impl Remote {
             },
             endpoint,
             found: OnceCell::new(),
+            prices: prices::Kept::default(),
         })
     }
 
@@ -311,7 +313,7 @@ impl Remote {
     /// What a call that used this much is charged by.
     fn price_of(&self, usage: &Usage) -> Option<Price> {
         let Endpoint { provider, model, price, .. } = &self.endpoint;
-        price.or_else(|| prices::price_for(provider, model, usage))
+        price.or_else(|| self.prices.price_for(provider, model, usage))
     }
 }
 
@@ -322,7 +324,7 @@ impl Model for Remote {
 
     fn price(&self) -> Option<Price> {
         let Endpoint { provider, model, price, .. } = &self.endpoint;
-        price.or_else(|| prices::price_of(provider, model))
+        price.or_else(|| self.prices.highest(provider, model))
     }
 
     fn sees(&self) -> Option<bool> {
