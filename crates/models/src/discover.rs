@@ -29,6 +29,8 @@ pub(crate) struct Found {
     pub(crate) thinks: Option<bool>,
     /// Tokens it can hold in mind.
     pub(crate) context: Option<u64>,
+    /// Whether it closes a connection after each stream, though it promises to keep it.
+    pub(crate) closes: bool,
 }
 
 impl Question {
@@ -78,13 +80,15 @@ impl Question {
                 // llama.cpp hands such wishes to the template; one that never speaks of thinking ignores them.
                 thinks: said["chat_template"].as_str().map(|template| template.contains("think")),
                 context: said["default_generation_settings"]["n_ctx"].as_u64().filter(|length| *length > 0),
+                // Only llama.cpp says so much.
+                closes: said["chat_template_caps"].is_object(),
             },
             Question::Show => {
                 let context = context_of(&said["model_info"]);
                 let Some(list) = said["capabilities"].as_array() else { return Found { context, ..Found::default() } };
                 let has = |name: &str| list.iter().any(|capability| capability == name);
                 let (sees, thinks) = (Some(has("vision")), Some(has("thinking")));
-                Found { tools: Some(by(has("tools"))), sees, thinks, context }
+                Found { tools: Some(by(has("tools"))), sees, thinks, context, closes: false }
             }
         }
     }
@@ -106,12 +110,12 @@ mod tests {
         let props = json!({"chat_template_caps": {"supports_tools": false}, "modalities": {"vision": true},
             "chat_template": "{% if enable_thinking %}", "default_generation_settings": {"n_ctx": 4096}});
         let (tools, sees, thinks, context) = (Some(ToolsBy::Text), Some(true), Some(true), Some(4_096));
-        let found = Found { tools, sees, thinks, context };
+        let found = Found { tools, sees, thinks, context, closes: true };
         assert_eq!(Question::Props.understand(&props), found);
         let facts = json!({"general.architecture": "qwen3", "qwen3.context_length": 40960, "qwen3.block_count": 36});
         let show = json!({"capabilities": ["completion", "tools"], "model_info": facts});
         let (sees, thinks, context) = (Some(false), Some(false), Some(40_960));
-        let found = Found { tools: Some(ToolsBy::Native), sees, thinks, context };
+        let found = Found { tools: Some(ToolsBy::Native), sees, thinks, context, closes: false };
         assert_eq!(Question::Show.understand(&show), found);
         let old = json!({"model_info": facts});
         assert_eq!(Question::Show.understand(&old), Found { context, ..Found::default() });

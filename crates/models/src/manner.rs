@@ -26,6 +26,8 @@ pub(crate) struct Manner {
     pub(crate) local: bool,
     /// Tokens it can hold in mind, where that is known.
     pub(crate) window: Option<u64>,
+    /// Whether the server closes a connection after each stream, though it promises to keep it.
+    pub(crate) closes: bool,
 }
 
 impl Manner {

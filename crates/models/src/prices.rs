@@ -3,12 +3,16 @@
 //! A price that is not in it is unknown, which is not the same as nothing. The table is read when first asked, which
 //! takes some tens of milliseconds.
 
+mod kept;
+
 use std::time::SystemTime;
 
 use genai_prices::{Calculator, ModelInfo, PriceCalculation, PriceRequest, ProviderInfo, Usage as Counted, UsageKey};
 use updraft_run::Usage;
 
 use crate::Price;
+
+pub(crate) use self::kept::Kept;
 
 /// More tokens than any model reads at once: the price of the largest prompts applies.
 const LARGEST: u64 = 1_000_000_000;

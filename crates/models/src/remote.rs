@@ -2,28 +2,25 @@
 
 use std::time::Duration;
 
-use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::header::{CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Method, Request, Response, Url};
 use tokio::sync::OnceCell;
 use updraft_run::{Answer, Ceiling, Price, Think, Usage};
 
 use crate::access::is_local;
 use crate::cache::{Cache, Key};
-use crate::dialect::{Dialect, Framing};
+use crate::dialect::Dialect;
 use crate::discover::{self, Question};
+use crate::endpoint::{Endpoint, Tuning, below, parse_base};
 use crate::fold::Fold;
+use crate::frames::Frames;
 use crate::http::chain;
-use crate::lines::Lines;
 use crate::manner::{Manner, ToolsBy};
 use crate::retry::Trouble;
 use crate::scripted::tell;
-use crate::sse::Events;
 use crate::told::{Bounds, Told};
 use crate::watch::Watch;
-use crate::{
-    Asking, Auth, Delta, Draft, Error, Hear, Http, Limit, Limits, Model, Patience, Permit, Prompt, exhausted_for,
-    prices, refusal,
-};
+use crate::{Asking, Delta, Draft, Error, Hear, Model, Permit, Prompt, exhausted_for, prices, refusal};
 
 /// After the last part the end of the body is awaited this long: read to its end, a connection serves again.
 const FAREWELL: Duration = Duration::from_millis(50);
@@ -32,48 +29,6 @@ const A_MINUTE: Duration = Duration::from_mins(1);
 
 /// A provider that asks for a longer wait has run out of what we may use.
 const LONGEST_PAUSE: Duration = Duration::from_mins(10);
-
-/// Where a model is and how it is reached.
-#[derive(Clone, Debug)]
-pub struct Endpoint {
-    /// The provider's name, the first half of the model's.
-    pub provider: String,
-    /// The model, as the server knows it.
-    pub model: String,
-    /// The address that the dialect's path is added to, such as `http://127.0.0.1:8080/v1`.
-    pub base: String,
-    /// How we say who we are.
-    pub auth: Auth,
-    /// What it costs, where that was set; else the table of prices is looked at.
-    pub price: Option<Price>,
-    /// How long it is waited for.
-    pub patience: Patience,
-    /// The connections to use.
-    pub http: Http,
-    /// How it is used.
-    pub tuning: Tuning,
-    /// How often it may be asked.
-    pub limit: Limit,
-    /// Who keeps the limits.
-    pub limits: Limits,
-    /// Answers to requests that were made before, where they are kept.
-    pub cache: Option<Cache>,
-}
-
-/// How a model is used, where that differs from what it does by itself.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Tuning {
-    /// How much it thinks, where the prompt leaves that open.
-    pub think: Think,
-    /// How freely it chooses its words.
-    pub temperature: Option<f64>,
-    /// Cap on the tokens of one answer, where it is less than the run's.
-    pub max_output: Option<u64>,
-    /// How it calls tools; found out where not set.
-    pub tools: Option<ToolsBy>,
-    /// Whether it takes pictures; found out where not set.
-    pub sees: Option<bool>,
-}
 
 /// A model behind HTTP.
 #[derive(Debug)]
@@ -87,6 +42,7 @@ pub(crate) struct Remote {
     endpoint: Endpoint,
     known: Known,
     found: OnceCell<Manner>,
+    prices: prices::Kept,
     /// What the limits are kept under: the model and the key.
     account: String,
 }
@@ -136,6 +92,7 @@ impl Remote {
             },
             endpoint,
             found: OnceCell::new(),
+            prices: prices::Kept::default(),
         })
     }
 
@@ -147,6 +104,7 @@ impl Remote {
             sees: sees.or(found.sees).unwrap_or(!local),
             local,
             window: found.context,
+            closes: found.closes,
         };
         let Some(question) = ask.filter(|question| question.says_more() || tools.is_none() || sees.is_none()) else {
             return known(discover::Found::default());
@@ -273,6 +231,9 @@ impl Remote {
     async fn request(&self, body: Vec<u8>) -> Result<Request, Trouble> {
         let mut request = Request::new(Method::POST, self.url.clone());
         *request.headers_mut() = self.headers.clone();
+        if self.found.get().is_some_and(|manner| manner.closes) {
+            request.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
         self.endpoint.auth.write_fresh(request.headers_mut()).await?;
         *request.body_mut() = Some(body.into());
         Ok(request)
@@ -329,7 +290,7 @@ impl Remote {
     /// What a call that used this much is charged by.
     fn price_of(&self, usage: &Usage) -> Option<Price> {
         let Endpoint { provider, model, price, .. } = &self.endpoint;
-        price.or_else(|| prices::price_for(provider, model, usage).filter(|_| !self.is_hired()))
+        price.or_else(|| self.prices.price_for(provider, model, usage).filter(|_| !self.is_hired()))
     }
 
     /// Whether what costs nothing on one's own machine runs on somebody else's.
@@ -345,7 +306,7 @@ impl Model for Remote {
 
     fn price(&self) -> Option<Price> {
         let Endpoint { provider, model, price, .. } = &self.endpoint;
-        price.or_else(|| prices::price_of(provider, model).filter(|_| !self.is_hired()))
+        price.or_else(|| self.prices.highest(provider, model).filter(|_| !self.is_hired()))
     }
 
     fn sees(&self) -> Option<bool> {
@@ -407,35 +368,6 @@ enum Began {
     Perhaps,
 }
 
-fn parse_base(base: &str) -> Result<Url, Error> {
-    let wrong = |what: String| Error::Config {
-        what,
-        hint: "give the address before the provider's own paths, such as `http://127.0.0.1:8080/v1`".to_owned(),
-    };
-    let shown = base.split_once('@').map_or(base, |(_, rest)| rest);
-    let url = Url::parse(base.trim()).map_err(|why| wrong(format!("`{shown}` is not an address: {why}")))?;
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err(Error::Config {
-            what: "the address holds a name or a password, which would be kept with every run".to_owned(),
-            hint: "put the key into a variable: `key_env` of `[providers.NAME]` names it".to_owned(),
-        });
-    }
-    if !matches!(url.scheme(), "http" | "https") {
-        return Err(wrong(format!("`{base}` is not an address that begins with `http://` or `https://`")));
-    }
-    Ok(url)
-}
-
-/// An address below the base.
-pub(crate) fn below(base: &Url, path: &str) -> Url {
-    let mut url = base.clone();
-    let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
-    url.set_path(&format!("{}{path}", base.path().trim_end_matches('/')));
-    let queries: Vec<&str> = base.query().into_iter().chain(query).collect();
-    url.set_query(Some(queries.join("&")).filter(|query| !query.is_empty()).as_deref());
-    url
-}
-
 /// What a successful response holds, by its own word.
 enum Content {
     Parts,
@@ -456,35 +388,6 @@ fn content_type(response: &Response) -> Content {
         Content::Page
     } else {
         Content::Parts
-    }
-}
-
-/// Cuts a stream into parts.
-enum Frames {
-    Events(Events),
-    Lines(Lines),
-}
-
-impl Frames {
-    fn new(framing: Framing) -> Self {
-        match framing {
-            Framing::Events => Frames::Events(Events::default()),
-            Framing::Lines => Frames::Lines(Lines::default()),
-        }
-    }
-
-    fn feed(&mut self, piece: &[u8], each: impl FnMut(&[u8]) -> Result<(), Trouble>) -> Result<(), Trouble> {
-        match self {
-            Frames::Events(events) => events.feed(piece, each),
-            Frames::Lines(lines) => lines.feed(piece, each),
-        }
-    }
-
-    fn finish(&mut self, each: impl FnMut(&[u8]) -> Result<(), Trouble>) -> Result<(), Trouble> {
-        match self {
-            Frames::Events(events) => events.finish(each),
-            Frames::Lines(lines) => lines.finish(each),
-        }
     }
 }
 

@@ -19,6 +19,8 @@ use self::needed::needed;
 use crate::Prompt;
 use crate::manner::{Manner, written};
 
+/// What stands before the example of an answer.
+const ANSWER: &str = "## Your answer\n\nOnce a result holds what the task asks for, call no more tools.";
 const PROTOCOL: &str = include_str!("told/tools.md");
 
 /// With less room than this, tools are told as shortly as they can be.
@@ -50,6 +52,8 @@ impl Told {
             (None, []) => any_text(manner.local, bounds),
             (None, names) => object_of(names.iter().map(|name| (name.clone(), any_value(manner.local, bounds)))),
         };
+        let shown = if answer["type"] == "string" { json!("The door is red.") } else { example_of(&answer) };
+        let _ = write!(system, "\n\n{ANSWER}\nResult: The door is red.\nAnswer: {}", json!({ "answer": shown }));
         ways.push(object_of([("answer".to_owned(), answer)]));
         Self { system, schema: json!({ "anyOf": ways }) }
     }
@@ -144,7 +148,10 @@ mod tests {
         let description = "Reads a file. Long ones are cut.".into();
         let tools = [ToolSpec { name: "read_file".into(), description, parameters }];
         let prompt = Prompt { tools: &tools, system: "Be brief.", ..Prompt::empty(brief) };
-        Told::new(&prompt, Manner { tools: ToolsBy::Text, sees: false, local: true, window: Some(window) })
+        Told::new(
+            &prompt,
+            Manner { tools: ToolsBy::Text, sees: false, local: true, window: Some(window), closes: false },
+        )
     }
 
     fn read(text: &str) -> Answer {
@@ -158,7 +165,8 @@ mod tests {
         assert!(told.system.contains("Reads a file. Long ones are cut.\nArguments: {"), "{}", told.system);
         let task = "Task: Reads a file: path notes.txt.";
         let call = r#"Answer: {"action":"read_file","args":{"path":"notes.txt"}}"#;
-        assert!(told.system.ends_with(&format!("{task}\n{call}")), "{}", told.system);
+        assert!(told.system.contains(&format!("{task}\n{call}\n\n## Your answer")), "{}", told.system);
+        assert!(told.system.ends_with(r#"Answer: {"answer":"The door is red."}"#), "{}", told.system);
         let args = &told.schema["anyOf"][0]["properties"]["args"]["properties"];
         assert_eq!((&args["path"]["maxLength"], &args["start"]["type"]), (&json!(400), &json!("integer")));
         assert_eq!(told.schema["anyOf"][1]["properties"]["answer"]["maxLength"], 1_024);

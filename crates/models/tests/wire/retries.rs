@@ -165,6 +165,23 @@ async fn one_connection_serves_a_whole_conversation() {
     assert_eq!(server.connections(), 1);
 }
 
+/// llama.cpp promises to keep connections, and closes each after a stream.
+#[tokio::test]
+async fn a_server_known_to_close_connections_gets_a_new_one_each_time() {
+    let props = status(200, "", r#"{"chat_template_caps": {"supports_tools": true}, "chat_template": ""}"#);
+    let closes = [stream(&says("hi")), vec![Act::Close]].concat();
+    let server = Server::new(vec![props, closes.clone(), closes.clone(), closes]).await;
+    let model = resolve("openai-compatible/test", &access(&server)).unwrap();
+
+    for _ in 0..3 {
+        assert_eq!(Talk::new().ask(&*model).await.unwrap().text, "hi");
+    }
+
+    let heads = server.heads();
+    assert!(heads[0].starts_with("GET /props "), "{heads:?}");
+    assert!(heads[1..].iter().all(|head| head.contains("\r\nconnection: close\r\n")), "{heads:?}");
+}
+
 #[tokio::test]
 async fn a_server_that_lingers_after_the_end_costs_little() {
     let server =
