@@ -5,6 +5,7 @@ use serde_json::json;
 use crate::world::World;
 
 /// Whether this machine can confine anything; without, the tests that need it say so and end.
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn is_to_be_had(world: &World) -> bool {
     let level = world.updraft(&["sandbox", "probe", "--json"]).value()["level"].clone();
     if level == "none" {
