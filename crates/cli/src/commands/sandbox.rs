@@ -16,7 +16,7 @@ pub(crate) const LAUNCHER: &str = "/proc/self/exe";
 pub(crate) fn run(args: Sandbox) -> Outcome {
     match args.command {
         SandboxCommand::Exec(args) => wire::block_on(exec(*args)),
-        SandboxCommand::Probe(args) => wire::block_on(async move { print(&probe().await?, args.json) }),
+        SandboxCommand::Probe(args) => wire::block_on(async move { Ok(print(&probe().await?, args.json)) }),
     }
 }
 
@@ -100,7 +100,7 @@ fn real(paths: Vec<PathBuf>) -> Result<Vec<PathBuf>, Fault> {
     paths.into_iter().map(real).collect()
 }
 
-fn print(probe: &Probe, as_json: bool) -> Outcome {
+fn print(probe: &Probe, as_json: bool) -> Code {
     if as_json {
         out::json(&json!(probe));
     } else {
@@ -110,7 +110,7 @@ fn print(probe: &Probe, as_json: bool) -> Outcome {
             out::line(&format!("missing   {}: {}\n          → {}", missing.what, missing.cause, missing.remedy));
         }
     }
-    Ok(if probe.level == Level::None { Code::Failed } else { Code::Done })
+    if probe.level == Level::None { Code::Failed } else { Code::Done }
 }
 
 /// The version of Landlock's interface, in words.
