@@ -7,7 +7,7 @@
 use std::fmt;
 
 use reqwest::header::HeaderMap;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use updraft_run::{Message, Think};
 
 use crate::discover::Found;
@@ -91,6 +91,16 @@ pub(crate) fn field(bytes: &mut Vec<u8>, name: &str, value: &impl Serialize) -> 
     serde_json::to_writer(&mut *bytes, name)?;
     bytes.push(b':');
     serde_json::to_writer(bytes, value)
+}
+
+/// Reads a part of an answer where it lies. That it is text is looked at once, which is quicker than string by string;
+/// what is not may still hold all that is asked for.
+pub(crate) fn read<'a, T: Deserialize<'a>>(data: &'a [u8]) -> Result<T, Trouble> {
+    let read = match std::str::from_utf8(data) {
+        Ok(text) => serde_json::from_str(text),
+        Err(_) => serde_json::from_slice(data),
+    };
+    read.map_err(|why| garbled(&why, data))
 }
 
 /// A part of an answer that cannot be read.

@@ -5,7 +5,7 @@ use updraft_run::{Finish, Usage};
 use super::thought::{Place, Thought, kept};
 use super::wire::{Block, Delta, Event, Fault, Used};
 use crate::Hear;
-use crate::dialect::{Decode, garbled};
+use crate::dialect::{Decode, read};
 use crate::fold::{Arguments, Fold};
 use crate::refusal::{in_stream, shorten};
 use crate::retry::Trouble;
@@ -93,7 +93,7 @@ impl Parts {
 
 impl Decode for Parts {
     fn take(&mut self, data: &[u8], fold: &mut Fold, hear: Hear<'_>) -> Result<(), Trouble> {
-        let event: Event<'_> = serde_json::from_slice(data).map_err(|why| garbled(&why, data))?;
+        let event: Event<'_> = read(data)?;
         if let Some(error) = event.error.filter(|raw| raw.get() != "null") {
             return Err(trouble_of(error.get()));
         }

@@ -3,9 +3,9 @@
 use updraft_run::{Finish, Usage};
 
 use super::marks;
-use super::wire::{Candidate, Chunk, Part, Used};
+use super::wire::{Candidate, Chunk, Modality, Part, Used};
 use crate::Hear;
-use crate::dialect::{Decode, garbled};
+use crate::dialect::{Decode, read};
 use crate::fold::{Arguments, Fold};
 use crate::refusal;
 use crate::retry::Trouble;
@@ -26,10 +26,10 @@ impl Decode for Parts {
     fn take(&mut self, data: &[u8], fold: &mut Fold, hear: Hear<'_>) -> Result<(), Trouble> {
         // Servers that do not know `alt=sse` send all events as one list.
         if data.trim_ascii_start().starts_with(b"[") {
-            let all: Vec<Chunk<'_>> = serde_json::from_slice(data).map_err(|why| garbled(&why, data))?;
+            let all: Vec<Chunk<'_>> = read(data)?;
             return all.into_iter().try_for_each(|chunk| self.add(chunk, fold, hear));
         }
-        let chunk: Chunk<'_> = serde_json::from_slice(data).map_err(|why| garbled(&why, data))?;
+        let chunk: Chunk<'_> = read(data)?;
         self.add(chunk, fold, hear)
     }
 }
@@ -141,7 +141,7 @@ impl Used {
     fn usage(&self) -> Option<Usage> {
         let reasoning = self.thoughts_token_count.unwrap_or(0);
         let shares = self.prompt_tokens_details.iter().flatten();
-        let pictures = shares.filter(|share| share.modality.as_deref() == Some("IMAGE"));
+        let pictures = shares.filter(|share| share.modality == Some(Modality::Image));
         Some(Usage {
             input: self.prompt_token_count? + self.tool_use_prompt_token_count.unwrap_or(0),
             output: self.candidates_token_count.unwrap_or(0) + reasoning,

@@ -87,7 +87,16 @@ pub(super) struct Used {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Share {
     #[serde(default)]
-    pub(super) modality: Option<String>,
+    pub(super) modality: Option<Modality>,
     #[serde(default)]
     pub(super) token_count: Option<u64>,
+}
+
+/// Of what kind tokens are, as far as that matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub(super) enum Modality {
+    Image,
+    #[serde(other)]
+    Other,
 }

@@ -4,7 +4,7 @@ use updraft_run::{Finish, Usage};
 
 use super::wire::{CallPart, Chunk, Part, Text, Used};
 use crate::Hear;
-use crate::dialect::{Decode, garbled};
+use crate::dialect::{Decode, read};
 use crate::fold::Fold;
 use crate::refusal;
 use crate::retry::Trouble;
@@ -24,7 +24,7 @@ impl Decode for Parts {
             fold.done = true;
             return Ok(());
         }
-        let chunk: Chunk<'_> = serde_json::from_slice(data).map_err(|why| garbled(&why, data))?;
+        let chunk: Chunk<'_> = read(data)?;
         if let Some(error) = chunk.error.filter(|raw| raw.get() != "null") {
             return Err(refusal::in_stream(error.get()));
         }

@@ -7,7 +7,7 @@ use updraft_run::{Finish, Usage};
 use super::kept::{Kept, Place, keep};
 use super::wire::{Event, Fault, Item, Response, Used};
 use crate::Hear;
-use crate::dialect::{Decode, garbled};
+use crate::dialect::{self, Decode, garbled};
 use crate::fold::{Arguments, Fold};
 use crate::refusal::shorten;
 use crate::retry::Trouble;
@@ -91,7 +91,7 @@ impl Decode for Parts {
             fold.done = true;
             return Ok(());
         }
-        let event: Event<'_> = serde_json::from_slice(data).map_err(|why| garbled(&why, data))?;
+        let event: Event<'_> = dialect::read(data)?;
         match event.kind.as_str() {
             "response.output_item.added" => {
                 if let Some(item) = event.item {
@@ -130,7 +130,7 @@ impl Decode for Parts {
                     return Err(trouble_of(Some(&fault)));
                 }
                 if event.object.as_str() == "response" {
-                    self.take_whole(serde_json::from_slice(data).map_err(|why| garbled(&why, data))?, fold, hear)?;
+                    self.take_whole(dialect::read(data)?, fold, hear)?;
                 }
             }
             _ => {}
