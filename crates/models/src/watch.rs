@@ -33,9 +33,8 @@ impl Watch {
     /// Another limit from here on.
     pub(crate) fn limit(&mut self, limit: Duration) {
         if self.limit != limit {
-            self.limit = limit;
-            let due = self.last + limit;
-            self.timer.as_mut().reset(due);
+            (self.limit, self.rings, self.waker) = (limit, 0, None);
+            self.timer.as_mut().reset(Instant::now() + limit / PARTS);
         }
     }
 
