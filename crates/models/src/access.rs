@@ -114,6 +114,14 @@ impl Access {
     }
 }
 
+/// An address as it may be shown: without a name and a password.
+pub fn shown(base: &str) -> String {
+    let (scheme, rest) = base.split_once("://").unwrap_or(("", base));
+    let (place, path) = rest.split_once('/').map_or((rest, None), |(place, path)| (place, Some(path)));
+    let Some((_, host)) = place.rsplit_once('@') else { return base.to_owned() };
+    format!("{scheme}://…@{host}{}", path.map(|path| format!("/{path}")).unwrap_or_default())
+}
+
 /// Whether an address is on this machine, or in the network of the house.
 pub(crate) fn is_local(base: &str) -> bool {
     let Ok(url) = Url::parse(base.trim()) else { return false };
@@ -128,6 +136,13 @@ pub(crate) fn is_local(base: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_password_in_an_address_is_not_shown() {
+        assert_eq!(shown("http://user:hunter22@127.0.0.1:1/v1"), "http://…@127.0.0.1:1/v1");
+        assert_eq!(shown("https://api.openai.com/v1"), "https://api.openai.com/v1");
+        assert_eq!(shown("http://host/a@b"), "http://host/a@b");
+    }
 
     #[test]
     fn what_is_near_is_told_from_what_is_far() {

@@ -7,6 +7,7 @@ use reqwest::Url;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::access::shown;
 use crate::http::short_body;
 use crate::providers::{Models, provider, providers};
 use crate::{Access, Builtin, Error, Model, ollama, resolve};
@@ -79,18 +80,12 @@ async fn first(access: &Access) -> Result<Chosen, Error> {
     {
         return Chosen::new(&spec, &why, access);
     }
-    let configured = [foreign_base(access), host.as_deref()].into_iter().flatten().map(bare);
+    let configured = [foreign_base(access), host.as_deref()].into_iter().flatten().map(shown);
     let configured: Vec<String> = configured.collect();
     Ok(Chosen::builtin(&match configured.as_slice() {
         [] => "no key is set and no server was found, so no language model is connected".to_owned(),
         silent => format!("{} lists no models, so no language model is connected", silent.join(" and ")),
     }))
-}
-
-/// An address as it may be shown.
-fn bare(base: &str) -> String {
-    let rest = base.split_once("://").map_or(base, |(_, rest)| rest);
-    rest.split_once('@').map_or_else(|| base.to_owned(), |(_, place)| place.to_owned())
 }
 
 /// The model whose provider a key is set for.
@@ -113,7 +108,7 @@ fn foreign_base(access: &Access) -> Option<&str> {
 async fn at_base(base: &str, access: &Access) -> Result<Option<Chosen>, Error> {
     let Some(name) = first_listed(base, access, CONFIGURED_TIME).await else { return Ok(None) };
     let spec = format!("openai-compatible/{name}?base={base}");
-    Chosen::new(&spec, &format!("it is listed at {}", bare(base)), access).map(Some)
+    Chosen::new(&spec, &format!("it is listed at {}", shown(base)), access).map(Some)
 }
 
 /// Asks the servers that commonly listen on this machine, all at once; the order is the preference.

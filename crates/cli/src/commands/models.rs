@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use serde_json::json;
 use toml::Spanned;
 use updraft_models::{
-    Access, Limit, Price, Provider, Speech, choose, context_window, known_models, price_of, providers,
+    Access, Limit, Price, Provider, Speech, choose, context_window, known_models, price_of, providers, shown,
 };
 
 use crate::args::Models;
@@ -74,7 +74,7 @@ fn provider_line(provider: &Provider, access: &Access, as_json: bool, paint: Pai
     let key = provider.keys.iter().find(|name| places::set(name).is_some()).copied();
     let has_key = access.key(provider.name).is_some();
     let usable = access.can_use(provider);
-    let base = access.base(provider.name).unwrap_or(provider.base);
+    let base = shown(access.base(provider.name).unwrap_or(provider.base));
     let limit = limit_of(provider.name, access);
     if as_json {
         let line = json!({
