@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use updraft_models::{
-    Access, Cache, Error, Google, Http, Limits, Model, Reach, Recordings, Token, for_purpose, is_purpose, providers,
+    Access, Cache, Error, Google, Http, Limits, Model, Patience, Reach, Recordings, Token, for_purpose, is_purpose,
+    providers,
 };
 
 use crate::fault::Fault;
@@ -52,6 +53,10 @@ pub(crate) fn access(places: &Places, settings: &Settings, workspace: &Path) -> 
         limits: limits(places),
         profiles: models.profiles.iter().map(|(name, spec)| (name.clone(), spec.value.clone())).collect(),
         probe: settings.meant.probe.value,
+        patience: Patience {
+            stall: Duration::from_millis(settings.meant.stall.value.0.max(1_000)),
+            ..Patience::default()
+        },
         cache: settings.meant.cache.value.then(|| Cache::at(places.data.join("answers"))),
         recorded: Some(recordings(places)),
         ..Access::default()

@@ -1,7 +1,7 @@
 //! What is meant: every value present, checked, and knowing where it came from.
 
 use toml::Spanned;
-use updraft_run::{Budget, Settings as Rules, Think};
+use updraft_run::{Budget, Millis, Settings as Rules, Think};
 
 use super::layer::Layer;
 use super::models::Models;
@@ -66,6 +66,8 @@ pub(crate) struct Meant {
     pub(crate) step_budget: Spending,
     /// How much models think.
     pub(crate) think: Sourced<Think>,
+    /// How long a model may be silent in the midst of an answer.
+    pub(crate) stall: Sourced<Millis>,
     /// Whether `auto` looks for servers on this machine.
     pub(crate) probe: Sourced<bool>,
     /// Whether identical requests are answered from a cache.
@@ -91,6 +93,7 @@ impl Default for Meant {
             budget: Spending::default(),
             step_budget: Spending::default(),
             think: Sourced::default_of(Think::Auto),
+            stall: Sourced::default_of(Millis(120_000)),
             probe: Sourced::default_of(true),
             cache: Sourced::default_of(false),
             models: Models::default(),
@@ -132,6 +135,7 @@ impl Meant {
             };
             taking.free("think", &mut self.think, Some(&Spanned::new(think.span(), meant)));
         }
+        taking.free("stall", &mut self.stall, written.stall.as_ref());
         taking.free("probe", &mut self.probe, written.probe.as_ref());
         taking.free("cache", &mut self.cache, written.cache.as_ref());
         self.models.take(layer, taking.ignored)?;
@@ -179,6 +183,7 @@ impl Meant {
             row("approvals", &self.approvals, |value| format!("{:?}", value.word())),
             row("deny", &self.deny, |value| format!("{value:?}")),
             row("think", &self.think, |value| format!("{:?}", format!("{value:?}").to_lowercase())),
+            row("stall", &self.stall, |value| format!("\"{} s\"", value.0 / 1000)),
             row("probe", &self.probe, ToString::to_string),
             row("cache", &self.cache, ToString::to_string),
             row("log.level", &self.log, |value| format!("{value:?}")),

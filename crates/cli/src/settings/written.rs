@@ -26,6 +26,8 @@ pub(crate) struct Written {
     pub(crate) budget: WrittenBudget,
     pub(crate) step_budget: WrittenBudget,
     pub(crate) think: Option<Spanned<String>>,
+    #[serde(deserialize_with = "time")]
+    pub(crate) stall: Option<Spanned<Millis>>,
     pub(crate) probe: Option<Spanned<bool>>,
     pub(crate) cache: Option<Spanned<bool>>,
     pub(crate) profiles: BTreeMap<String, Spanned<WrittenProfile>>,
