@@ -7,20 +7,19 @@
 mod bounds;
 mod example;
 mod needed;
+mod shown;
 
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
-use updraft_run::{Answer, Finish, ToolCall, ToolSpec, repair};
+use updraft_run::{Answer, Finish, Message, ToolCall, repair};
 
 pub(crate) use self::bounds::Bounds;
-use self::example::example_of;
 use self::needed::needed;
+use self::shown::{Shown, first_sentence, turns};
 use crate::Prompt;
-use crate::manner::{Manner, written};
+use crate::manner::Manner;
 
-/// What stands before the example of an answer.
-const ANSWER: &str = "## Your answer\n\nOnce a result holds what the task asks for, call no more tools.";
 const PROTOCOL: &str = include_str!("told/tools.md");
 
 /// With less room than this, tools are told as shortly as they can be.
@@ -30,6 +29,8 @@ const SMALL_WINDOW: u64 = 8_192;
 pub(crate) struct Told {
     system: String,
     schema: Value,
+    /// The conversation, after one that shows how it goes.
+    messages: Option<Vec<Message>>,
 }
 
 impl Told {
@@ -39,9 +40,17 @@ impl Told {
         let bound = |schema: &Value| if manner.local { bounds.on(schema) } else { schema.clone() };
         let mut system = format!("{}\n\n{}", prompt.system, PROTOCOL).trim().to_owned();
         let mut ways = Vec::with_capacity(prompt.tools.len() + 1);
+        let mut shown = Vec::with_capacity(prompt.tools.len());
         for tool in prompt.tools {
             let parameters = if is_small { &needed(&tool.parameters) } else { &tool.parameters };
-            tell(&mut system, tool, parameters, is_small);
+            let example = Shown::of(tool, parameters);
+            let (name, whole) = (&tool.name, tool.description.trim());
+            let _ = if is_small {
+                write!(system, "\n\n## {name}\n\n{}.{}", first_sentence(whole), listed(parameters))
+            } else {
+                write!(system, "\n\n## {name}\n\n{whole}\nArguments: {parameters}{}", example.lines())
+            };
+            shown.push(example);
             ways.push(object_of([
                 ("action".to_owned(), json!({ "const": tool.name })),
                 ("args".to_owned(), bound(parameters)),
@@ -52,15 +61,15 @@ impl Told {
             (None, []) => any_text(manner.local, bounds),
             (None, names) => object_of(names.iter().map(|name| (name.clone(), any_value(manner.local, bounds)))),
         };
-        let shown = if answer["type"] == "string" { json!("The door is red.") } else { example_of(&answer) };
-        let _ = write!(system, "\n\n{ANSWER}\nResult: The door is red.\nAnswer: {}", json!({ "answer": shown }));
+        let messages = is_small.then(|| [turns(&shown, &answer), prompt.messages.to_vec()].concat());
         ways.push(object_of([("answer".to_owned(), answer)]));
-        Self { system, schema: json!({ "anyOf": ways }) }
+        Self { system, schema: json!({ "anyOf": ways }), messages }
     }
 
     /// The same prompt for a model without tools.
     pub(crate) fn prompt<'a>(&'a self, prompt: &Prompt<'a>) -> Prompt<'a> {
-        Prompt { system: &self.system, tools: &[], schema: Some(&self.schema), ..prompt.clone() }
+        let messages = self.messages.as_deref().unwrap_or(prompt.messages);
+        Prompt { system: &self.system, tools: &[], schema: Some(&self.schema), messages, ..prompt.clone() }
     }
 
     /// The answer with its call, or with the answer taken out of its wrapping. Anything else stays as it was written.
@@ -82,19 +91,6 @@ impl Told {
     }
 }
 
-/// Adds a tool: what it does, its arguments, and one task with its call.
-fn tell(system: &mut String, tool: &ToolSpec, parameters: &Value, is_small: bool) {
-    let (name, whole) = (&tool.name, tool.description.trim());
-    let first = whole.split(". ").next().unwrap_or(whole).trim_end_matches('.');
-    let example = example_of(parameters);
-    let _ = if is_small {
-        write!(system, "\n\n## {name}\n\n{first}.{}", listed(parameters))
-    } else {
-        write!(system, "\n\n## {name}\n\n{whole}\nArguments: {parameters}")
-    };
-    let _ = write!(system, "\nTask: {first}{}.\nAnswer: {}", in_words(&example), written(name, &example));
-}
-
 /// The arguments, one a line.
 fn listed(parameters: &Value) -> String {
     let line = |(name, schema): (&String, &Value)| {
@@ -103,16 +99,6 @@ fn listed(parameters: &Value) -> String {
         format!("\n- {name} ({kind}){what}")
     };
     parameters["properties"].as_object().into_iter().flatten().map(line).collect()
-}
-
-/// Arguments as a task might name them.
-fn in_words(example: &Value) -> String {
-    let one = |(name, value): (&String, &Value)| match value {
-        Value::String(text) => format!("{name} {text}"),
-        other => format!("{name} {other}"),
-    };
-    let all: Vec<String> = example.as_object().into_iter().flatten().map(one).collect();
-    if all.is_empty() { String::new() } else { format!(": {}", all.join(", ")) }
 }
 
 fn any_text(is_local: bool, bounds: Bounds) -> Value {
@@ -138,6 +124,8 @@ fn object_of(members: impl IntoIterator<Item = (String, Value)>) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use updraft_run::ToolSpec;
+
     use super::*;
     use crate::Brief;
     use crate::manner::ToolsBy;
@@ -165,8 +153,8 @@ mod tests {
         assert!(told.system.contains("Reads a file. Long ones are cut.\nArguments: {"), "{}", told.system);
         let task = "Task: Reads a file: path notes.txt.";
         let call = r#"Answer: {"action":"read_file","args":{"path":"notes.txt"}}"#;
-        assert!(told.system.contains(&format!("{task}\n{call}\n\n## Your answer")), "{}", told.system);
-        assert!(told.system.ends_with(r#"Answer: {"answer":"The door is red."}"#), "{}", told.system);
+        assert!(told.system.ends_with(&format!("{task}\n{call}")), "{}", told.system);
+        assert!(told.messages.is_none());
         let args = &told.schema["anyOf"][0]["properties"]["args"]["properties"];
         assert_eq!((&args["path"]["maxLength"], &args["start"]["type"]), (&json!(400), &json!("integer")));
         assert_eq!(told.schema["anyOf"][1]["properties"]["answer"]["maxLength"], 1_024);
@@ -175,7 +163,9 @@ mod tests {
     #[test]
     fn a_small_window_is_told_only_what_is_needed() {
         let told = told(4_096, &Brief::default());
-        assert!(told.system.contains("Reads a file.\n- path (string): Where.\nTask:"), "{}", told.system);
+        assert!(told.system.ends_with("Reads a file.\n- path (string): Where."), "{}", told.system);
+        let messages = told.messages.as_deref().unwrap();
+        assert_eq!(messages[0], Message::User("Reads a file: path notes.txt.".into()));
         assert!(told.schema["anyOf"][0]["properties"]["args"]["properties"]["start"].is_null());
     }
 
