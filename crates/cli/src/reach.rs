@@ -59,7 +59,6 @@ pub(crate) fn access(places: &Places, settings: &Settings, workspace: &Path) -> 
         },
         cache: settings.meant.cache.value.then(|| Cache::at(places.data.join("answers"))),
         recorded: Some(recordings(places)),
-        ..Access::default()
     }
 }
 

@@ -32,7 +32,6 @@ const COMPILED_IN: &[(&str, &str)] = compiled_in![
     "repeated-call",
     "replan",
     "step",
-    "text-tools",
     "told",
     "unfit",
 ];
