@@ -1,7 +1,8 @@
 //! Puts the parts together: journal, models, tools, agents, engine. Each only when a command needs it.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use updraft_engine::{Agents, Engine, Hands, Prompts, Trust, Watch};
 use updraft_journal::{Filter, Journal};
@@ -113,6 +114,17 @@ pub(crate) fn dispatcher() -> Dispatcher {
         environment: places::all(),
     };
     Dispatcher::new(Registry::standard(&limits).with_commands(commands), limits)
+}
+
+/// Whether a tool that is always there only reads. What is not there is not offered anyway.
+pub(crate) fn only_reads(name: &str) -> bool {
+    static CHANGE: OnceLock<BTreeSet<String>> = OnceLock::new();
+    let change = CHANGE.get_or_init(|| {
+        let dispatcher = dispatcher();
+        let tools = dispatcher.registry().iter().filter(|tool| tool.traits().class != updraft_run::Class::Pure);
+        tools.map(|tool| tool.spec().name.clone()).filter(|name| name != updraft_run::ASK_USER).collect()
+    });
+    !change.contains(name)
 }
 
 /// An engine over a journal.

@@ -168,6 +168,8 @@ pub struct Statistics {
     pub estimated: bool,
     /// Dollars, cut-off calls included; absent where a price is not known.
     pub cost: Option<f64>,
+    /// Of those dollars, what calls that broke off may have cost, or not.
+    pub doubtful: f64,
     /// Milliseconds at work.
     pub time_ms: u64,
 }
@@ -188,6 +190,7 @@ impl Statistics {
             reasoning_tokens: ledger.usage.reasoning,
             estimated: ledger.usage.estimated,
             cost: dollars(ledger),
+            doubtful: ledger.doubtful.cost.unwrap_or_default().0 as f64 / 1e9,
             time_ms: run.worked().0,
         }
     }

@@ -33,6 +33,8 @@ pub struct NewRun<'a> {
     pub prompts: &'a Prompts,
     /// Resolves names and groups of tools to their definitions.
     pub tools: &'a dyn Fn(&[String]) -> Vec<ToolSpec>,
+    /// Whether a tool only reads: the others are not offered to agents that may change nothing.
+    pub only_reads: &'a dyn Fn(&str) -> bool,
     /// Resolves what an agent's file says of its model to a model; `None` is the run's own.
     pub models: &'a dyn Fn(&str) -> Option<String>,
     /// The bytes of the goal's pictures.
@@ -103,7 +105,7 @@ impl NewRun<'_> {
             Mode::Agent(name) => Some(name.as_str()),
             Mode::Plan | Mode::Swarm | Mode::Given => None,
         };
-        let (mut roster, words) = Words::gather(cast(self.agents, only), self.prompts, self.tools);
+        let (mut roster, words) = Words::gather(cast(self.agents, only), self.prompts, self.tools, self.only_reads);
         for card in &mut roster.agents {
             card.model =
                 card.model.take().and_then(|name| (self.models)(&name)).filter(|own| *own != self.settings.model);

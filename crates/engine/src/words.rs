@@ -30,17 +30,20 @@ pub struct AgentWords {
 }
 
 impl Words {
-    /// Gathers the words and cards of these agents. `tools` resolves names and groups to definitions.
+    /// Gathers the words and cards of these agents. `tools` resolves names and groups to definitions; agents that may
+    /// change nothing get those that `only_reads`.
     pub fn gather<'a>(
         agents: impl IntoIterator<Item = &'a Agent>,
         prompts: &Prompts,
         tools: &dyn Fn(&[String]) -> Vec<ToolSpec>,
+        only_reads: &dyn Fn(&str) -> bool,
     ) -> (Roster, Words) {
         let mut words = Words { prompts: prompts.texts().clone(), ..Words::default() };
         let mut roster = Roster::default();
         let mut known: BTreeMap<String, ToolSpec> = BTreeMap::new();
         for agent in agents {
-            let specs = tools(&agent.tools);
+            let mut specs = tools(&agent.tools);
+            specs.retain(|spec| !agent.read_only || only_reads(&spec.name));
             roster.agents.push(card_of(agent, specs.iter().map(|spec| spec.name.clone()).collect()));
             let own = AgentWords { purpose: agent.purpose.clone(), prompt: agent.prompt.clone() };
             words.agents.insert(agent.name.clone(), own);

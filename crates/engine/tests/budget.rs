@@ -120,6 +120,7 @@ impl Capped {
             prompts: &prompts,
             tools: &specs,
             models: &|_| None,
+            only_reads: &|_| true,
             pictures: Vec::new(),
         };
         engine.start(id(), new).await.unwrap()

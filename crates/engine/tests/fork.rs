@@ -71,6 +71,7 @@ impl Forks {
             prompts: &prompts,
             tools: &specs,
             models: &|_| None,
+            only_reads: &|_| true,
             pictures: Vec::new(),
         };
         let rested = engine.start(id(source), new).await.unwrap().drive().await.unwrap();

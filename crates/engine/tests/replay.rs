@@ -124,6 +124,7 @@ async fn a_run_that_used_up_its_budget_and_went_on_is_given_again() {
         prompts: &prompts,
         tools: &specs,
         models: &|_| None,
+        only_reads: &|_| true,
         pictures: Vec::new(),
     };
     let mut rested = engine.start(id("capped"), new).await.unwrap().drive().await.unwrap();
@@ -169,6 +170,7 @@ async fn a_run_that_was_judged_told_paused_and_cancelled_is_given_again() {
         prompts: &Prompts::compiled_in(),
         tools: &specs,
         models: &|_| None,
+        only_reads: &|_| true,
         pictures: Vec::new(),
     };
     let mut handle = engine.start(id("steered"), new).await.unwrap();
@@ -284,6 +286,7 @@ async fn a_question_that_waited_for_money_while_the_workspace_changed_is_given_a
         prompts: &prompts,
         tools: &support::stamps::specs,
         models: &|_| None,
+        only_reads: &|_| true,
         pictures: Vec::new(),
     };
     let rested = engine.start(id("held"), new).await.unwrap().drive().await.unwrap();
@@ -303,6 +306,7 @@ async fn thinks(engine: &Engine, run: &str, world: &World, agents: &Agents) -> u
         prompts: &Prompts::compiled_in(),
         tools: &specs,
         models: &|_| None,
+        only_reads: &|_| true,
         pictures: Vec::new(),
     };
     engine.start(id(run), new).await.unwrap()
@@ -349,7 +353,7 @@ async fn a_run_that_takes_its_agents_anew_goes_on_with_them_at_once() {
     let mut agents = worker_with(&["ask_user"]);
     let other = Agent { prompt: "Work otherwise.".into(), ..agents.get("worker").unwrap().clone() };
     agents.insert(other);
-    let (roster, words) = updraft_engine::Words::gather(agents.iter(), &Prompts::compiled_in(), &specs);
+    let (roster, words) = updraft_engine::Words::gather(agents.iter(), &Prompts::compiled_in(), &specs, &|_| true);
     let blob = updraft_journal::Blob::new(serde_json::to_vec(&words).unwrap());
     let roster = Arc::new(updraft_run::Roster { words: Some(blob.hash()), ..roster });
     engine.journal().put_blobs(&id("anew"), vec![blob]).await.unwrap();

@@ -120,6 +120,7 @@ async fn a_budget_stops_the_run_with_what_it_has_and_a_larger_one_goes_on() {
         prompts: &prompts,
         tools: &support::specs,
         models: &|_| None,
+        only_reads: &|_| true,
         pictures: Vec::new(),
     };
     let rested = engine.start(id("capped"), new).await.unwrap().drive().await.unwrap();
@@ -181,6 +182,7 @@ async fn a_time_budget_ends_a_model_call_that_takes_too_long() {
         prompts: &prompts,
         tools: &support::specs,
         models: &|_| None,
+        only_reads: &|_| true,
         pictures: Vec::new(),
     };
     let handle = engine.start(id("hasty"), new).await.unwrap();

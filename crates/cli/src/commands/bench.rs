@@ -141,6 +141,7 @@ impl Stage {
             prompts: &self.prompts,
             tools: &|wanted| self.registry.specs_for(wanted),
             models: &|_| None,
+            only_reads: &|_| true,
             pictures: Vec::new(),
         };
         let rested = self.engine.start(wire::new_id()?, new).await?.drive().await?;

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use serde_json::json;
 use toml::Spanned;
 use updraft_models::{
-    Access, Limit, Price, Provider, Speech, choose, context_window, known_models, price_of, providers, shown,
+    Access, Limit, Price, Provider, Speech, choose, context_window, known_models, price_of, provider, providers, shown,
 };
 
 use crate::args::Models;
@@ -41,6 +41,17 @@ fn overview(access: &Access, as_json: bool) -> Result<String, Fault> {
     let mut text = String::new();
     for provider in providers() {
         text.push_str(&provider_line(&provider, access, as_json, paint));
+    }
+    for (name, reach) in access.reach.iter().filter(|(name, _)| provider(name).is_none()) {
+        let (base, has_key) = (shown(reach.base.as_deref().unwrap_or_default()), access.key(name).is_some());
+        let key = if has_key { "key set" } else { "no key" };
+        let line = if as_json {
+            json!({ "provider": name, "about": "from the settings", "usable": true, "key": has_key, "base_url": base })
+                .to_string()
+        } else {
+            format!("{} {name:18} from the settings ({key}; at {base})", paint.green("✓"))
+        };
+        let _ = writeln!(text, "{line}");
     }
     if as_json {
         for (name, spec) in &access.profiles {

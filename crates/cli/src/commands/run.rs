@@ -104,6 +104,7 @@ impl Plan {
             agents: &self.agents,
             prompts: &self.prompts,
             tools,
+            only_reads: &wire::only_reads,
             models,
             pictures,
         })

@@ -37,6 +37,10 @@ pub(crate) fn figures(run: &Run) -> String {
         words.push(format!("{about}{} tokens", all.input_tokens + all.output_tokens));
     }
     words.push(match all.cost {
+        Some(_) if all.doubtful > 0.0 => {
+            let doubtful = run.ledger().doubtful.cost.unwrap_or_default();
+            format!("{}, of which {doubtful} may not have been billed", run.ledger().cost())
+        }
         Some(_) => run.ledger().cost().to_string(),
         None => "cost unknown".into(),
     });

@@ -89,6 +89,7 @@ pub(crate) async fn start(
         prompts: &prompts,
         tools: &specs,
         models: &|_| None,
+        only_reads: &|_| true,
         pictures: Vec::new(),
     };
     engine.start(RunId::parse(id).unwrap(), new).await.unwrap()

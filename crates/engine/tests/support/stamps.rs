@@ -267,6 +267,7 @@ pub(crate) async fn begin(engine: &Engine, id: &RunId, workspace: &Path) -> Hand
         prompts: &prompts,
         tools: &specs,
         models: &|_| None,
+        only_reads: &|_| true,
         pictures: Vec::new(),
     };
     engine.start(id.clone(), new).await.unwrap()

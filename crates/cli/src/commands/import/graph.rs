@@ -42,8 +42,12 @@ pub(super) async fn import(places: &Places, args: &Import, text: &str) -> Outcom
     rules.parallel += session.open_steps() as u32;
 
     let dispatcher = wire::dispatcher();
-    let (mut roster, words) =
-        Words::gather(agents.iter(), &prompts, &|wanted: &[String]| dispatcher.registry().specs_for(wanted));
+    let (mut roster, words) = Words::gather(
+        agents.iter(),
+        &prompts,
+        &|wanted: &[String]| dispatcher.registry().specs_for(wanted),
+        &wire::only_reads,
+    );
     for card in &mut roster.agents {
         card.model = card.model.take().and_then(|own| reach::agents_model(&own, &spec, &rules.model, &access));
     }
