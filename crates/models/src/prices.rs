@@ -7,7 +7,7 @@ mod kept;
 
 use std::time::SystemTime;
 
-use genai_prices::{Calculator, ModelInfo, PriceCalculation, PriceRequest, ProviderInfo, Usage as Counted, UsageKey};
+use genai_prices::{Calculator, ModelInfo, PriceCalculation, PriceRequest, Usage as Counted, UsageKey};
 use updraft_run::Usage;
 
 use crate::Price;
@@ -132,15 +132,23 @@ impl Rates {
     }
 }
 
-/// The table's name for a provider of ours. Where anybody may stand behind a name, nothing is known.
+/// The table's name for a provider of ours. Where anybody may stand behind a name, nothing is known, and the table is
+/// not even read: that takes longer than a hundred turns.
 fn listed_as(provider: &str) -> Option<&'static str> {
-    let id = match provider {
-        "openai-responses" => "openai",
+    Some(match provider {
+        "openai" | "openai-responses" => "openai",
+        "anthropic" => "anthropic",
         "gemini" | "vertex" => "google",
         "xai" => "x-ai",
-        other => other,
-    };
-    Calculator::bundled().providers().map(ProviderInfo::id).find(|listed| *listed == id)
+        "openrouter" => "openrouter",
+        "groq" => "groq",
+        "mistral" => "mistral",
+        "deepseek" => "deepseek",
+        "together" => "together",
+        "fireworks" => "fireworks",
+        "cerebras" => "cerebras",
+        _ => return None,
+    })
 }
 
 fn calculate(provider: &str, model: &str, usage: &Counted, at: Option<SystemTime>) -> Option<PriceCalculation> {
