@@ -5,6 +5,7 @@
 
 mod kept;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 use genai_prices::{Calculator, ModelInfo, PriceCalculation, PriceRequest, Usage as Counted, UsageKey};
@@ -25,6 +26,15 @@ pub fn price_of(provider: &str, model: &str) -> Option<Price> {
 /// What a model costs today for a call like this one: some charge more for large prompts.
 pub fn price_for(provider: &str, model: &str, usage: &Usage) -> Option<Price> {
     Entry::find(provider, model)?.price(usage.input, None)
+}
+
+/// Has the table read on another thread, where this provider is in it: that takes some tens of milliseconds, and there
+/// is time while the provider answers. Whoever needs it before it is there waits for it.
+pub(crate) fn read_ahead(provider: &str) {
+    static BEGUN: AtomicBool = AtomicBool::new(false);
+    if listed_as(provider).is_some() && !BEGUN.swap(true, Ordering::Relaxed) {
+        drop(tokio::task::spawn_blocking(Calculator::bundled));
+    }
 }
 
 /// How many tokens a model can read and write in one call.

@@ -135,6 +135,9 @@ impl Remote {
             hear(Delta::Again("the answer broke off"));
             tokio::time::sleep(patience.wait(prompt.attempt - 1, None, salt)).await;
         }
+        if self.endpoint.price.is_none() {
+            prices::read_ahead(&self.endpoint.provider);
+        }
         let mut attempt = 1;
         loop {
             let mut began = Began::No;
