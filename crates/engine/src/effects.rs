@@ -7,10 +7,10 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio_util::sync::CancellationToken;
 use updraft_models::{Delta, Model};
 use updraft_run::{Address, Answer, Failure, FailureKind, Reply, ToolCall};
-use updraft_tools::Called;
+use updraft_tools::{Around, Called};
 
 use crate::conversation::{Conversation, Way};
-use crate::perform::{Doing, Perform};
+use crate::perform::{Doing, Given, Perform};
 
 /// An effect that has ended.
 pub(crate) struct Ended {
@@ -72,8 +72,8 @@ impl Effects {
     pub(crate) fn call(&mut self, id: Address, attempt: u32, calling: Calling) {
         let stop = self.stop_for(&id);
         self.running.push(Box::pin(async move {
-            let Calling { hands, workspace, call, key } = calling;
-            let called = hands.call(&workspace, &call, key, stop).await;
+            let Calling { hands, workspace, call, key, around } = calling;
+            let called = hands.call(&workspace, &call, Given { key, cancel: stop, around }).await;
             Ended { id, attempt, what: What::Called(called) }
         }));
     }
@@ -110,6 +110,7 @@ pub(crate) struct Calling {
     pub(crate) workspace: String,
     pub(crate) call: ToolCall,
     pub(crate) key: String,
+    pub(crate) around: Around,
 }
 
 /// A model's error as the run hears it.

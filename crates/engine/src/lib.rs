@@ -37,7 +37,7 @@ pub use drive::Rested;
 pub use engine::{Engine, Handle, Options, Sender};
 pub use error::Error;
 pub use nodelink::node_link;
-pub use perform::{Doing, Hands, Perform};
+pub use perform::{Doing, Given, Hands, Perform};
 pub use prompts::Prompts;
 pub use recorded::recorded;
 pub use replay::{Difference, Differs, Replayed, Told, prompts as prompts_of, replay};

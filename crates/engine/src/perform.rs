@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use updraft_models::{Access, Model};
 use updraft_run::{Facts, Failure, FailureKind, Found, Prepared, Reply, ToolCall};
-use updraft_tools::{CallContext, Called, Dispatcher, Place, Workspace};
+use updraft_tools::{Around, CallContext, Called, Dispatcher, Place, Workspace};
 
 use tokio_util::sync::CancellationToken;
 
@@ -26,17 +26,22 @@ pub trait Perform: Send + Sync {
     /// What is known only just before a call. Reads, changes nothing.
     fn facts<'a>(&'a self, workspace: &'a str, call: &'a ToolCall) -> Doing<'a, Facts>;
 
-    /// Makes a call. `key` is the same for every attempt at it, and for no other.
-    fn call<'a>(
-        &'a self,
-        workspace: &'a str,
-        call: &'a ToolCall,
-        key: String,
-        cancel: CancellationToken,
-    ) -> Doing<'a, Called>;
+    /// Makes a call.
+    fn call<'a>(&'a self, workspace: &'a str, call: &'a ToolCall, given: Given) -> Doing<'a, Called>;
 
     /// After a crash: did it happen?
     fn reconcile<'a>(&'a self, workspace: &'a str, call: &'a ToolCall, facts: &'a Facts) -> Doing<'a, Found>;
+}
+
+/// What a call is made with, besides its arguments.
+#[derive(Debug)]
+pub struct Given {
+    /// The same for every attempt at this call, and for no other.
+    pub key: String,
+    /// Cancelled when the call is to stop.
+    pub cancel: CancellationToken,
+    /// The run around it.
+    pub around: Around,
 }
 
 /// The real hands: models by name, tools by the dispatcher, each run in its own workspace.
@@ -106,18 +111,14 @@ impl Perform for Hands {
         })
     }
 
-    fn call<'a>(
-        &'a self,
-        workspace: &'a str,
-        call: &'a ToolCall,
-        key: String,
-        cancel: CancellationToken,
-    ) -> Doing<'a, Called> {
+    fn call<'a>(&'a self, workspace: &'a str, call: &'a ToolCall, given: Given) -> Doing<'a, Called> {
         Box::pin(async move {
             match self.place(workspace) {
                 Ok(place) => {
+                    let Given { key, cancel, around } = given;
                     let mut context = CallContext::new(place, key);
                     context.cancel = cancel;
+                    context.around = around;
                     self.dispatcher.call(call, &context).await
                 }
                 Err(fault) => Called::of(Reply::Failed(fault)),

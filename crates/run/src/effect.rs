@@ -83,6 +83,9 @@ pub struct Prepared {
     /// May it be done twice?
     #[serde(default = "pure", skip_serializing_if = "Class::is_pure")]
     pub class: Class,
+    /// Files and folders it will read, relative to the workspace.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reads: Vec<String>,
     /// Files it will write, relative to the workspace.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub writes: Vec<String>,
@@ -95,6 +98,12 @@ pub struct Prepared {
     /// It reaches beyond workspace and sandbox, so it needs approval.
     #[serde(default, skip_serializing_if = "is_false")]
     pub outside: bool,
+    /// It can carry something out of this machine: what it is given, or what it finds.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub sends: bool,
+    /// What it does cannot be undone by us.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub destroys: bool,
     /// Why it cannot be made at all: no such tool, arguments that break the schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<Failure>,
@@ -102,14 +111,26 @@ pub struct Prepared {
 
 impl Default for Prepared {
     fn default() -> Self {
-        Self { class: Class::Pure, writes: Vec::new(), hosts: Vec::new(), command: None, outside: false, fault: None }
+        Self {
+            class: Class::Pure,
+            reads: Vec::new(),
+            writes: Vec::new(),
+            hosts: Vec::new(),
+            command: None,
+            outside: false,
+            sends: false,
+            destroys: false,
+            fault: None,
+        }
     }
 }
 
 impl Prepared {
-    /// Whether nothing is known beyond the default: a harmless read.
+    /// Whether it is a harmless read inside this process.
     pub fn is_plain(&self) -> bool {
-        *self == Self::default()
+        let Self { class, reads: _, writes, hosts, command, outside, sends, destroys, fault } = self;
+        let touches_nothing = writes.is_empty() && hosts.is_empty() && command.is_none() && fault.is_none();
+        *class == Class::Pure && touches_nothing && !(*outside || *sends || *destroys)
     }
 }
 

@@ -74,6 +74,12 @@ pub struct Output {
     /// It holds text from outside (a web page, a remote server).
     #[serde(default, skip_serializing_if = "is_false")]
     pub untrusted: bool,
+    /// Where that text came from, in words for a person: a page's address, a server's name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub origins: Vec<String>,
+    /// Hosts that were reached.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<String>,
 }
 
 /// A stored value: its content hash and length.

@@ -83,7 +83,7 @@ impl Dispatcher {
             Ok((entry, args)) => (entry, args.into_owned()),
             Err(fault) => return self.fit(Reply::Failed(fault)),
         };
-        let fitted = self.fit(self.persist(entry, args, cx).await);
+        let fitted = self.fit(as_promised(entry, self.persist(entry, args, cx).await));
         let called = Called { pictures: cx.kept(), ..fitted };
         debug!(tool = call.name, cut = called.overflow.is_some(), "tool replied");
         called
@@ -168,6 +168,23 @@ impl Dispatcher {
         }
         Called { overflow, ..Called::of(Reply::Output(output)) }
     }
+}
+
+/// The reply, if its data is what the tool promises; else what is wrong with it, and nothing of it.
+fn as_promised(entry: &Entry, reply: Reply) -> Reply {
+    let (Some(schema), Reply::Output(output)) = (&entry.output, &reply) else { return reply };
+    if output.is_error {
+        return reply;
+    }
+    let name = &entry.tool.spec().name;
+    let why = match &output.value {
+        None => format!("`{name}` promises data and gave none"),
+        Some(value) => match schema.judge(value) {
+            Ok(()) => return reply,
+            Err(mismatch) => format!("what `{name}` gave does not fit its own output schema: {mismatch}"),
+        },
+    };
+    Reply::Failed(Failure::new(FailureKind::Validation, why))
 }
 
 /// The content hash of bytes.

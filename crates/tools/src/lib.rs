@@ -56,4 +56,4 @@ pub use picture::{LARGEST_PICTURE, mime_of};
 pub use place::{Inside, Place, Workspace};
 pub use registry::Registry;
 pub use schema::{Mismatch, Schema};
-pub use tool::{CallContext, Calling, Log, Tool, Traits};
+pub use tool::{Around, CallContext, Caller, Calling, Log, Source, Tool, Traits};

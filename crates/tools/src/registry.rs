@@ -25,6 +25,8 @@ pub struct Registry {
 pub(crate) struct Entry {
     pub(crate) tool: Arc<dyn Tool>,
     pub(crate) schema: Arc<Schema>,
+    /// What its data must fit, where it promises something.
+    pub(crate) output: Option<Arc<Schema>>,
 }
 
 impl Registry {
@@ -61,6 +63,7 @@ impl Registry {
         let name = entry.tool.spec().name.clone();
         let in_schema = |why| Error::Schema { tool: name.clone(), why };
         entry.schema.check().map_err(in_schema)?;
+        entry.output.as_ref().map_or(Ok(()), |output| output.check()).map_err(in_schema)?;
         if self.tools.contains_key(&name) {
             return Err(Error::Taken(name));
         }
@@ -120,7 +123,9 @@ impl Entry {
         if description.len() > DESCRIPTION {
             return Err(Error::Description { tool: name.clone(), len: description.len(), limit: DESCRIPTION });
         }
-        let schema = read(parameters).map_err(|why| Error::Schema { tool: name.clone(), why })?;
-        Ok(Self { schema: Arc::new(schema), tool })
+        let in_schema = |why| Error::Schema { tool: name.clone(), why };
+        let schema = Arc::new(read(parameters).map_err(in_schema)?);
+        let output = tool.output().map(read).transpose().map_err(|why| in_schema(format!("of its output: {why}")))?;
+        Ok(Self { schema, output: output.map(Arc::new), tool })
     }
 }

@@ -77,6 +77,13 @@ impl Schema {
         Err(Mismatch::of(validator, &args))
     }
 
+    /// Whether a value fits as it is.
+    pub fn judge(&self, value: &Value) -> Result<(), Mismatch> {
+        self.bounds.admit(value).map_err(Mismatch::one)?;
+        let validator = self.compiled().map_err(|why| Mismatch::one(format!("the schema cannot be used: {why}")))?;
+        if validator.is_valid(value) { Ok(()) } else { Err(Mismatch::of(validator, value)) }
+    }
+
     fn compiled(&self) -> Result<&Validator, &str> {
         let compile = || {
             let patterns =

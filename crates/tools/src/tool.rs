@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
-use updraft_run::{BlobRef, Class, Facts, Failure, Found, Prepared, Reply, ToolSpec};
+use updraft_run::{BlobRef, Class, Facts, Failure, Found, Prepared, Reply, ToolCall, ToolSpec};
 
 use crate::dispatch::hash;
 use crate::place::Place;
@@ -24,11 +24,21 @@ pub trait Tool: Send + Sync {
     /// What kind of thing it is.
     fn traits(&self) -> Traits;
 
+    /// JSON Schema of the data it gives ([`updraft_run::Output::value`]), where it promises one.
+    fn output(&self) -> Option<&Value> {
+        None
+    }
+
+    /// Who made it.
+    fn source(&self) -> Source {
+        Source::BuiltIn
+    }
+
     /// What the call would touch. Has no effects; the arguments fit the schema.
     fn prepare(&self, args: &Value, place: &Place) -> Prepared {
         let _ = (args, place);
-        let Traits { class, outside, .. } = self.traits();
-        Prepared { class, outside, ..Prepared::default() }
+        let Traits { class, outside, sends, destroys, .. } = self.traits();
+        Prepared { class, outside, sends, destroys, ..Prepared::default() }
     }
 
     /// What is known only just before: for file writes, the hashes before and after. Reads files, changes nothing.
@@ -59,10 +69,50 @@ pub struct Traits {
     pub group: &'static str,
     /// It reaches beyond workspace and sandbox, so it needs approval.
     pub outside: bool,
+    /// It can carry something out of this machine: what it is given, or what it finds.
+    pub sends: bool,
+    /// What it does cannot be undone by us.
+    pub destroys: bool,
     /// How long a call may take.
     pub time: Duration,
     /// It blocks its thread, so it is called on one of its own.
     pub blocking: bool,
+}
+
+impl Default for Traits {
+    /// Of a tool about which nothing good is known, but that stays inside.
+    fn default() -> Self {
+        Self {
+            class: Class::Opaque,
+            group: "",
+            outside: false,
+            sends: false,
+            destroys: false,
+            time: Duration::from_secs(30),
+            blocking: false,
+        }
+    }
+}
+
+/// Who made a tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// We did.
+    BuiltIn,
+    /// It was dropped into a folder: the file.
+    File(String),
+    /// An MCP server has it: the server's name.
+    Server(String),
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::BuiltIn => f.write_str("built in"),
+            Source::File(file) => f.write_str(file),
+            Source::Server(name) => write!(f, "MCP server {name}"),
+        }
+    }
 }
 
 /// What a call is given besides its arguments. Cheap to clone.
@@ -76,6 +126,8 @@ pub struct CallContext {
     pub key: String,
     /// Where it tells how it is getting on.
     pub log: Log,
+    /// The run around it.
+    pub around: Around,
     transient: Arc<AtomicBool>,
     kept: Arc<Mutex<Vec<Vec<u8>>>>,
 }
@@ -88,6 +140,7 @@ impl CallContext {
             cancel: CancellationToken::new(),
             key: key.into(),
             log: Log::default(),
+            around: Around::default(),
             transient: Arc::default(),
             kept: Arc::default(),
         }
@@ -119,6 +172,33 @@ impl CallContext {
     pub(crate) fn is_transient(&self) -> bool {
         self.transient.load(Ordering::Relaxed)
     }
+}
+
+/// The run that a call belongs to, as far as a tool may know it. Cheap to clone; empty for a call outside of runs.
+#[derive(Clone, Default)]
+pub struct Around {
+    /// The run's id.
+    pub run: String,
+    /// The step's id.
+    pub step: String,
+    /// The shared variables that the step was given.
+    pub variables: Arc<Vec<(String, Arc<Value>)>>,
+    /// Makes the documented context: intent, workspace, history, memory.
+    pub context: Option<Arc<dyn Fn() -> Value + Send + Sync>>,
+    /// Makes calls on behalf of code: each is checked, allowed or refused, and written down like an agent's own.
+    pub caller: Option<Arc<dyn Caller>>,
+}
+
+impl fmt::Debug for Around {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Around").field("run", &self.run).field("step", &self.step).finish_non_exhaustive()
+    }
+}
+
+/// Makes calls that code asks for while a call of its own is under way.
+pub trait Caller: Send + Sync {
+    /// Makes one call. A refusal is a reply, with a hint; nobody is asked.
+    fn call(&self, call: ToolCall) -> Pin<Box<dyn Future<Output = Reply> + Send + '_>>;
 }
 
 /// Where a tool tells how it is getting on. Lines may be lost: they are for whoever watches, not for the journal.

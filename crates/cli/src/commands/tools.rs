@@ -26,14 +26,16 @@ fn list(as_json: bool) -> Code {
         let (spec, traits) = (tool.spec(), tool.traits());
         if as_json {
             let line = json!({ "name": spec.name, "description": spec.description, "parameters": spec.parameters,
-                               "group": traits.group, "class": traits.class, "source": "built in" });
+                               "output": tool.output(), "group": traits.group, "class": traits.class,
+                               "sends": traits.sends, "destroys": traits.destroys,
+                               "source": tool.source().to_string() });
             let _ = writeln!(text, "{line}");
         } else {
             let _ = writeln!(
                 text,
                 "{}  {}",
                 paint.bold(&spec.name),
-                paint.dim(&format!("group {}, built in", traits.group))
+                paint.dim(&format!("group {}, {}", traits.group, tool.source()))
             );
             let _ = writeln!(text, "  {}\n  {}\n", spec.description, parameters(&spec.parameters));
         }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use updraft_journal::Blob;
 use updraft_run::{Address, Effect, Event, Facts, Funds, Input, Kind, Phase, Record, Step, ToolCall};
+use updraft_tools::Around;
 
 use super::{Begin, Drive};
 use crate::Error;
@@ -99,8 +100,16 @@ impl Drive {
             workspace: self.run.settings().workspace.clone(),
             call,
             key: format!("{}/{id}", self.id),
+            around: self.around(&id),
         };
         self.effects.call(id, attempt, calling);
+    }
+
+    /// What a tool may know of the run: the variables are those its step began with, so that a resumed run sees the same.
+    fn around(&self, id: &Address) -> Around {
+        let opening = self.run.step(&id.step).and_then(|step| step.opening.clone());
+        let variables = opening.map(|opening| Arc::new(opening.inputs.clone())).unwrap_or_default();
+        Around { run: self.id.to_string(), step: id.step.to_string(), variables, ..Around::default() }
     }
 
     /// Asks a model. That it began rides with the next append: a model call may be made again.

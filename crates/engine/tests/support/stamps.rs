@@ -6,8 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::json;
-use tokio_util::sync::CancellationToken;
-use updraft_engine::{Agent, Agents, Doing, Engine, Handle, NewRun, Perform, Prompts};
+use updraft_engine::{Agent, Agents, Doing, Engine, Given, Handle, NewRun, Perform, Prompts};
 use updraft_models::{Model, Prompt, Scripted};
 use updraft_run::{
     Answer, Budget, Class, Facts, Found, Graph, Input, Message, Output, Prepared, Reply, RunId, ToolCall, ToolSpec,
@@ -141,7 +140,7 @@ impl Perform for ScriptedHands {
         })
     }
 
-    fn call<'a>(&'a self, _: &'a str, call: &'a ToolCall, key: String, _: CancellationToken) -> Doing<'a, Called> {
+    fn call<'a>(&'a self, _: &'a str, call: &'a ToolCall, given: Given) -> Doing<'a, Called> {
         Box::pin(async move {
             if self.wrong == Wrong::ActFirst && call.name == "stamp" {
                 let reply = Reply::Output(Arc::new(Output { text: "stamped".into(), ..Output::default() }));
@@ -152,7 +151,7 @@ impl Perform for ScriptedHands {
                     tokio::task::yield_now().await;
                 }
             }
-            Called::of(self.act(call, &key))
+            Called::of(self.act(call, &given.key))
         })
     }
 

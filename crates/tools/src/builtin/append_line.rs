@@ -47,7 +47,7 @@ impl Tool for AppendLine {
 
     fn traits(&self) -> Traits {
         // Appending twice gives two lines, and one line more does not tell who wrote it.
-        Traits { class: Class::Opaque, group: "files", outside: false, time: self.time, blocking: true }
+        Traits { class: Class::Opaque, group: "files", time: self.time, blocking: true, ..Traits::default() }
     }
 
     fn prepare(&self, args: &Value, place: &Place) -> Prepared {

@@ -44,7 +44,7 @@ impl Tool for AskUser {
     }
 
     fn traits(&self) -> Traits {
-        Traits { class: Class::Pure, group: "ask_user", outside: false, time: Duration::from_secs(1), blocking: false }
+        Traits { class: Class::Pure, group: "ask_user", time: Duration::from_secs(1), ..Traits::default() }
     }
 
     fn call<'a>(&'a self, _: Value, _: &'a CallContext) -> Calling<'a> {

@@ -101,7 +101,7 @@ impl Tool for Napping {
 }
 
 fn traits(time: Duration, nap: Nap) -> Traits {
-    Traits { class: Class::Pure, group: "bench", outside: false, time, blocking: nap == Nap::Blocking }
+    Traits { class: Class::Pure, group: "bench", time, blocking: nap == Nap::Blocking, ..Traits::default() }
 }
 
 fn said(text: String) -> Reply {

@@ -77,7 +77,7 @@ impl Tool for EditFile {
     }
 
     fn traits(&self) -> Traits {
-        Traits { class: Class::Checkable, group: "files", outside: false, time: self.time, blocking: true }
+        Traits { class: Class::Checkable, group: "files", time: self.time, blocking: true, ..Traits::default() }
     }
 
     fn prepare(&self, args: &Value, place: &Place) -> Prepared {

@@ -85,7 +85,7 @@ impl Tool for ListFiles {
     }
 
     fn traits(&self) -> Traits {
-        Traits { class: Class::Pure, group: "files", outside: false, time: self.time, blocking: true }
+        Traits { class: Class::Pure, group: "files", time: self.time, blocking: true, ..Traits::default() }
     }
 
     fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {

@@ -128,7 +128,7 @@ impl Tool for ReadFile {
 
     fn traits(&self) -> Traits {
         // A thread costs some microseconds; a disk that hangs would otherwise stop everything, its time limit too.
-        Traits { class: Class::Pure, group: "files", outside: false, time: self.time, blocking: true }
+        Traits { class: Class::Pure, group: "files", time: self.time, blocking: true, ..Traits::default() }
     }
 
     fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {

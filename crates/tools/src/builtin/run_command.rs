@@ -118,7 +118,7 @@ impl Tool for RunCommand {
     fn traits(&self) -> Traits {
         let outside = self.commands.policy.network == Network::Host || self.commands.level == Some(Level::None);
         let time = Duration::from_secs(LONGEST_TIME + 60);
-        Traits { class: Class::Opaque, group: "sandbox", outside, time, blocking: false }
+        Traits { class: Class::Opaque, group: "sandbox", outside, time, ..Traits::default() }
     }
 
     fn prepare(&self, args: &Value, _place: &Place) -> Prepared {

@@ -127,7 +127,7 @@ impl Tool for SearchFiles {
     }
 
     fn traits(&self) -> Traits {
-        Traits { class: Class::Pure, group: "files", outside: false, time: self.limits.time, blocking: true }
+        Traits { class: Class::Pure, group: "files", time: self.limits.time, blocking: true, ..Traits::default() }
     }
 
     fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {

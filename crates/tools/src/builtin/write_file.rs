@@ -57,7 +57,7 @@ impl Tool for WriteFile {
     }
 
     fn traits(&self) -> Traits {
-        Traits { class: Class::Checkable, group: "files", outside: false, time: self.time, blocking: true }
+        Traits { class: Class::Checkable, group: "files", time: self.time, blocking: true, ..Traits::default() }
     }
 
     fn prepare(&self, args: &Value, place: &Place) -> Prepared {

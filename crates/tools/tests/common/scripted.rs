@@ -16,6 +16,7 @@ type Act = dyn Fn(u32, &CallContext) -> Calling<'static> + Send + Sync;
 pub(crate) struct Scripted {
     spec: ToolSpec,
     traits: Traits,
+    output: Option<Value>,
     calls: AtomicU32,
     act: Box<Act>,
 }
@@ -26,8 +27,8 @@ impl Scripted {
         act: impl Fn(u32, &CallContext) -> Calling<'static> + Send + Sync + 'static,
     ) -> Self {
         let spec = ToolSpec { name: "scripted".into(), description: String::new(), parameters: json!({}) };
-        let traits = Traits { class, group: "test", outside: false, time: Duration::from_secs(30), blocking: false };
-        Self { spec, traits, calls: AtomicU32::new(0), act: Box::new(act) }
+        let traits = Traits { class, group: "test", time: Duration::from_secs(30), ..Traits::default() };
+        Self { spec, traits, output: None, calls: AtomicU32::new(0), act: Box::new(act) }
     }
 
     pub(crate) fn blocking(mut self) -> Self {
@@ -37,6 +38,11 @@ impl Scripted {
 
     pub(crate) fn with_parameters(mut self, parameters: Value) -> Self {
         self.spec.parameters = parameters;
+        self
+    }
+
+    pub(crate) fn promising(mut self, output: Value) -> Self {
+        self.output = Some(output);
         self
     }
 
@@ -52,6 +58,9 @@ impl Tool for Scripted {
     }
     fn traits(&self) -> Traits {
         self.traits
+    }
+    fn output(&self) -> Option<&Value> {
+        self.output.as_ref()
     }
     fn call<'a>(&'a self, _: Value, cx: &'a CallContext) -> Calling<'a> {
         (self.act)(self.calls.fetch_add(1, Ordering::SeqCst) + 1, cx)
