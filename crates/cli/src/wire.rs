@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use updraft_engine::{Agents, Engine, Hands, Prompts, Trust, Watch};
 use updraft_journal::{Filter, Journal};
 use updraft_run::RunId;
-use updraft_tools::{Commands, Dispatcher, Limits, Registry};
+use updraft_tools::{Confinement, Dispatcher, Limits, Registry};
 
 use tokio_util::sync::CancellationToken;
 
@@ -106,14 +106,16 @@ pub(crate) fn cast(places: &Places, workspace: &Path, settings: &Settings) -> Re
 /// The tools that are always there.
 pub(crate) fn dispatcher() -> Dispatcher {
     let limits = Limits::default();
-    let commands = Commands {
-        launcher: sandbox::LAUNCHER.into(),
-        level: None,
-        // Its workspace is put in with each call.
-        policy: sandbox::policy(Path::new("/nonexistent")),
-        environment: places::all(),
-    };
-    Dispatcher::new(Registry::standard(&limits).with_commands(commands), limits)
+    Dispatcher::new(Registry::standard(&limits).with_commands(confinement()), limits)
+}
+
+/// How every child process is confined: commands, Python, drop-in tools, MCP servers.
+pub(crate) fn confinement() -> Confinement {
+    // Its workspace is put in with each child.
+    let policy = sandbox::policy(Path::new("/nonexistent"));
+    let mut confinement = Confinement::new(sandbox::LAUNCHER, policy);
+    confinement.environment = places::all();
+    confinement
 }
 
 /// Whether a tool that is always there only reads. What is not there is not offered anyway.

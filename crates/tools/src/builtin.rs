@@ -18,12 +18,12 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use updraft_run::{Failure, FailureKind, Output, Reply, ToolSpec};
 
+use crate::confinement::Confinement;
 use crate::limits::Limits;
 use crate::tool::Tool;
 
 pub use ask_user::ask_user_spec;
 pub use bench::Nap;
-pub use run_command::Commands;
 
 /// Files, and questions to the user.
 pub(crate) fn standard(limits: &Limits) -> [Arc<dyn Tool>; 7] {
@@ -39,8 +39,8 @@ pub(crate) fn standard(limits: &Limits) -> [Arc<dyn Tool>; 7] {
 }
 
 /// Commands, in the sandbox.
-pub(crate) fn commands(commands: Commands) -> Arc<dyn Tool> {
-    run_command::tool(commands)
+pub(crate) fn commands(confinement: Confinement) -> Arc<dyn Tool> {
+    run_command::tool(confinement)
 }
 
 /// What measures us.

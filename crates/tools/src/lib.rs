@@ -33,10 +33,12 @@
 //! | `dispatch` | one call from wish to reply |
 //! | `schema` | arguments against a JSON Schema that may be hostile |
 //! | `place` | the workspace, reached only through its directory descriptor |
+//! | `confinement` | how every child process is confined |
 //! | `picture` | pictures, told by their first bytes |
 //! | `builtin` | the tools that are always there, one file each |
 
 mod builtin;
+mod confinement;
 mod cut;
 mod dispatch;
 mod error;
@@ -48,7 +50,8 @@ mod schema;
 mod text;
 mod tool;
 
-pub use builtin::{Commands, Nap, ask_user_spec};
+pub use builtin::{Nap, ask_user_spec};
+pub use confinement::{Confinement, not_started};
 pub use dispatch::{Called, Dispatcher};
 pub use error::Error;
 pub use limits::Limits;
