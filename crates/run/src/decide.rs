@@ -4,6 +4,7 @@
 //! that follows from where the run stands. `advance` takes strides until the run is quiet. All of it is pure.
 
 mod calls;
+mod code;
 mod conclude;
 mod control;
 mod fall;
@@ -84,8 +85,11 @@ impl Run {
             }
             Input::Replied { id, attempt, reply, prepared } if self.is_current(id, *attempt) => {
                 let prepared = self.one_for_each_call(id, reply, prepared);
-                vec![Event::Replied { id: id.clone(), attempt: *attempt, reply: reply.clone(), prepared }]
+                let mut events = self.close_inner(id, &[]);
+                events.push(Event::Replied { id: id.clone(), attempt: *attempt, reply: reply.clone(), prepared });
+                events
             }
+            Input::Wished { under, call, prepared } => self.wish(under, call, prepared),
             Input::Begun { .. } | Input::Noted { .. } | Input::Replied { .. } => Vec::new(),
             Input::Tell { message } => vec![Event::Told { message: message.clone() }],
             Input::Answer { id, text } => self.hear_answer(id.as_ref(), text),

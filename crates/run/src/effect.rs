@@ -104,6 +104,9 @@ pub struct Prepared {
     /// What it does cannot be undone by us.
     #[serde(default, skip_serializing_if = "is_false")]
     pub destroys: bool,
+    /// The model it asks: its money is reserved and settled like that of a question to the agent's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// Why it cannot be made at all: no such tool, arguments that break the schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<Failure>,
@@ -120,6 +123,7 @@ impl Default for Prepared {
             outside: false,
             sends: false,
             destroys: false,
+            model: None,
             fault: None,
         }
     }
@@ -128,8 +132,9 @@ impl Default for Prepared {
 impl Prepared {
     /// Whether it is a harmless read inside this process.
     pub fn is_plain(&self) -> bool {
-        let Self { class, reads: _, writes, hosts, command, outside, sends, destroys, fault } = self;
+        let Self { class, reads: _, writes, hosts, command, outside, sends, destroys, model, fault } = self;
         let touches_nothing = writes.is_empty() && hosts.is_empty() && command.is_none() && fault.is_none();
+        let touches_nothing = touches_nothing && model.is_none();
         *class == Class::Pure && touches_nothing && !(*outside || *sends || *destroys)
     }
 }

@@ -9,7 +9,7 @@ use crate::effect::{Effect, Facts, Prepared};
 use crate::goal::{Budget, Ceiling, Limit, Roster, Settings, Start};
 use crate::graph::Graph;
 use crate::id::{Address, RunId, StepId};
-use crate::message::is_false;
+use crate::message::{ToolCall, is_false};
 use crate::reply::{Failure, Reply};
 
 /// Something that happened.
@@ -110,6 +110,16 @@ pub enum Event {
         id: Address,
         /// The attempt that was cut off.
         attempt: u32,
+    },
+    /// Code that runs at the moment asks for a call. Whether it is made, the next event says.
+    Wished {
+        /// The call's place, within that of the call that runs the code.
+        id: Address,
+        /// The call.
+        call: ToolCall,
+        /// What is known about it.
+        #[serde(default)]
+        prepared: Prepared,
     },
     /// A call was not made: it broke its schema, a permission or the budget. The agent is told.
     Rejected {
@@ -324,6 +334,7 @@ impl Event {
             Event::Noted { .. } => "noted",
             Event::Replied { .. } => "replied",
             Event::Interrupted { .. } => "interrupted",
+            Event::Wished { .. } => "wished",
             Event::Rejected { .. } => "rejected",
             Event::Advised { .. } => "advised",
             Event::Wrote { .. } => "wrote",

@@ -145,6 +145,24 @@ impl Address {
         Self { step: step.clone(), visit, turn, kind, n: 0, inner: None }
     }
 
+    /// The place of the k-th call made by the code that this call runs.
+    #[must_use]
+    pub fn within(&self, k: u32) -> Self {
+        Self { inner: Some(k), ..self.clone() }
+    }
+
+    /// Whether the code of the call at `outer` made this one.
+    pub fn is_within(&self, outer: &Address) -> bool {
+        let Self { step, visit, turn, kind, n, inner } = self;
+        let same_turn = (visit, turn) == (&outer.visit, &outer.turn) && *step == outer.step;
+        inner.is_some() && outer.inner.is_none() && same_turn && (kind, n) == (&outer.kind, &outer.n)
+    }
+
+    /// The call whose code made this one.
+    pub fn outer(&self) -> Option<Self> {
+        self.inner.map(|_| Self { inner: None, ..self.clone() })
+    }
+
     /// The same turn, another kind and number.
     #[must_use]
     pub fn sibling(&self, kind: Kind, n: u32) -> Self {

@@ -7,6 +7,7 @@ use crate::effect::{Facts, Prepared};
 use crate::event::Event;
 use crate::goal::{Approvals, Budget, Ceiling, Start};
 use crate::id::{Address, RunId, StepId, Timestamp};
+use crate::message::ToolCall;
 use crate::reply::{Reply, Verdict};
 
 /// Everything that can happen to a run. A repeated or late input decides nothing.
@@ -52,6 +53,16 @@ pub enum Input {
         /// What is known about the calls it asks for, one for each (see `Run::calls_in`).
         #[serde(default)]
         prepared: Vec<Prepared>,
+    },
+    /// Code asks for a call while the call that runs it is under way.
+    Wished {
+        /// The call that runs the code.
+        under: Address,
+        /// What it asks for.
+        call: ToolCall,
+        /// What is known about that.
+        #[serde(default)]
+        prepared: Prepared,
     },
     /// The user said something more.
     Tell {
@@ -217,6 +228,7 @@ fn told_by(event: &Event) -> Option<Input> {
         Event::Begun { id, attempt, epoch, facts } => Some(Input::Begun { id, attempt, epoch, facts }),
         Event::Noted { id, handle } => Some(Input::Noted { id, handle }),
         Event::Replied { id, attempt, reply, prepared } => Some(Input::Replied { id, attempt, reply, prepared }),
+        Event::Wished { id, call, prepared } => Some(Input::Wished { under: id.outer()?, call, prepared }),
         Event::Told { message } => Some(Input::Tell { message }),
         Event::Paused => Some(Input::Pause),
         Event::Resumed { budget, approvals } => Some(Input::Resume { budget, approvals }),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::id::{Hash, Millis};
-use crate::message::{Answer, is_false};
+use crate::message::{Answer, Usage, is_false};
 
 /// What came back for an effect. Failure, timeout and doubt are replies too: the run goes on with them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,6 +80,9 @@ pub struct Output {
     /// Hosts that were reached.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<String>,
+    /// What it used, where the call asked a model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Box<Usage>>,
 }
 
 /// A stored value: its content hash and length.

@@ -7,10 +7,11 @@ use serde_json::Value;
 
 use crate::bills::Bills;
 use crate::budget::Ledger;
-use crate::effect::{Effect, Facts};
+use crate::effect::{Class, Effect, Facts, Prepared};
 use crate::goal::{AgentCard, Budget, Ceiling, Goal, Limit, Mode, Roster, Settings};
 use crate::id::{Address, Millis, StepId, Timestamp};
-use crate::reply::Failure;
+use crate::message::ToolCall;
+use crate::reply::{Failure, FailureKind, Reply};
 use crate::step::{State, Step};
 
 /// A run. Changed by `apply` alone.
@@ -111,6 +112,36 @@ pub struct Open {
     pub payee: Option<Arc<str>>,
     /// Something to find it again by.
     pub handle: Option<String>,
+    /// What the code that it runs has asked for so far.
+    pub inner: Vec<Inner>,
+}
+
+/// A call that code asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inner {
+    /// The tool.
+    pub name: String,
+    /// May it be done twice?
+    pub class: Class,
+    /// The call and what is known about it, until it has ended.
+    pub wish: Option<(ToolCall, Prepared)>,
+    /// How it ended, in a word or two.
+    pub ended: Option<&'static str>,
+}
+
+impl Inner {
+    /// How a call ended, in a word or two.
+    pub(crate) fn end_of(reply: &Reply) -> &'static str {
+        match reply {
+            Reply::Output(output) if output.is_error => "failed",
+            Reply::Output(_) | Reply::Answer(_) | Reply::Said(_) => "done",
+            Reply::Failed(why) if why.kind == FailureKind::InDoubt => "outcome unknown",
+            Reply::Failed(_) | Reply::Verdict(_) => "failed",
+            Reply::TimedOut { .. } => "stopped at its time limit",
+            Reply::Cancelled => "stopped",
+            Reply::InDoubt { .. } => "outcome unknown",
+        }
+    }
 }
 
 /// How far the money of an effect is settled.
@@ -258,11 +289,42 @@ impl Run {
     /// Whether an effect may be begun now.
     pub fn may_begin(&self, id: &Address) -> bool {
         let Some(open) = self.open.get(id) else { return false };
-        let funded = match open.effect {
-            Effect::Ask => !self.needs_estimates() || matches!(open.funds, Funds::Reserved(_)),
-            Effect::Call | Effect::Question { .. } | Effect::Approval { .. } | Effect::Timer { .. } => true,
-        };
-        open.begun.is_none() && funded && self.phase == Phase::Running
+        let is_funded = !self.is_paid(id) || !self.needs_estimates() || matches!(open.funds, Funds::Reserved(_));
+        open.begun.is_none() && is_funded && self.lets_begin(id)
+    }
+
+    /// Whether something new may begin. What code calls belongs to what runs: a pause lets it end.
+    pub fn lets_begin(&self, id: &Address) -> bool {
+        self.phase == Phase::Running || (id.inner.is_some() && self.phase == Phase::Paused)
+    }
+
+    /// Whether an effect is a question to a model, which costs money.
+    pub fn is_paid(&self, id: &Address) -> bool {
+        let effect = self.open.get(id).map(|open| &open.effect);
+        effect == Some(&Effect::Ask) || (effect == Some(&Effect::Call) && self.consulted(id).is_some())
+    }
+
+    /// The model that the call at an address asks, where it asks one.
+    pub fn consulted(&self, id: &Address) -> Option<&str> {
+        self.prepared_at(id)?.model.as_deref()
+    }
+
+    /// The model that an effect's money goes to.
+    pub(crate) fn payee_of(&self, id: &Address) -> &str {
+        self.consulted(id).filter(|_| id.kind == crate::Kind::Call).unwrap_or_else(|| self.model_of(&id.step))
+    }
+
+    /// What is known about the call at an address.
+    pub(crate) fn prepared_at(&self, id: &Address) -> Option<&Prepared> {
+        match id.inner {
+            Some(_) => self.inner_at(id)?.wish.as_ref().map(|(_, prepared)| prepared),
+            None => self.step(&id.step)?.prepared.get(id.n as usize),
+        }
+    }
+
+    /// A call that code asked for, while the call that runs the code is open.
+    pub(crate) fn inner_at(&self, id: &Address) -> Option<&Inner> {
+        self.open.get(&id.outer()?)?.inner.get(id.inner? as usize)
     }
 
     /// Whether nobody can have begun an effect: its beginning, or its money, would be on record.
@@ -272,8 +334,8 @@ impl Run {
         }
         match open.effect {
             Effect::Question { .. } | Effect::Approval { .. } | Effect::Timer { .. } => true,
-            Effect::Call => !self.class_of(id).is_repeatable(),
-            Effect::Ask => self.needs_estimates() && !matches!(open.funds, Funds::Reserved(_)),
+            Effect::Call if !self.is_paid(id) => !self.class_of(id).is_repeatable(),
+            Effect::Ask | Effect::Call => self.needs_estimates() && !matches!(open.funds, Funds::Reserved(_)),
         }
     }
 

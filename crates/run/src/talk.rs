@@ -14,6 +14,9 @@ use crate::step::{Outcome, Step};
 /// The tool that puts a question to the user. The run handles it itself.
 pub const ASK_USER: &str = "ask_user";
 
+/// The tool that runs code. An answer that asks to be run again may bring some.
+pub(crate) const RUN_PYTHON: &str = "run_python";
+
 impl Run {
     /// The calls an answer of this step asks for: native ones, or else those its text spells out.
     ///
@@ -41,7 +44,7 @@ impl Run {
         {
             calls.push(ToolCall {
                 id: "text.0".into(),
-                name: "run_python".into(),
+                name: RUN_PYTHON.into(),
                 args: json!({ "code": code }),
                 fault: None,
             });
@@ -51,6 +54,9 @@ impl Run {
 
     /// The call that stands at an address, while it is open.
     pub fn call_at(&self, id: &crate::Address) -> Option<ToolCall> {
+        if id.inner.is_some() {
+            return self.inner_at(id)?.wish.as_ref().map(|(call, _)| call.clone());
+        }
         let step = self.step(&id.step).filter(|step| step.visit == id.visit)?;
         let answer = step.last_answer()?;
         self.calls_in(step, answer).get(id.n as usize).cloned()

@@ -6,15 +6,22 @@ use crate::effect::{Effect, Facts, Prepared};
 use crate::event::Judgement;
 use crate::goal::{Ceiling, Mode};
 use crate::id::{Address, Kind, StepId};
-use crate::message::Answer;
+use crate::message::{Answer, ToolCall};
 use crate::reply::{Failure, FailureKind, Reply, Verdict};
-use crate::state::{Funds, Open, Phase, Run};
+use crate::state::{Funds, Inner, Open, Phase, Run};
 use crate::step::{Entry, Opening, Outcome, Role, Slot, State, Step};
 
 impl Run {
     pub(super) fn wanted(&mut self, id: &Address, effect: &Effect) {
-        let open =
-            Open { effect: effect.clone(), attempt: 1, funds: Funds::None, begun: None, payee: None, handle: None };
+        let open = Open {
+            effect: effect.clone(),
+            attempt: 1,
+            funds: Funds::None,
+            begun: None,
+            payee: None,
+            handle: None,
+            inner: Vec::new(),
+        };
         self.busy += u32::from(!effect.is_patient());
         self.open.insert(id.clone(), open);
         let Some(at) = self.places.get(&id.step).copied() else { return };
@@ -23,6 +30,9 @@ impl Run {
             Kind::Call => {
                 let is_call = matches!(effect, Effect::Call);
                 self.fill_slot(at, id, if is_call { Slot::Open } else { Slot::Asked });
+                if self.is_paid(id) {
+                    self.count_turn(at);
+                }
                 self.ledger.calls += u64::from(is_call);
                 self.steps[at].ledger.calls += u64::from(is_call);
             }
@@ -82,8 +92,35 @@ impl Run {
         self.steps[at].ledger.turns += 1;
     }
 
+    pub(super) fn wished(&mut self, id: &Address, call: &ToolCall, prepared: &Prepared) {
+        let Some(open) = id.outer().and_then(|outer| self.open.get_mut(&outer)) else { return };
+        let wish = Some((call.clone(), prepared.clone()));
+        open.inner.push(Inner { name: call.name.clone(), class: prepared.class, wish, ended: None });
+    }
+
+    /// A call that code asked for has ended: how is kept, for as long as the code runs.
+    fn inner_ended(&mut self, at: usize, id: &Address, outcome: &Outcome) {
+        if let Outcome::Replied(Reply::Output(output)) = outcome {
+            self.steps[at].untrusted |= output.untrusted;
+        }
+        let Some((outer, k)) = id.outer().zip(id.inner) else { return };
+        if let Some(inner) = self.open.get_mut(&outer).and_then(|open| open.inner.get_mut(k as usize)) {
+            inner.wish = None;
+            inner.ended = Some(match outcome {
+                Outcome::Replied(reply) => Inner::end_of(reply),
+                Outcome::Rejected(_) => "refused",
+            });
+        }
+    }
+
     /// Puts a call where it stands now. The first call of a turn ends the thinking.
     fn fill_slot(&mut self, at: usize, id: &Address, slot: Slot) {
+        if id.inner.is_some() {
+            if let Slot::Closed(outcome) = &slot {
+                self.inner_ended(at, id, outcome);
+            }
+            return;
+        }
         let step = &mut self.steps[at];
         if let State::Thinking { turn } = step.state {
             let calls = step.prepared.len().max(id.n as usize + 1);
@@ -119,7 +156,7 @@ impl Run {
     }
 
     pub(super) fn reserved(&mut self, id: &Address, ceiling: Ceiling) {
-        let payee: Arc<str> = self.model_of(&id.step).into();
+        let payee: Arc<str> = self.payee_of(id).into();
         let Some(open) = self.open.get_mut(id) else { return };
         self.bills.reserve(&payee, &ceiling);
         open.funds = Funds::Reserved(ceiling);
@@ -183,6 +220,7 @@ impl Run {
 
     pub(super) fn replied(&mut self, id: &Address, reply: &Reply, prepared: &[Prepared]) {
         let begun = self.open.get(id).is_some_and(|open| open.begun.is_some());
+        let is_paid = self.is_paid(id);
         let was_cut_off = match reply {
             Reply::InDoubt { .. } | Reply::TimedOut { .. } => true,
             // Stopped by us, but the provider may have counted what it had written.
@@ -193,13 +231,20 @@ impl Run {
         };
         let Some(open) = self.close(id, was_cut_off) else { return };
         let Some(at) = self.places.get(&id.step).copied() else { return };
-        if let Reply::Answer(answer) = reply {
+        let usage = match reply {
+            Reply::Answer(answer) => Some(&answer.usage),
+            Reply::Output(output) => output.usage.as_deref().filter(|_| is_paid),
+            _ => None,
+        };
+        if let Some(usage) = usage {
             if let Funds::Reserved(ceiling) = open.funds {
-                self.bills.learn(open.payee.as_deref().unwrap_or_default(), &ceiling, &answer.usage);
+                self.bills.learn(open.payee.as_deref().unwrap_or_default(), &ceiling, usage);
             }
-            self.ledger.spend(&answer.usage);
+            self.ledger.spend(usage);
+            self.steps[at].ledger.spend(usage);
+        }
+        if let Reply::Answer(answer) = reply {
             self.ledger.reasoning_steps += u64::from(!answer.reasoning.is_empty());
-            self.steps[at].ledger.spend(&answer.usage);
         }
         if self.steps[at].has_ended() || matches!(self.phase, Phase::Cancelling { .. }) {
             return;

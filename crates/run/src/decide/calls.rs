@@ -47,11 +47,16 @@ impl Run {
         let is_call =
             |event: &&Event| matches!(event, Event::Wanted { effect: Effect::Call | Effect::Approval { .. }, .. });
         let wanted = decided.iter().filter(is_call).count() as u64;
-        if let Some(which) = self.ledger.counts_break(&self.budget, 0, wanted).filter(|_| wanted > 0) {
+        let asks_model = |event: &&Event| match event {
+            Event::Wanted { id, effect: Effect::Call } => self.consulted(id).is_some(),
+            _ => false,
+        };
+        let asks = decided.iter().filter(asks_model).count() as u64;
+        if let Some(which) = self.ledger.counts_break(&self.budget, asks, wanted).filter(|_| wanted > 0) {
             return Some(vec![Event::Exhausted { which }]);
         }
-        step.ledger.counts_break(&self.settings.step_budget, 0, wanted).filter(|_| wanted > 0)?;
-        Some(fail(step, Failure::new(FailureKind::Budget, "the step has used up its tool calls")))
+        let which = step.ledger.counts_break(&self.settings.step_budget, asks, wanted).filter(|_| wanted > 0)?;
+        Some(fail(step, Failure::new(FailureKind::Budget, format!("the step has used up its {}", which.flag().0))))
     }
 
     /// What is known about each call of an answer, no more and no fewer: what nobody has looked at counts as the worst.
@@ -70,13 +75,9 @@ impl Run {
 
     fn decide_call(&self, step: &Step, turn: u32, n: u32, call: &ToolCall) -> Event {
         let id = step.address(turn, Kind::Ask).sibling(Kind::Call, n);
-        let Some(agent) = self.card(&step.spec.agent) else {
-            let why = Failure::new(FailureKind::Config, format!("the agent `{}` is gone", step.spec.agent));
-            return Event::Rejected { id, why };
-        };
         let plain = Prepared::default();
         let prepared = step.prepared.get(n as usize).unwrap_or(&plain);
-        match permit(call, prepared, agent, &self.settings) {
+        match self.permission(step, call, prepared) {
             Permission::Allowed if call.name == ASK_USER => Event::Wanted { id, effect: question(call) },
             Permission::Allowed => Event::Wanted { id, effect: Effect::Call },
             Permission::Asked(why) => {
@@ -84,6 +85,15 @@ impl Run {
             }
             Permission::Denied(why) => Event::Rejected { id, why },
         }
+    }
+
+    /// Weighs a call of a step, whether its model or its code asks for it.
+    pub(super) fn permission(&self, step: &Step, call: &ToolCall, prepared: &Prepared) -> Permission {
+        let Some(agent) = self.card(&step.spec.agent) else {
+            let why = format!("the agent `{}` is gone", step.spec.agent);
+            return Permission::Denied(Failure::new(FailureKind::Config, why));
+        };
+        permit(call, prepared, agent, &self.settings)
     }
 
     /// A person has decided about some calls.

@@ -8,6 +8,8 @@ use crate::input::{Finding, ForkChange, Found};
 use crate::reply::{Failure, FailureKind, Reply, Verdict};
 use crate::state::{Open, Phase, Run};
 
+use super::code::{called_so_far, may_all_repeat};
+
 /// Attempts of a model call that may be cut off before it counts as failed: each may have been billed.
 const CUT_OFF_ASKS: u32 = 3;
 
@@ -67,7 +69,8 @@ impl Run {
     pub(super) fn recover(&self, found: &[Finding]) -> Vec<Event> {
         let mut events = Vec::new();
         for (id, open) in &self.open {
-            if !self.has_surely_not_begun(id, open) {
+            // What code called is looked at together with the call that ran it.
+            if id.inner.is_none() && !self.has_surely_not_begun(id, open) {
                 self.recover_one(id, open, found, &mut events);
             }
         }
@@ -77,13 +80,17 @@ impl Run {
     fn recover_one(&self, id: &Address, open: &Open, found: &[Finding], events: &mut Vec<Event>) {
         let stopped = matches!(self.phase, Phase::Paused | Phase::Exhausted(_));
         let interrupted = Event::Interrupted { id: id.clone(), attempt: open.attempt };
-        let found = found.iter().find(|finding| finding.id == *id).map(|finding| &finding.found);
-        match (&open.effect, found) {
+        let of_it = found.iter().find(|finding| finding.id == *id).map(|finding| &finding.found);
+        let closing = self.close_inner(id, found);
+        match (&open.effect, of_it) {
             (Effect::Question { .. } | Effect::Approval { .. } | Effect::Timer { .. }, _) => {}
-            (_, Some(Found::Happened(reply))) => events.push(said(id, open, reply.clone())),
+            (_, Some(Found::Happened(reply))) => {
+                events.extend(closing);
+                events.push(said(id, open, reply.clone()));
+            }
             // While the run was stopped nothing was begun; looking at it again and again uses up no attempts.
-            (Effect::Ask | Effect::Call, _) if stopped && open.begun.is_none() => {}
-            (Effect::Ask, _) => {
+            (Effect::Ask | Effect::Call, _) if stopped && open.begun.is_none() => events.extend(closing),
+            (Effect::Ask | Effect::Call, _) if self.is_paid(id) => {
                 // The attempt may have been billed, whatever becomes of the call.
                 events.push(interrupted);
                 if matches!(self.phase, Phase::Cancelling { .. }) {
@@ -93,20 +100,23 @@ impl Run {
                     events.push(said_next(id, open, Reply::Failed(Failure::new(FailureKind::Model, why))));
                 }
             }
-            (Effect::Call, found) => {
-                let may_repeat = self.class_of(id).is_repeatable() || matches!(found, Some(Found::DidNotHappen));
+            (Effect::Ask | Effect::Call, found) => {
+                let is_safe = self.class_of(id).is_repeatable() || matches!(found, Some(Found::DidNotHappen));
+                let may_repeat = is_safe && may_all_repeat(open);
                 let evidence = match found {
                     Some(Found::CannotTell(evidence)) => evidence.as_str(),
                     Some(Found::Happened(_) | Found::DidNotHappen) | None => {
                         "it had begun when the process ended, and left no trace"
                     }
                 };
+                let evidence = format!("{evidence}{}", called_so_far(open, &closing));
+                events.extend(closing);
                 events.push(match (may_repeat, &self.phase) {
                     (true, Phase::Cancelling { .. }) => said(id, open, Reply::Cancelled),
                     (true, Phase::New | Phase::Running | Phase::Paused | Phase::Exhausted(_) | Phase::Over { .. }) => {
                         interrupted
                     }
-                    (false, _) => said(id, open, Reply::InDoubt { evidence: evidence.to_owned() }),
+                    (false, _) => said(id, open, Reply::InDoubt { evidence }),
                 });
             }
         }
@@ -132,19 +142,17 @@ impl Run {
 
     /// Whether this is the attempt at a question that is under way.
     pub(super) fn is_asked(&self, id: &Address, attempt: u32) -> bool {
-        self.open.get(id).is_some_and(|open| open.effect == Effect::Ask && open.attempt == attempt)
+        self.is_paid(id) && self.open.get(id).is_some_and(|open| open.attempt == attempt)
     }
 
     /// Whether the call at an address only reads, and nothing outside this process hears of it.
     pub fn is_inner_read(&self, id: &Address) -> bool {
-        let prepared = self.step(&id.step).and_then(|step| step.prepared.get(id.n as usize));
-        prepared.is_some_and(Prepared::is_plain)
+        self.prepared_at(id).is_some_and(Prepared::is_plain)
     }
 
     /// Whether the call at an address may be done twice.
     pub fn class_of(&self, id: &Address) -> Class {
-        let step = self.step(&id.step);
-        step.and_then(|step| step.prepared.get(id.n as usize)).map_or(Class::Opaque, |prepared| prepared.class)
+        self.prepared_at(id).map_or(Class::Opaque, |prepared| prepared.class)
     }
 
     pub(super) fn fork(&self, from: &RunId, at: u64, change: &ForkChange) -> Vec<Event> {

@@ -1,7 +1,6 @@
 //! Money and tokens: reserved before a model is asked, so that parallel steps can never overspend together.
 
 use crate::bills::plus;
-use crate::effect::Effect;
 use crate::event::Event;
 use crate::goal::{Ceiling, Limit};
 use crate::id::Address;
@@ -11,8 +10,7 @@ use crate::state::{Funds, Open, Run};
 impl Run {
     /// Decides whether a model call may be made for at most this much.
     pub(super) fn fund(&self, id: &Address, ceiling: Ceiling) -> Vec<Event> {
-        let Some(open) =
-            self.open.get(id).filter(|open| open.effect == Effect::Ask && !matches!(open.funds, Funds::Reserved(_)))
+        let Some(open) = self.open.get(id).filter(|open| self.is_paid(id) && !matches!(open.funds, Funds::Reserved(_)))
         else {
             return Vec::new();
         };
@@ -39,6 +37,10 @@ impl Run {
             match self.too_much(id, &ceiling) {
                 TooMuch::No => return Some(vec![Event::Reserved { id: id.clone(), ceiling }]),
                 TooMuch::ForTheStep(which) => return Some(vec![used_up(id, open, which)]),
+                // Code waits for it, and must hear that it will not come.
+                TooMuch::ForTheRun(which) if id.inner.is_some() && self.ledger.reservations == 0 => {
+                    return Some(vec![not_funded(id, open, "run", which)]);
+                }
                 TooMuch::ForTheRun(which) => stuck = stuck.or(Some(which)),
             }
         }
@@ -47,7 +49,7 @@ impl Run {
     }
 
     fn too_much(&self, id: &Address, ceiling: &Ceiling) -> TooMuch {
-        let model = self.model_of(&id.step);
+        let model = self.payee_of(id);
         if let Some(step) = self.step(&id.step) {
             let expected = self.bills.known_share(model).widen(&plus(&step.ledger.outstanding(), ceiling));
             if let Some(which) = step.ledger.breaks(&self.settings.step_budget, &expected) {
@@ -69,7 +71,11 @@ impl Run {
 
 /// A step that asks for more than it may spend is told so, whatever the run has left.
 fn used_up(id: &Address, open: &Open, which: Limit) -> Event {
-    let why = format!("the step has used up its budget of {}", which.flag().0);
+    not_funded(id, open, "step", which)
+}
+
+fn not_funded(id: &Address, open: &Open, whose: &str, which: Limit) -> Event {
+    let why = format!("the {whose} has used up its budget of {}", which.flag().0);
     let reply = Reply::Failed(Failure::new(FailureKind::Budget, why));
     Event::Replied { id: id.clone(), attempt: open.attempt, reply, prepared: Vec::new() }
 }

@@ -1,0 +1,129 @@
+//! Calls that code asks for while the call that runs it is under way: decided like an agent's own, but nobody is asked.
+
+use crate::effect::{Effect, Prepared};
+use crate::event::Event;
+use crate::id::Address;
+use crate::input::{Finding, Found};
+use crate::message::ToolCall;
+use crate::permit::Permission;
+use crate::reply::{Failure, FailureKind, Reply};
+use crate::state::{Inner, Open, Phase, Run};
+use crate::step::Step;
+use crate::talk::{ASK_USER, RUN_PYTHON};
+
+/// Calls that one piece of code may ask for.
+const MOST: usize = 1_000;
+
+/// Calls that are named in the evidence of one that was cut off.
+const MOST_NAMED: usize = 20;
+
+impl Run {
+    /// Decides about a call that code asks for.
+    pub(super) fn wish(&self, under: &Address, call: &ToolCall, prepared: &Prepared) -> Vec<Event> {
+        let open = self.open.get(under).filter(|open| open.effect == Effect::Call && open.inner.len() <= MOST);
+        let (Some(open), Some(step)) = (open, self.step(&under.step)) else { return Vec::new() };
+        if under.inner.is_some() || matches!(self.phase, Phase::Cancelling { .. }) {
+            return Vec::new();
+        }
+        let id = under.within(open.inner.len() as u32);
+        let decided = match self.refusal(step, open, call, prepared) {
+            Some(why) => Event::Rejected { id: id.clone(), why },
+            None => Event::Wanted { id: id.clone(), effect: Effect::Call },
+        };
+        vec![Event::Wished { id, call: call.clone(), prepared: prepared.clone() }, decided]
+    }
+
+    /// What code hears whose wish was not even written down.
+    pub fn unheard(&self, under: &Address) -> Reply {
+        match self.open.get(under) {
+            Some(_) if under.inner.is_some() => {
+                let why = "what was called from code cannot call tools itself: call them one after another";
+                Reply::Failed(Failure::new(FailureKind::Security, why))
+            }
+            Some(open) if open.inner.len() > MOST => Reply::Failed(too_many()),
+            Some(_) | None => Reply::Cancelled,
+        }
+    }
+
+    fn refusal(&self, step: &Step, open: &Open, call: &ToolCall, prepared: &Prepared) -> Option<Failure> {
+        let name = &call.name;
+        let security = |why: String| Some(Failure::new(FailureKind::Security, why));
+        if open.inner.len() == MOST {
+            return Some(too_many());
+        }
+        if matches!(self.phase, Phase::Exhausted(_)) {
+            return Some(Failure::new(FailureKind::Budget, "the run has used up its budget"));
+        }
+        if name == ASK_USER || name == RUN_PYTHON {
+            return security(format!("`{name}` cannot be called from code: {}", outside_of_code(name)));
+        }
+        match self.permission(step, call, prepared) {
+            Permission::Denied(why) => return Some(why),
+            Permission::Asked(why) => {
+                return security(format!("{why}, and code cannot wait for a person: {}", outside_of_code(name)));
+            }
+            Permission::Allowed => {}
+        }
+        let asks = u64::from(prepared.model.is_some());
+        let of_step = || step.ledger.counts_break(&self.settings.step_budget, asks, 1);
+        let broken = self.ledger.counts_break(&self.budget, asks, 1).map(|which| ("run", which));
+        let (whose, which) = broken.or_else(|| of_step().map(|which| ("step", which)))?;
+        Some(Failure::new(FailureKind::Budget, format!("the {whose} has used up its {}", which.flag().0)))
+    }
+
+    /// Closes what code still had open when the call that ran it ends. Nobody waits for it any more, so none is made
+    /// again: what cannot have happened is cancelled, the rest is in doubt.
+    pub(super) fn close_inner(&self, outer: &Address, found: &[Finding]) -> Vec<Event> {
+        if self.open.get(outer).is_none_or(|open| open.inner.is_empty()) {
+            return Vec::new();
+        }
+        let mine = self.open.range(outer.within(0)..).take_while(|(id, _)| id.is_within(outer));
+        let events = mine.map(|(id, open)| {
+            let found = found.iter().find(|finding| finding.id == *id).map(|finding| &finding.found);
+            let may_repeat = self.class_of(id).is_repeatable() && self.consulted(id).is_none();
+            let reply = match found {
+                Some(Found::Happened(reply)) => reply.clone(),
+                Some(Found::DidNotHappen) => Reply::Cancelled,
+                _ if may_repeat || self.has_surely_not_begun(id, open) => Reply::Cancelled,
+                Some(Found::CannotTell(evidence)) => Reply::InDoubt { evidence: evidence.clone() },
+                None => Reply::InDoubt { evidence: "the code that called it ended first".into() },
+            };
+            Event::Replied { id: id.clone(), attempt: open.attempt, reply, prepared: Vec::new() }
+        });
+        events.collect()
+    }
+}
+
+/// Whether all that code has called so far may be called again.
+pub(super) fn may_all_repeat(open: &Open) -> bool {
+    open.inner.iter().all(|inner| inner.class.is_repeatable())
+}
+
+/// What code had called when it was cut off, for whoever must find out what happened. `closing` ends what was open.
+pub(super) fn called_so_far(open: &Open, closing: &[Event]) -> String {
+    if open.inner.is_empty() {
+        return String::new();
+    }
+    let closed = |k: usize| {
+        closing.iter().find_map(|event| match event {
+            Event::Replied { id, reply, .. } if id.inner == Some(k as u32) => Some(Inner::end_of(reply)),
+            _ => None,
+        })
+    };
+    let words = open.inner.iter().enumerate().take(MOST_NAMED).map(|(k, inner)| {
+        let end = inner.ended.or_else(|| closed(k)).unwrap_or("not made");
+        format!("`{}` ({end})", inner.name)
+    });
+    let words: Vec<String> = words.collect();
+    let more = open.inner.len() - words.len();
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    format!("; until then it had called {}{more}", words.join(", "))
+}
+
+fn outside_of_code(name: &str) -> String {
+    format!("call `{name}` directly, outside of code")
+}
+
+fn too_many() -> Failure {
+    Failure::new(FailureKind::Budget, format!("one piece of code may make {MOST} calls; split the work"))
+}
