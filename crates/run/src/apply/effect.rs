@@ -22,6 +22,9 @@ impl Run {
             Kind::Ask => self.turn_begins(at, id.turn),
             Kind::Call => {
                 let is_call = matches!(effect, Effect::Call);
+                if is_call {
+                    self.call_may_write(at, id);
+                }
                 self.fill_slot(at, id, if is_call { Slot::Open } else { Slot::Asked });
                 self.ledger.calls += u64::from(is_call);
                 self.steps[at].ledger.calls += u64::from(is_call);
@@ -37,10 +40,10 @@ impl Run {
         if turn == 0 {
             self.steps[at].opening = Some(Arc::new(self.opening_of(&self.steps[at])));
         }
-        let reads_outside = |name: &String| self.variables.get(name).is_some_and(|variable| variable.untrusted);
-        let untrusted = turn == 0 && self.steps[at].spec.reads.iter().any(reads_outside);
+        if turn == 0 {
+            self.opening_is_read(at);
+        }
         let step = &mut self.steps[at];
-        step.untrusted |= untrusted;
         if !step.is_at_work() {
             self.running += 1;
             self.ready.remove(&at);
@@ -106,8 +109,6 @@ impl Run {
                 Slot::Undecided | Slot::Asked | Slot::Decided(_) | Slot::Open => None,
             });
             let outcomes: Vec<Outcome> = outcomes.collect();
-            step.untrusted |=
-                outcomes.iter().any(|o| matches!(o, Outcome::Replied(Reply::Output(out)) if out.untrusted));
             step.talk.push(Entry::Results(outcomes));
             step.prepared.clear();
             self.attention.insert(at);
@@ -147,6 +148,9 @@ impl Run {
             && let Some(at) = self.places.get(&id.step)
         {
             self.steps[*at].context = facts.context;
+        }
+        if id.kind == Kind::Ask && id.turn == 0 {
+            self.context_is_read(id, facts.documents);
         }
     }
 
@@ -201,6 +205,9 @@ impl Run {
             self.ledger.reasoning_steps += u64::from(!answer.reasoning.is_empty());
             self.steps[at].ledger.spend(&answer.usage);
         }
+        if id.kind == Kind::Call {
+            self.reply_is_read(at, id, reply);
+        }
         if self.steps[at].has_ended() || matches!(self.phase, Phase::Cancelling { .. }) {
             return;
         }
@@ -218,11 +225,11 @@ impl Run {
             Kind::Approve => {
                 // Anything but a word that allows it is a refusal.
                 let refused = || Verdict {
-                    allow: false,
-                    by: String::new(),
                     because: crate::talk::outcome_words(&Outcome::Replied(reply.clone())).into_owned(),
+                    ..Verdict::default()
                 };
                 let verdict = if let Reply::Verdict(verdict) = reply { verdict.clone() } else { refused() };
+                self.remember(&open.effect, &verdict);
                 self.fill_slot(at, id, Slot::Decided(verdict));
             }
             Kind::Judge | Kind::Compact => {

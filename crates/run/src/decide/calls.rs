@@ -4,7 +4,7 @@ use crate::effect::{Class, Effect, Prepared};
 use crate::event::{Event, Note};
 use crate::id::{Address, Kind};
 use crate::message::{Answer, ToolCall};
-use crate::permit::{Permission, permit};
+use crate::permit::{Asking, Permission};
 use crate::reply::{Failure, FailureKind, Reply, Verdict};
 use crate::state::Run;
 use crate::step::{Entry, Slot, Step};
@@ -76,11 +76,12 @@ impl Run {
         };
         let plain = Prepared::default();
         let prepared = step.prepared.get(n as usize).unwrap_or(&plain);
-        match permit(call, prepared, agent, &self.settings) {
+        match self.weigh(step, agent, call, prepared) {
             Permission::Allowed if call.name == ASK_USER => Event::Wanted { id, effect: question(call) },
             Permission::Allowed => Event::Wanted { id, effect: Effect::Call },
-            Permission::Asked(why) => {
-                Event::Wanted { id: id.sibling(Kind::Approve, n), effect: Effect::Approval { why } }
+            Permission::Asked(Asking { why, origins, always }) => {
+                let effect = Effect::Approval { why, origins, always };
+                Event::Wanted { id: id.sibling(Kind::Approve, n), effect }
             }
             Permission::Denied(why) => Event::Rejected { id, why },
         }
@@ -96,15 +97,24 @@ impl Run {
         let events: Vec<Event> = decided
             .map(|(n, verdict)| {
                 let id = place.sibling(Kind::Call, n);
-                if verdict.allow {
-                    Event::Wanted { id, effect: Effect::Call }
-                } else {
-                    Event::Rejected { id, why: Failure::new(FailureKind::Security, refusal(verdict)) }
+                let why = if verdict.allow { self.came_since(step, n, verdict) } else { Some(refusal(verdict)) };
+                match why {
+                    None => Event::Wanted { id, effect: Effect::Call },
+                    Some(why) => Event::Rejected { id, why: Failure::new(FailureKind::Security, why) },
                 }
             })
             .collect();
         // While a person thought, others may have made the calls that were left.
         self.calls_break(step, &events).unwrap_or(events)
+    }
+
+    /// Why a word no longer holds: while the person thought, words came into the call's context that they were not told of.
+    fn came_since(&self, step: &Step, n: u32, verdict: &Verdict) -> Option<String> {
+        let prepared = step.prepared.get(n as usize).filter(|prepared| prepared.sends || prepared.destroys)?;
+        let origins = self.origins_around(step, prepared);
+        let unseen = !origins.are_within(verdict.origins.names());
+        unseen
+            .then(|| format!("it was approved before words from {} could reach it; call it again", origins.in_words()))
     }
 
     /// How many turns in a row, this one included, asked for exactly these calls.
