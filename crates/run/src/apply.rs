@@ -3,6 +3,7 @@
 mod effect;
 mod graph;
 mod step;
+mod taint;
 
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use crate::event::{Event, Judgement};
 use crate::goal::Start;
 use crate::id::Timestamp;
 use crate::input::{Input, Record};
+use crate::origins::Origins;
 use crate::state::{Phase, Run, Variable};
 use crate::step::State;
 
@@ -87,10 +89,10 @@ impl Run {
             Event::Wished { id, call, prepared } => self.wished(id, call, prepared),
             Event::Rejected { id, why } => self.rejected(id, why),
             Event::Advised { step, note } => self.with_step(step, |step| step.pending.push(note.clone())),
-            Event::Wrote { step, name, value, untrusted } => {
+            Event::Wrote { step, name, value, untrusted, origins } => {
                 let by = Some(step.clone());
-                let variable = Variable { value: Arc::new(value.clone()), untrusted: *untrusted, by };
-                self.variables.insert(name.clone(), variable);
+                let origins = taint::named(*untrusted, origins);
+                self.variables.insert(name.clone(), Variable { value: Arc::new(value.clone()), origins, by });
             }
             Event::Judged { step, verdict } => self.judged(step, verdict),
             Event::StepDone { step, output, .. } => self.step_done(step, output.as_deref()),
@@ -128,7 +130,7 @@ impl Run {
         self.settings = start.settings.clone();
         self.budget = start.budget.clone();
         for (name, value) in &start.goal.variables {
-            let variable = Variable { value: Arc::new(value.clone()), untrusted: false, by: None };
+            let variable = Variable { value: Arc::new(value.clone()), origins: Origins::default(), by: None };
             self.variables.insert(name.clone(), variable);
         }
         self.phase = Phase::Running;

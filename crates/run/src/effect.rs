@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::{Hash, Timestamp};
 use crate::message::is_false;
+use crate::origins::Origins;
 use crate::reply::Failure;
 
 /// Something wanted from the world. What exactly stands in the run at the effect's address:
@@ -28,6 +29,12 @@ pub enum Effect {
     Approval {
         /// Why it needs approval.
         why: String,
+        /// Where the words came from that could misuse it: the approval is given for these.
+        #[serde(default, skip_serializing_if = "Origins::is_empty")]
+        origins: Origins,
+        /// The rules that "always" would remember; empty where nothing can be remembered.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        always: Vec<String>,
     },
     /// Wait until a moment. May be waited for again.
     Timer {
@@ -95,6 +102,12 @@ pub struct Prepared {
     /// The command it will run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
+    /// The simple commands that it consists of, wherever they are hidden.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
+    /// Its output lists all that it changed, so that it need not be thought to have changed anything.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub lists_changes: bool,
     /// It reaches beyond workspace and sandbox, so it needs approval.
     #[serde(default, skip_serializing_if = "is_false")]
     pub outside: bool,
@@ -120,6 +133,8 @@ impl Default for Prepared {
             writes: Vec::new(),
             hosts: Vec::new(),
             command: None,
+            parts: Vec::new(),
+            lists_changes: false,
             outside: false,
             sends: false,
             destroys: false,
@@ -132,11 +147,36 @@ impl Default for Prepared {
 impl Prepared {
     /// Whether it is a harmless read inside this process.
     pub fn is_plain(&self) -> bool {
-        let Self { class, reads: _, writes, hosts, command, outside, sends, destroys, model, fault } = self;
+        let Self { class, writes, hosts, command, outside, sends, destroys, model, fault, .. } = self;
         let touches_nothing = writes.is_empty() && hosts.is_empty() && command.is_none() && fault.is_none();
         let touches_nothing = touches_nothing && model.is_none();
         *class == Class::Pure && touches_nothing && !(*outside || *sends || *destroys)
     }
+
+    /// Whether it changes something.
+    pub fn changes(&self) -> bool {
+        self.class != Class::Pure || !self.writes.is_empty() || self.command.is_some()
+    }
+
+    /// Whether it may read, and change, anything in the workspace: a command, code, and whoever says nothing.
+    pub fn roams(&self) -> bool {
+        let says_nothing = self.reads.is_empty() && self.writes.is_empty() && self.hosts.is_empty();
+        self.command.is_some() || (self.class != Class::Pure && says_nothing)
+    }
+}
+
+/// One simple command of a call.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// Its words, without quotes; absent where one is known only when it runs. A redirection is a part of its own that
+    /// begins with `>`, an assignment one of a single word.
+    pub words: Vec<Option<String>>,
+    /// It cannot be said for certain what it runs.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub uncertain: bool,
+    /// It does nothing but run another part.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub wraps: bool,
 }
 
 /// What is known only at the moment an effect begins.
@@ -148,6 +188,9 @@ pub struct Facts {
     /// The context the step began with, where it is not the one the run started with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Hash>,
+    /// The context that is told holds documents of the workspace.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub documents: bool,
     /// Files about to be written, with the hash of their content before and after (absent: no such file).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<Expected>,

@@ -10,6 +10,7 @@ use crate::goal::{Budget, Ceiling, Limit, Roster, Settings, Start};
 use crate::graph::Graph;
 use crate::id::{Address, RunId, StepId};
 use crate::message::{ToolCall, is_false};
+use crate::origins::Origins;
 use crate::reply::{Failure, Reply};
 
 /// Something that happened.
@@ -146,6 +147,9 @@ pub enum Event {
         /// Whether text from outside went into it.
         #[serde(default, skip_serializing_if = "is_false")]
         untrusted: bool,
+        /// Where that text came from.
+        #[serde(default, skip_serializing_if = "Origins::is_empty")]
+        origins: Origins,
     },
     /// A step's result was weighed.
     Judged {

@@ -9,6 +9,8 @@ use serde_json::Value;
 use crate::id::{Cost, Hash, Millis};
 use crate::message::is_false;
 use crate::reply::PictureRef;
+use crate::rights::Narrowed;
+use crate::rules::Rules;
 use crate::think::Think;
 
 /// What someone wants done.
@@ -86,6 +88,9 @@ pub struct AgentCard {
     /// It may not change anything.
     #[serde(default, skip_serializing_if = "is_false")]
     pub read_only: bool,
+    /// What it may do less than the run.
+    #[serde(default, skip_serializing_if = "Narrowed::is_empty")]
+    pub narrowed: Narrowed,
     /// JSON Schema that each of its results must fit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
@@ -123,6 +128,11 @@ pub enum Approvals {
     ReadOnly,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_true(value: &bool) -> bool {
+    *value
+}
+
 /// The rules and limits of a run. Every field has a default that works.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -157,6 +167,12 @@ pub struct Settings {
     /// Tools that are never called.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deny: Vec<String>,
+    /// Rules about calls. What one denies, no other allows.
+    #[serde(skip_serializing_if = "Rules::is_empty")]
+    pub rules: Rules,
+    /// The user trusts the files of the workspace.
+    #[serde(skip_serializing_if = "is_true")]
+    pub workspace_trusted: bool,
     /// The blob with the context the run started with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<Hash>,
@@ -187,6 +203,8 @@ impl Default for Settings {
             compact_at: 100_000,
             approvals: Approvals::Ask,
             deny: Vec::new(),
+            rules: Rules::default(),
+            workspace_trusted: true,
             context: None,
             step_budget: Budget::default(),
             max_output: 8_192,

@@ -1,63 +1,81 @@
 //! Whether a call may be made: a decision like any other.
 
-use crate::effect::{Class, Prepared};
-use crate::goal::{AgentCard, Approvals, Settings};
+use crate::effect::Prepared;
+use crate::goal::AgentCard;
 use crate::graph::close_to;
 use crate::message::ToolCall;
+use crate::origins::Origins;
 use crate::reply::{Failure, FailureKind};
+use crate::rights::Rights;
+use crate::state::Run;
+use crate::step::Step;
 
 /// What is decided about a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Permission {
     /// It may be made.
     Allowed,
-    /// A person is asked, for this reason.
-    Asked(String),
+    /// A person is asked.
+    Asked(Asking),
     /// It is not made, for this reason.
     Denied(Failure),
 }
 
-/// Weighs one call. Denial wins over approval, approval over permission.
-pub fn permit(call: &ToolCall, prepared: &Prepared, agent: &AgentCard, settings: &Settings) -> Permission {
-    let name = &call.name;
-    if !agent.tools.iter().any(|tool| tool == name) {
-        let known: Vec<&str> = agent.tools.iter().map(String::as_str).collect();
-        return denied(format!("`{}` may not use `{name}`; it may use {}", agent.name, close_to(name, &known)));
+/// What a person is asked about a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asking {
+    /// Why.
+    pub why: String,
+    /// Where the words came from that could misuse it.
+    pub origins: Origins,
+    /// The rules that "always" would remember.
+    pub always: Vec<String>,
+}
+
+impl Run {
+    /// Weighs a call of a step. Denial wins over approval, approval over permission.
+    pub(crate) fn weigh(&self, step: &Step, agent: &AgentCard, call: &ToolCall, prepared: &Prepared) -> Permission {
+        self.weigh_with(&self.rights(agent), step, agent, call, prepared)
     }
-    if settings.deny.iter().any(|tool| tool == name) {
-        return denied(format!("`{name}` is denied by the settings"));
+
+    /// What an agent of this run may do.
+    pub(crate) fn rights<'a>(&'a self, agent: &'a AgentCard) -> Rights<'a> {
+        Rights::of(&self.settings, &self.remembered).agent(agent)
     }
-    if let Some(fault) = &prepared.fault {
-        return Permission::Denied(fault.clone());
-    }
-    if let Some(fault) = &call.fault {
-        return Permission::Denied(Failure::new(FailureKind::Validation, fault.clone()));
-    }
-    let changes = prepared.class != Class::Pure || !prepared.writes.is_empty() || prepared.command.is_some();
-    if changes && settings.approvals == Approvals::ReadOnly {
-        return denied(format!("`{name}` changes something, and this run is read-only"));
-    }
-    if changes && agent.read_only {
-        return denied(format!("`{name}` changes something, and `{}` may only read", agent.name));
-    }
-    if !prepared.outside {
-        return Permission::Allowed;
-    }
-    match settings.approvals {
-        Approvals::Allow => Permission::Allowed,
-        Approvals::Ask => Permission::Asked(reach(name, prepared)),
-        Approvals::Refuse | Approvals::ReadOnly => {
-            denied(format!("{}, and nobody is there to approve it", reach(name, prepared)))
+
+    /// The same under these rights, which are the agent's or less: `self.rights(agent).code()` for a call from code.
+    pub(crate) fn weigh_with(
+        &self,
+        rights: &Rights<'_>,
+        step: &Step,
+        agent: &AgentCard,
+        call: &ToolCall,
+        prepared: &Prepared,
+    ) -> Permission {
+        let name = &call.name;
+        if !agent.tools.iter().any(|tool| tool == name) {
+            let known: Vec<&str> = agent.tools.iter().map(String::as_str).collect();
+            return denied(format!("`{}` may not use `{name}`; it may use {}", agent.name, close_to(name, &known)));
         }
+        if self.settings.deny.iter().any(|tool| tool == name) {
+            return denied(format!("`{name}` is denied by the settings"));
+        }
+        if let Some(fault) = &prepared.fault {
+            return Permission::Denied(fault.clone());
+        }
+        if let Some(fault) = &call.fault {
+            return Permission::Denied(Failure::new(FailureKind::Validation, fault.clone()));
+        }
+        rights.weigh(name, prepared, &self.origins_around(step, prepared))
     }
 }
 
-fn denied(why: String) -> Permission {
+pub(crate) fn denied(why: String) -> Permission {
     Permission::Denied(Failure::new(FailureKind::Security, why))
 }
 
 /// What the call reaches beyond workspace and sandbox.
-fn reach(name: &str, prepared: &Prepared) -> String {
+pub(crate) fn reach(name: &str, prepared: &Prepared) -> String {
     let mut parts = Vec::new();
     if let Some(command) = &prepared.command {
         parts.push(format!("runs `{command}`"));
@@ -68,8 +86,14 @@ fn reach(name: &str, prepared: &Prepared) -> String {
     if !prepared.writes.is_empty() {
         parts.push(format!("writes {}", prepared.writes.join(", ")));
     }
-    if parts.is_empty() {
+    if parts.is_empty() && (prepared.outside || prepared.sends) {
         parts.push("reaches beyond the workspace".into());
+    }
+    if parts.is_empty() && !prepared.reads.is_empty() {
+        parts.push(format!("reads {}", prepared.reads.join(", ")));
+    }
+    if parts.is_empty() {
+        parts.push("is called".into());
     }
     format!("`{name}` {}", parts.join(" and "))
 }

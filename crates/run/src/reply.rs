@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::id::{Hash, Millis};
 use crate::message::{Answer, Usage, is_false};
+use crate::origins::Origins;
 
 /// What came back for an effect. Failure, timeout and doubt are replies too: the run goes on with them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,7 +40,7 @@ pub enum Reply {
 }
 
 /// A person's word on a call that needs approval.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
     /// Whether the call may be made.
     pub allow: bool,
@@ -49,6 +50,22 @@ pub struct Verdict {
     /// What the agent is told with a refusal.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub because: String,
+    /// The same shall be allowed from now on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub always: Option<Scope>,
+    /// The origins that the question named: the word holds for no others. Filled in by the run.
+    #[serde(default, skip_serializing_if = "Origins::is_empty")]
+    pub origins: Origins,
+}
+
+/// Where "always" holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// In this run.
+    Run,
+    /// In this run, and in later ones in the same workspace: whoever asks the person keeps it for those.
+    Workspace,
 }
 
 /// What a tool call gave.

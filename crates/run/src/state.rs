@@ -11,7 +11,9 @@ use crate::effect::{Class, Effect, Facts, Prepared};
 use crate::goal::{AgentCard, Budget, Ceiling, Goal, Limit, Mode, Roster, Settings};
 use crate::id::{Address, Millis, StepId, Timestamp};
 use crate::message::ToolCall;
+use crate::origins::Origins;
 use crate::reply::{Failure, FailureKind, Reply};
+use crate::rules::Rule;
 use crate::step::{State, Step};
 
 /// A run. Changed by `apply` alone.
@@ -53,6 +55,10 @@ pub struct Run {
     pub(crate) bills: Bills,
     pub(crate) told: Vec<String>,
     pub(crate) profile: Option<Arc<Value>>,
+    /// Rules that a person gave with "always".
+    pub(crate) remembered: Vec<Rule>,
+    /// Files that words from outside went into, by path; `.` is the whole workspace.
+    pub(crate) tainted: BTreeMap<String, Origins>,
     /// When something last happened.
     pub(crate) clock: Timestamp,
     /// Time at work so far.
@@ -91,10 +97,17 @@ pub enum Phase {
 pub struct Variable {
     /// Its value.
     pub value: Arc<Value>,
-    /// Whether text from outside went into it.
-    pub untrusted: bool,
+    /// Where the text from outside came from that went into it.
+    pub origins: Origins,
     /// The step that wrote it; absent if it was given.
     pub by: Option<StepId>,
+}
+
+impl Variable {
+    /// Whether text from outside went into it.
+    pub fn is_untrusted(&self) -> bool {
+        !self.origins.is_empty()
+    }
 }
 
 /// An effect that was wanted and has not replied.
@@ -247,6 +260,11 @@ impl Run {
     /// What the distiller found in the files handed over.
     pub fn profile(&self) -> Option<&Arc<Value>> {
         self.profile.as_ref()
+    }
+
+    /// Rules that a person gave with "always" while it ran.
+    pub fn remembered(&self) -> &[Rule] {
+        &self.remembered
     }
 
     /// Effects that were wanted and have not replied.

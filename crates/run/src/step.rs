@@ -10,6 +10,7 @@ use crate::event::{Judgement, Note};
 use crate::graph::StepSpec;
 use crate::id::{Address, Kind, StepId};
 use crate::message::Answer;
+use crate::origins::Origins;
 use crate::reply::{Failure, Reply, Verdict};
 
 /// One step of the graph, as it stands.
@@ -35,8 +36,8 @@ pub struct Step {
     pub ledger: Ledger,
     /// Time at work, counted where the time of a step is limited.
     pub worked: crate::Millis,
-    /// Whether it has read text from outside.
-    pub untrusted: bool,
+    /// Where the words that it has read from outside came from.
+    pub origins: Origins,
     /// What it gave, once it is done.
     pub output: Option<Arc<str>>,
     /// A new plan stands in for it: its failure is no longer the run's.
@@ -192,6 +193,11 @@ impl Step {
             State::Skipped { .. } | State::Dropped => "skipped",
             State::Cancelled => "cancelled",
         }
+    }
+
+    /// Whether it has read text from outside.
+    pub fn is_untrusted(&self) -> bool {
+        !self.origins.is_empty()
     }
 
     /// Whether it has ended, well or not.

@@ -54,7 +54,7 @@ fn code_calls_tools_by_the_same_rules_and_each_call_has_a_place_of_its_own() {
 #[test]
 fn what_would_need_a_person_is_refused_with_a_hint() {
     let mut world = coding(given(&["a"]));
-    let hint = "code cannot wait for a person: call `fetch` directly, outside of code";
+    let hint = "code cannot wait for approval; make this call yourself, outside of the code";
     assert!(wish(&mut world, "fetch").contains(hint), "{}", world.last());
     assert!(wish(&mut world, "ask_user").contains("call `ask_user` directly, outside of code"));
     assert!(wish(&mut world, "run_python").contains("cannot be called from code"));
@@ -129,7 +129,7 @@ fn text_from_outside_counts_at_once() {
     wish(&mut world, "read");
     let output = Output { text: "page".into(), untrusted: true, ..Output::default() };
     world.reply(&inner(0), Reply::Output(output.into()));
-    assert!(world.step("a").untrusted);
+    assert!(!world.step("a").origins.is_empty());
 }
 
 #[test]

@@ -263,7 +263,7 @@ fn a_reader_may_not_write_and_a_read_only_run_changes_nothing() {
 
 #[test]
 fn what_reaches_outside_is_asked_about_or_refused_where_nobody_is_there() {
-    insta::assert_snapshot!(permitted(|_| {}, "send", outside()), @r#"wants a/0/0/approve.0: {"approval":{"why":"`send` reaches example.org"}}"#);
+    insta::assert_snapshot!(permitted(|_| {}, "send", outside()), @r#"wants a/0/0/approve.0: {"approval":{"why":"`send` reaches example.org","always":["send(example.org)"]}}"#);
     let alone = |start: &mut Start| settings(start).approvals = Approvals::Refuse;
     insta::assert_snapshot!(permitted(alone, "send", outside()), @"rejects a/0/0/call.0: `send` reaches example.org, and nobody is there to approve it");
     let yes = |start: &mut Start| settings(start).approvals = Approvals::Allow;

@@ -261,7 +261,7 @@ fn act(world: &mut World, tally: &mut Tally, deed: &Deed) {
         }
         Deed::Says => drop(world.feed(Input::Answer { id: None, text: "blue".into() })),
         Deed::Decides { allow } => {
-            let verdict = Verdict { allow: *allow, by: "ann".into(), because: String::new() };
+            let verdict = Verdict { allow: *allow, by: "ann".into(), ..Verdict::default() };
             world.feed(Input::Verdict { id: None, verdict });
         }
         Deed::Tells => drop(world.feed(Input::Tell { message: "hurry".into() })),

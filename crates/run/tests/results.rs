@@ -268,5 +268,5 @@ fn text_from_outside_marks_all_that_is_made_of_it() {
         .says("b", [says("Y")])
         .gives("fetch", updraft_run::Reply::Output(Arc::new(page)))
         .go();
-    assert!(world.run.variables()["x"].untrusted && world.run.variables()["y"].untrusted);
+    assert!(world.run.variables()["x"].is_untrusted() && world.run.variables()["y"].is_untrusted());
 }

@@ -55,11 +55,11 @@ pub(crate) fn answer(places: &Places, args: &args::Answer) -> Outcome {
 }
 
 pub(crate) fn approve(places: &Places, args: &args::Approve) -> Outcome {
-    verdict(places, &args.run.run, args.id.as_deref(), &Verdict { allow: true, by: who(), because: String::new() })
+    verdict(places, &args.run.run, args.id.as_deref(), &Verdict { allow: true, by: who(), ..Verdict::default() })
 }
 
 pub(crate) fn deny(places: &Places, args: args::Deny) -> Outcome {
-    let verdict_of = Verdict { allow: false, by: who(), because: args.because };
+    let verdict_of = Verdict { allow: false, by: who(), because: args.because, ..Verdict::default() };
     verdict(places, &args.run.run, args.id.as_deref(), &verdict_of)
 }
 

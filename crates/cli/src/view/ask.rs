@@ -21,7 +21,7 @@ pub(crate) fn ask(run: &Run) -> Asked {
                 let Some(text) = question(id.step.as_str(), text, options) else { return Asked::Nothing };
                 Input::Answer { id: Some(id.clone()), text }
             }
-            Effect::Approval { why } => {
+            Effect::Approval { why, .. } => {
                 let call = run.call_at(&id.sibling(Kind::Call, id.n));
                 let args = call.map(|call| out::short(&call.args.to_string(), 300)).unwrap_or_default();
                 let Some(verdict) = approval(id.step.as_str(), why, &args) else { return Asked::Nothing };
@@ -68,7 +68,12 @@ fn approval(step: &str, why: &str, args: &str) -> Option<Verdict> {
             "n" | "no" => false,
             _ => continue,
         };
-        return Some(Verdict { allow, by: "the terminal".into(), because: because.trim().to_owned() });
+        return Some(Verdict {
+            allow,
+            by: "the terminal".into(),
+            because: because.trim().to_owned(),
+            ..Verdict::default()
+        });
     }
 }
 

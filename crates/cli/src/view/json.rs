@@ -98,9 +98,10 @@ fn lines(event: &Event, run: &Run) -> Vec<Line> {
         Event::Interrupted { id, attempt } => {
             one("item.updated", json!({ "item": { "id": id, "step": id.step, "interrupted": attempt } }))
         }
-        Event::Wrote { step, name, value, untrusted } => {
-            one("variable.written", json!({ "step": step, "name": name, "value": value, "untrusted": untrusted }))
-        }
+        Event::Wrote { step, name, value, untrusted, origins } => one(
+            "variable.written",
+            json!({ "step": step, "name": name, "value": value, "untrusted": untrusted, "origins": origins }),
+        ),
         Event::Judged { step, verdict } => one("step.judged", json!({ "step": step, "verdict": verdict })),
         Event::StepDone { step, best_effort, .. } => {
             let found = run.step(step);
@@ -151,7 +152,7 @@ fn wanted(id: &Address, effect: &Effect, run: &Run) -> Vec<Line> {
         Effect::Question { text, options } => {
             json!({ "id": id, "kind": "question", "step": step, "text": text, "options": options })
         }
-        Effect::Approval { why } => {
+        Effect::Approval { why, .. } => {
             let call = run.call_at(&id.sibling(Kind::Call, id.n));
             json!({ "id": id, "kind": "approval", "step": step, "text": why, "call": call })
         }

@@ -62,7 +62,7 @@ impl Log {
             Event::Wanted { id, effect: Effect::Question { text, .. } } => {
                 format!("? {} asks: {}", id.step, out::short(text, 200))
             }
-            Event::Wanted { id, effect: Effect::Approval { why } } => {
+            Event::Wanted { id, effect: Effect::Approval { why, .. } } => {
                 format!("? {} wants approval: {}", id.step, out::short(why, 200))
             }
             Event::Replied { id, reply: Reply::Failed(why), .. } => {

@@ -164,7 +164,7 @@ impl Drawing {
                         }
                     }
                     Effect::Question { text, .. } => row.now = format!("asks: {text}"),
-                    Effect::Approval { why } => row.now = format!("wants: {why}"),
+                    Effect::Approval { why, .. } => row.now = format!("wants: {why}"),
                     _ => {}
                 }
                 &id.step

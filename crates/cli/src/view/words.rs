@@ -143,7 +143,7 @@ pub(crate) fn event_words(event: &Event) -> String {
             Effect::Ask => format!("{id}  a model's answer"),
             Effect::Call => format!("{id}  a tool call"),
             Effect::Question { text, .. } => format!("{id}  a person's answer: {}", short(text, 120)),
-            Effect::Approval { why } => format!("{id}  a person's approval: {}", short(why, 120)),
+            Effect::Approval { why, .. } => format!("{id}  a person's approval: {}", short(why, 120)),
             Effect::Timer { until } => format!("{id}  the moment {}", moment::date_time(*until)),
             _ => id.to_string(),
         },

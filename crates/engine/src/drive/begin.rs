@@ -124,7 +124,7 @@ impl Drive {
                 return Ok(());
             }
         };
-        let facts = Facts { prompt: Some(conversation.hash()), context, files: Vec::new() };
+        let facts = Facts { prompt: Some(conversation.hash()), context, ..Facts::default() };
         self.riding.push(Input::Begun { id: id.clone(), attempt, epoch: self.lease.epoch(), facts }.into());
         let asking = Asking { model, conversation, way: self.way(id), hear: self.listener(id) };
         self.effects.ask(id.clone(), attempt, asking);

@@ -29,6 +29,9 @@ impl Run {
             Kind::Ask => self.turn_begins(at, id.turn),
             Kind::Call => {
                 let is_call = matches!(effect, Effect::Call);
+                if is_call {
+                    self.call_may_write(at, id);
+                }
                 self.fill_slot(at, id, if is_call { Slot::Open } else { Slot::Asked });
                 if self.is_paid(id) {
                     self.count_turn(at);
@@ -47,10 +50,10 @@ impl Run {
         if turn == 0 {
             self.steps[at].opening = Some(Arc::new(self.opening_of(&self.steps[at])));
         }
-        let reads_outside = |name: &String| self.variables.get(name).is_some_and(|variable| variable.untrusted);
-        let untrusted = turn == 0 && self.steps[at].spec.reads.iter().any(reads_outside);
+        if turn == 0 {
+            self.opening_is_read(at);
+        }
         let step = &mut self.steps[at];
-        step.untrusted |= untrusted;
         if !step.is_at_work() {
             self.running += 1;
             self.ready.remove(&at);
@@ -99,10 +102,7 @@ impl Run {
     }
 
     /// A call that code asked for has ended: how is kept, for as long as the code runs.
-    fn inner_ended(&mut self, at: usize, id: &Address, outcome: &Outcome) {
-        if let Outcome::Replied(Reply::Output(output)) = outcome {
-            self.steps[at].untrusted |= output.untrusted;
-        }
+    fn inner_ended(&mut self, id: &Address, outcome: &Outcome) {
         let Some((outer, k)) = id.outer().zip(id.inner) else { return };
         if let Some(inner) = self.open.get_mut(&outer).and_then(|open| open.inner.get_mut(k as usize)) {
             inner.wish = None;
@@ -117,7 +117,7 @@ impl Run {
     fn fill_slot(&mut self, at: usize, id: &Address, slot: Slot) {
         if id.inner.is_some() {
             if let Slot::Closed(outcome) = &slot {
-                self.inner_ended(at, id, outcome);
+                self.inner_ended(id, outcome);
             }
             return;
         }
@@ -143,8 +143,6 @@ impl Run {
                 Slot::Undecided | Slot::Asked | Slot::Decided(_) | Slot::Open => None,
             });
             let outcomes: Vec<Outcome> = outcomes.collect();
-            step.untrusted |=
-                outcomes.iter().any(|o| matches!(o, Outcome::Replied(Reply::Output(out)) if out.untrusted));
             step.talk.push(Entry::Results(outcomes));
             step.prepared.clear();
             self.attention.insert(at);
@@ -184,6 +182,9 @@ impl Run {
             && let Some(at) = self.places.get(&id.step)
         {
             self.steps[*at].context = facts.context;
+        }
+        if id.kind == Kind::Ask && id.turn == 0 {
+            self.context_is_read(id, facts.documents);
         }
     }
 
@@ -246,6 +247,9 @@ impl Run {
         if let Reply::Answer(answer) = reply {
             self.ledger.reasoning_steps += u64::from(!answer.reasoning.is_empty());
         }
+        if id.kind == Kind::Call {
+            self.reply_is_read(at, id, reply);
+        }
         if self.steps[at].has_ended() || matches!(self.phase, Phase::Cancelling { .. }) {
             return;
         }
@@ -263,11 +267,11 @@ impl Run {
             Kind::Approve => {
                 // Anything but a word that allows it is a refusal.
                 let refused = || Verdict {
-                    allow: false,
-                    by: String::new(),
                     because: crate::talk::outcome_words(&Outcome::Replied(reply.clone())).into_owned(),
+                    ..Verdict::default()
                 };
                 let verdict = if let Reply::Verdict(verdict) = reply { verdict.clone() } else { refused() };
+                self.remember(&open.effect, &verdict);
                 self.fill_slot(at, id, Slot::Decided(verdict));
             }
             Kind::Judge | Kind::Compact => {

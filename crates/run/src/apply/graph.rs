@@ -20,12 +20,15 @@ impl Run {
             self.drop_what_has_not_begun();
         }
         let first = self.steps.len();
+        // Whoever is sent out with words from outside has read them.
+        let words_of = self.planner.map(|at| self.steps[at].origins.clone()).unwrap_or_default();
         for spec in &graph.steps {
             if role(spec) == Role::Plan {
                 self.planner = Some(self.steps.len());
             }
             self.places.insert(spec.id.clone(), self.steps.len());
-            self.steps.push(fresh(spec, role(spec)));
+            let step = Step { origins: words_of.clone(), ..fresh(spec, role(spec)) };
+            self.steps.push(step);
         }
         self.unfinished += graph.steps.len() as u32;
         self.connect(graph, first);
@@ -98,7 +101,7 @@ fn fresh(spec: &StepSpec, role: Role) -> Step {
         talk: Vec::new(),
         ledger: Ledger::default(),
         worked: crate::Millis::default(),
-        untrusted: false,
+        origins: crate::Origins::default(),
         output: None,
         superseded: false,
         next: Vec::new(),

@@ -153,6 +153,9 @@ impl Run {
             self.fallen.remove(&at);
         }
         if let Some(planner) = self.planner {
+            // It will read what the step said.
+            let said = self.steps[at].origins.clone();
+            self.steps[planner].origins.merge(&said);
             let planner = self.steps[planner].spec.id.clone();
             self.re_enter(&planner, judgement);
         }

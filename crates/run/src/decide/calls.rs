@@ -4,7 +4,7 @@ use crate::effect::{Class, Effect, Prepared};
 use crate::event::{Event, Note};
 use crate::id::{Address, Kind};
 use crate::message::{Answer, ToolCall};
-use crate::permit::{Permission, permit};
+use crate::permit::{Asking, Permission};
 use crate::reply::{Failure, FailureKind, Reply, Verdict};
 use crate::state::Run;
 use crate::step::{Entry, Slot, Step};
@@ -80,20 +80,18 @@ impl Run {
         match self.permission(step, call, prepared) {
             Permission::Allowed if call.name == ASK_USER => Event::Wanted { id, effect: question(call) },
             Permission::Allowed => Event::Wanted { id, effect: Effect::Call },
-            Permission::Asked(why) => {
-                Event::Wanted { id: id.sibling(Kind::Approve, n), effect: Effect::Approval { why } }
+            Permission::Asked(Asking { why, origins, always }) => {
+                let effect = Effect::Approval { why, origins, always };
+                Event::Wanted { id: id.sibling(Kind::Approve, n), effect }
             }
             Permission::Denied(why) => Event::Rejected { id, why },
         }
     }
 
-    /// Weighs a call of a step, whether its model or its code asks for it.
-    pub(super) fn permission(&self, step: &Step, call: &ToolCall, prepared: &Prepared) -> Permission {
-        let Some(agent) = self.card(&step.spec.agent) else {
-            let why = format!("the agent `{}` is gone", step.spec.agent);
-            return Permission::Denied(Failure::new(FailureKind::Config, why));
-        };
-        permit(call, prepared, agent, &self.settings)
+    /// Weighs a call of a step's model.
+    fn permission(&self, step: &Step, call: &ToolCall, prepared: &Prepared) -> Permission {
+        let Some(agent) = self.card(&step.spec.agent) else { return Permission::Denied(gone(step)) };
+        self.weigh(step, agent, call, prepared)
     }
 
     /// A person has decided about some calls.
@@ -106,15 +104,24 @@ impl Run {
         let events: Vec<Event> = decided
             .map(|(n, verdict)| {
                 let id = place.sibling(Kind::Call, n);
-                if verdict.allow {
-                    Event::Wanted { id, effect: Effect::Call }
-                } else {
-                    Event::Rejected { id, why: Failure::new(FailureKind::Security, refusal(verdict)) }
+                let why = if verdict.allow { self.came_since(step, n, verdict) } else { Some(refusal(verdict)) };
+                match why {
+                    None => Event::Wanted { id, effect: Effect::Call },
+                    Some(why) => Event::Rejected { id, why: Failure::new(FailureKind::Security, why) },
                 }
             })
             .collect();
         // While a person thought, others may have made the calls that were left.
         self.calls_break(step, &events).unwrap_or(events)
+    }
+
+    /// Why a word no longer holds: while the person thought, words came into the call's context that they were not told of.
+    fn came_since(&self, step: &Step, n: u32, verdict: &Verdict) -> Option<String> {
+        let prepared = step.prepared.get(n as usize).filter(|prepared| prepared.sends || prepared.destroys)?;
+        let origins = self.origins_around(step, prepared);
+        let unseen = !origins.are_within(verdict.origins.names());
+        unseen
+            .then(|| format!("it was approved before words from {} could reach it; call it again", origins.in_words()))
     }
 
     /// How many turns in a row, this one included, asked for exactly these calls.
@@ -134,6 +141,11 @@ impl Run {
     fn most_repeats(&self) -> u32 {
         self.settings.repeats.max(2)
     }
+}
+
+/// Nobody knows what the step may do.
+pub(super) fn gone(step: &Step) -> Failure {
+    Failure::new(FailureKind::Config, format!("the agent `{}` is gone", step.spec.agent))
 }
 
 fn question(call: &ToolCall) -> Effect {

@@ -5,11 +5,13 @@ use crate::event::Event;
 use crate::id::Address;
 use crate::input::{Finding, Found};
 use crate::message::ToolCall;
-use crate::permit::Permission;
+use crate::permit::{Asking, Permission};
 use crate::reply::{Failure, FailureKind, Reply};
 use crate::state::{Inner, Open, Phase, Run};
 use crate::step::Step;
 use crate::talk::{ASK_USER, RUN_PYTHON};
+
+use super::calls::gone;
 
 /// Calls that one piece of code may ask for.
 const MOST: usize = 1_000;
@@ -57,11 +59,10 @@ impl Run {
         if name == ASK_USER || name == RUN_PYTHON {
             return security(format!("`{name}` cannot be called from code: {}", outside_of_code(name)));
         }
-        match self.permission(step, call, prepared) {
+        let Some(agent) = self.card(&step.spec.agent) else { return Some(gone(step)) };
+        match self.weigh_with(&self.rights(agent).code(), step, agent, call, prepared) {
             Permission::Denied(why) => return Some(why),
-            Permission::Asked(why) => {
-                return security(format!("{why}, and code cannot wait for a person: {}", outside_of_code(name)));
-            }
+            Permission::Asked(Asking { why, .. }) => return security(why),
             Permission::Allowed => {}
         }
         let asks = u64::from(prepared.model.is_some());

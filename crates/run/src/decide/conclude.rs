@@ -88,7 +88,8 @@ impl Run {
             step: id.clone(),
             name,
             value,
-            untrusted: step.untrusted,
+            untrusted: step.is_untrusted(),
+            origins: step.origins.clone(),
         });
         let output = step.spec.writes.is_empty().then(|| self.final_words(step));
         wrote.chain([Event::StepDone { step: id.clone(), best_effort, output }]).collect()

@@ -5,6 +5,7 @@ use crate::event::Event;
 use crate::goal::{Approvals, Budget};
 use crate::id::{Address, Kind, RunId, StepId};
 use crate::input::{Finding, ForkChange, Found};
+use crate::origins::Origins;
 use crate::reply::{Failure, FailureKind, Reply, Verdict};
 use crate::state::{Open, Phase, Run};
 
@@ -34,7 +35,7 @@ impl Run {
             let meant = id.is_none_or(|id| id == *at || *at == &id.sibling(Kind::Approve, id.n));
             matches!(open.effect, Effect::Approval { .. }) && meant
         });
-        approvals.map(|(at, open)| said(at, open, Reply::Verdict(verdict.clone()))).collect()
+        approvals.map(|(at, open)| said(at, open, Reply::Verdict(given_for(&open.effect, verdict)))).collect()
     }
 
     pub(super) fn pause(&self) -> Vec<Event> {
@@ -48,8 +49,11 @@ impl Run {
         }
         let mut events = vec![Event::Resumed { budget: budget.cloned(), approvals }];
         if approvals == Some(Approvals::Allow) {
-            let allowed = Verdict { allow: true, by: "--yes".into(), because: String::new() };
-            events.extend(self.hear_verdict(None, &allowed));
+            let allowed = Verdict { allow: true, by: "--yes".into(), ..Verdict::default() };
+            // What words from outside could misuse, nobody allows unseen.
+            let plain = |open: &Open| matches!(&open.effect, Effect::Approval { origins, .. } if origins.is_empty());
+            let seen = self.open.iter().filter(|(_, open)| plain(open)).map(|(at, _)| at);
+            events.extend(seen.flat_map(|at| self.hear_verdict(Some(at), &allowed)));
         }
         events
     }
@@ -165,7 +169,8 @@ impl Run {
         let origin = self.steps.first().map(|step| step.spec.id.clone());
         for (name, value) in &change.variables {
             let Some(step) = origin.clone() else { break };
-            events.push(Event::Wrote { step, name: name.clone(), value: value.clone(), untrusted: false });
+            let (name, value, origins) = (name.clone(), value.clone(), Origins::default());
+            events.push(Event::Wrote { step, name, value, untrusted: false, origins });
         }
         // What was open in the original is this run's own to do, except what may have happened there.
         events.extend(self.recover(&[]));
@@ -176,6 +181,15 @@ impl Run {
 /// A reply in the place of the attempt that would follow.
 fn said_next(id: &Address, open: &Open, reply: Reply) -> Event {
     Event::Replied { id: id.clone(), attempt: open.attempt + 1, reply, prepared: Vec::new() }
+}
+
+/// A person's word, with the origins that the question named.
+fn given_for(effect: &Effect, verdict: &Verdict) -> Verdict {
+    let origins = match effect {
+        Effect::Approval { origins, .. } => origins.clone(),
+        Effect::Ask | Effect::Call | Effect::Question { .. } | Effect::Timer { .. } => Origins::default(),
+    };
+    Verdict { origins, ..verdict.clone() }
 }
 
 fn said(id: &Address, open: &Open, reply: Reply) -> Event {

@@ -138,11 +138,11 @@ pub fn outside() -> Prepared {
 }
 
 pub fn allow() -> Verdict {
-    Verdict { allow: true, by: "ann".into(), because: String::new() }
+    Verdict { allow: true, by: "ann".into(), ..Verdict::default() }
 }
 
 pub fn deny(because: &str) -> Verdict {
-    Verdict { allow: false, by: "ann".into(), because: because.into() }
+    Verdict { allow: false, by: "ann".into(), because: because.into(), ..Verdict::default() }
 }
 
 pub fn resume() -> Input {

@@ -1,0 +1,131 @@
+//! Where words from outside came from: named for people, bounded, and only ever added to.
+
+use serde::{Deserialize, Serialize};
+
+/// Origins that are kept. Beyond this, one entry stands for all others.
+const MOST: usize = 32;
+/// Origins that are named in a sentence.
+const NAMED: usize = 8;
+/// Characters of one origin.
+const LONGEST: usize = 200;
+/// What stands for those that are no longer kept apart.
+const OTHERS: &str = "other places that are not named";
+
+/// What is said of text from outside whose place nobody named.
+pub(crate) const UNNAMED: &str = "text from outside";
+
+/// The files of a workspace that the user has not trusted.
+pub const STRANGE_WORKSPACE: &str = "the files of this workspace, which you have not trusted";
+
+/// Where the words that something is made of came from. Empty: from the user and their own files.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Origins(Vec<String>);
+
+impl Origins {
+    /// Of one place.
+    pub fn of(place: &str) -> Self {
+        let mut origins = Self::default();
+        origins.add(place);
+        origins
+    }
+
+    /// Whether nothing came from outside.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The places, in the order they were met.
+    pub fn names(&self) -> &[String] {
+        &self.0
+    }
+
+    /// Adds a place. Its name comes from outside too, so it is cut and made harmless.
+    pub fn add(&mut self, place: &str) {
+        let name = harmless(place);
+        if self.0.contains(&name) {
+            return;
+        }
+        if self.0.len() < MOST - 1 {
+            self.0.push(name);
+        } else if !self.0.iter().any(|known| known == OTHERS) {
+            self.0.push(OTHERS.into());
+        }
+    }
+
+    /// Adds all of another's.
+    pub fn merge(&mut self, other: &Origins) {
+        for place in &other.0 {
+            self.add(place);
+        }
+    }
+
+    /// Whether all of these are among another's.
+    pub fn are_within(&self, known: &[String]) -> bool {
+        self.0.iter().all(|place| known.contains(place))
+    }
+
+    /// As part of a sentence.
+    pub fn in_words(&self) -> String {
+        let named: Vec<&str> = self.0.iter().take(NAMED).map(String::as_str).collect();
+        match self.0.len() - named.len() {
+            0 => named.join(", "),
+            more => format!("{} and {more} more", named.join(", ")),
+        }
+    }
+}
+
+/// A name that neither hides itself nor moves what stands around it.
+fn harmless(place: &str) -> String {
+    let hides =
+        |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
+    let plain = |c: char| if c.is_control() || hides(c) { '\u{fffd}' } else { c };
+    let mut name: String = place.trim().chars().map(plain).take(LONGEST).collect();
+    if place.trim().chars().nth(LONGEST).is_some() {
+        name.pop();
+        name.push('…');
+    }
+    if name.is_empty() { UNNAMED.into() } else { name }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn eight_are_named_and_the_rest_counted() {
+        let mut origins = Origins::default();
+        for n in 0..11 {
+            origins.add(&format!("p{n}"));
+        }
+        assert_eq!(origins.in_words(), "p0, p1, p2, p3, p4, p5, p6, p7 and 3 more");
+    }
+
+    #[test]
+    fn they_are_bounded_and_adding_them_again_changes_nothing() {
+        let mut origins = Origins::default();
+        for n in 0..1000 {
+            origins.add(&format!("p{n}"));
+        }
+        let before = origins.clone();
+        origins.merge(&before);
+        origins.add("p999");
+        assert_eq!((origins.names().len(), &origins), (MOST, &before));
+    }
+
+    #[test]
+    fn a_name_cannot_move_the_cursor_nor_grow_without_end() {
+        let origins = Origins::of(&format!("\u{1b}[2J\n\u{202e}{}", "x".repeat(500)));
+        let name = &origins.names()[0];
+        assert!(name.chars().count() == LONGEST && !name.chars().any(char::is_control), "{name}");
+        assert_eq!(Origins::of(" \n").names(), [UNNAMED]);
+    }
+
+    #[test]
+    fn a_long_name_stays_the_same_when_it_is_merged() {
+        let one = Origins::of(&"x".repeat(300));
+        let mut two = one.clone();
+        two.merge(&one);
+        assert_eq!(one, two);
+    }
+}

@@ -1,0 +1,196 @@
+//! Rights in layers: the run's, its agent's, those of code that the agent runs. The strictest word of all counts.
+
+use serde::{Deserialize, Serialize};
+
+use crate::effect::Prepared;
+use crate::goal::{AgentCard, Approvals, Settings};
+use crate::origins::{Origins, STRANGE_WORKSPACE};
+use crate::permit::{Asking, Permission, denied, reach};
+use crate::rules::{Fit, Rule, Rules, is_allowed, to_remember};
+
+/// What someone may do less than whoever stands above.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Narrowed {
+    /// Who decides about calls that reach beyond workspace and sandbox.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Approvals>,
+    /// Rules that ask and deny; what they allow does not count.
+    #[serde(skip_serializing_if = "Rules::is_empty")]
+    pub rules: Rules,
+}
+
+impl Narrowed {
+    /// Whether nothing is narrowed.
+    pub fn is_empty(&self) -> bool {
+        self.mode.is_none() && self.rules.is_empty()
+    }
+}
+
+/// One layer of rights.
+#[derive(Clone, Copy, Debug)]
+pub struct Layer<'a> {
+    /// Whose it is, as part of a sentence.
+    pub whose: &'a str,
+    /// Who decides about calls that reach beyond workspace and sandbox; absent: the layers above.
+    pub mode: Option<Approvals>,
+    /// Nothing may be changed.
+    pub read_only: bool,
+    /// Its rules.
+    pub rules: &'a Rules,
+}
+
+/// How strict a word on a call is. The order is the point: the greatest of all layers counts.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Word {
+    Free,
+    Ask(String),
+    Deny(String),
+}
+
+/// What may be done: the layers from the run down to whoever calls. A layer can be added, never taken away, and what
+/// it allows counts only in the first: so nobody can do more than those above.
+#[derive(Clone, Debug)]
+pub struct Rights<'a> {
+    layers: Vec<Layer<'a>>,
+    /// What a person allowed with "always".
+    remembered: &'a [Rule],
+    /// Why nobody can be asked, where that is so.
+    silent: Option<&'static str>,
+}
+
+impl<'a> Rights<'a> {
+    /// Those of a run.
+    pub fn of(settings: &'a Settings, remembered: &'a [Rule]) -> Self {
+        let mode = Some(settings.approvals);
+        let read_only = settings.approvals == Approvals::ReadOnly;
+        let layers = vec![Layer { whose: "this run", mode, read_only, rules: &settings.rules }];
+        let silent = match settings.approvals {
+            Approvals::Ask | Approvals::Allow => None,
+            Approvals::Refuse | Approvals::ReadOnly => {
+                Some("nobody is there to approve it (with `--yes` the run would wait for `updraft approve`)")
+            }
+        };
+        Self { layers, remembered, silent }
+    }
+
+    /// Those of someone below.
+    #[must_use]
+    pub fn child(mut self, layer: Layer<'a>) -> Self {
+        self.layers.push(layer);
+        self
+    }
+
+    /// Those of an agent.
+    #[must_use]
+    pub fn agent(self, card: &'a AgentCard) -> Self {
+        let read_only = card.read_only || card.narrowed.mode == Some(Approvals::ReadOnly);
+        self.child(Layer { whose: &card.name, mode: card.narrowed.mode, read_only, rules: &card.narrowed.rules })
+    }
+
+    /// Those of code that an agent runs: it cannot wait for a person.
+    #[must_use]
+    pub fn code(mut self) -> Self {
+        self.silent.get_or_insert("code cannot wait for approval; make this call yourself, outside of the code");
+        self
+    }
+
+    /// Weighs one call: whether it may be made, with words from these places in its context.
+    pub fn weigh(&self, tool: &str, prepared: &Prepared, origins: &Origins) -> Permission {
+        let allowing = || self.layers.iter().take(1).flat_map(|layer| &layer.rules.allow).chain(self.remembered);
+        let lifted = is_allowed(allowing(), tool, prepared);
+        let words = self.layers.iter().enumerate();
+        let strictest = words.map(|(depth, layer)| layer.says(depth, tool, prepared, lifted)).max();
+        let misusable = (prepared.sends || prepared.destroys) && !origins.is_empty();
+        match strictest.unwrap_or(Word::Free) {
+            Word::Deny(why) => denied(why),
+            Word::Free | Word::Ask(_) if misusable => {
+                let why = named(tool, prepared, origins);
+                self.ask(Asking { why, origins: origins.clone(), always: Vec::new() })
+            }
+            Word::Free => Permission::Allowed,
+            Word::Ask(why) => {
+                let by_rule = self.asks_by_rule(tool, prepared);
+                let always = if by_rule { Vec::new() } else { to_remember(allowing(), tool, prepared) };
+                self.ask(Asking { why, origins: Origins::default(), always })
+            }
+        }
+    }
+
+    /// Asks, where someone can be asked.
+    fn ask(&self, asking: Asking) -> Permission {
+        match self.silent {
+            Some(why) => denied(format!("{}, and {why}", asking.why)),
+            None => Permission::Asked(asking),
+        }
+    }
+
+    /// Whether a rule wants it asked: such a question is asked each time.
+    fn asks_by_rule(&self, tool: &str, prepared: &Prepared) -> bool {
+        self.layers.iter().any(|layer| layer.by_rules(tool, prepared) != Word::Free)
+    }
+}
+
+impl Layer<'_> {
+    /// The word of this layer alone.
+    fn says(&self, depth: usize, tool: &str, prepared: &Prepared, lifted: bool) -> Word {
+        if self.read_only && prepared.changes() {
+            let why =
+                if depth == 0 { "this run is read-only".to_owned() } else { format!("`{}` may only read", self.whose) };
+            return Word::Deny(format!("`{tool}` changes something, and {why}"));
+        }
+        let outside = match self.mode {
+            Some(Approvals::Ask) if prepared.outside && !lifted => Word::Ask(reach(tool, prepared)),
+            Some(Approvals::Refuse | Approvals::ReadOnly) if prepared.outside && !lifted => {
+                Word::Deny(format!("{}, and nobody is there to approve it", reach(tool, prepared)))
+            }
+            Some(Approvals::Allow | Approvals::Ask | Approvals::Refuse | Approvals::ReadOnly) | None => Word::Free,
+        };
+        self.by_rules(tool, prepared).max(outside)
+    }
+
+    /// What its rules ask about and deny.
+    fn by_rules(&self, tool: &str, prepared: &Prepared) -> Word {
+        let mut word = Word::Free;
+        for rule in &self.rules.deny {
+            word = word.max(match rule.speaks_of(tool, prepared) {
+                Fit::Yes => Word::Deny(format!(
+                    "`{tool}` is denied by the rule `{rule}`{}; only removing that rule would allow it",
+                    stands(rule)
+                )),
+                Fit::Maybe => Word::Ask(format!("{}, {}", reach(tool, prepared), unclear(rule))),
+                Fit::No => Word::Free,
+            });
+        }
+        for rule in &self.rules.ask {
+            word = word.max(match rule.speaks_of(tool, prepared) {
+                Fit::Yes => {
+                    Word::Ask(format!("{}, and the rule `{rule}`{} asks first", reach(tool, prepared), stands(rule)))
+                }
+                Fit::Maybe => Word::Ask(format!("{}, {}", reach(tool, prepared), unclear(rule))),
+                Fit::No => Word::Free,
+            });
+        }
+        word
+    }
+}
+
+fn stands(rule: &Rule) -> String {
+    if rule.from.is_empty() { String::new() } else { format!(" ({})", rule.from) }
+}
+
+fn unclear(rule: &Rule) -> String {
+    format!("and it cannot be told for certain whether the rule `{rule}`{} speaks of it", stands(rule))
+}
+
+/// Why a call needs approval, with the places that could misuse it.
+fn named(tool: &str, prepared: &Prepared, origins: &Origins) -> String {
+    let does = match (prepared.sends, prepared.destroys) {
+        (true, true) => "can carry things out of this machine and cannot be undone",
+        (true, false) => "can carry things out of this machine",
+        (false, _) => "cannot be undone",
+    };
+    let strange = origins.names().iter().any(|name| name == STRANGE_WORKSPACE);
+    let remedy = if strange { "; `updraft trust` makes the files of this workspace count as yours" } else { "" };
+    format!("{}, which {does}, after reading words from {}{remedy}", reach(tool, prepared), origins.in_words())
+}

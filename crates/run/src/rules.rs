@@ -1,0 +1,263 @@
+//! Rules about calls: a tool, and what it touches. `run_command(git push)`, `web_fetch(*.example.org)`, `write_file(src/**)`.
+
+mod glob;
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::effect::{Part, Prepared};
+use glob::{covers_some, path_fits, wild};
+
+/// One rule: a tool, and perhaps a pattern of what it touches.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Rule {
+    /// The tool's name; `*` stands for any characters.
+    pub tool: String,
+    /// What is meant of what it touches; absent: every call of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<String>,
+    /// Where the rule stands, for people: `config.toml:7`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub from: String,
+}
+
+/// What is allowed, asked about and denied.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Rules {
+    /// Needs no approval.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allow: Vec<Rule>,
+    /// Needs approval, whatever else is said.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ask: Vec<Rule>,
+    /// Is never done.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub deny: Vec<Rule>,
+}
+
+impl Rules {
+    /// Whether nothing is said.
+    pub fn is_empty(&self) -> bool {
+        self.allow.is_empty() && self.ask.is_empty() && self.deny.is_empty()
+    }
+}
+
+/// Whether a rule speaks of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Fit {
+    No,
+    /// It cannot be told: a variable, or text that cannot be read for certain.
+    Maybe,
+    Yes,
+}
+
+impl Rule {
+    /// Reads `tool` or `tool(pattern)`.
+    pub fn parse(text: &str, from: &str) -> Result<Self, String> {
+        let bad = |why: &str| {
+            format!(
+                "`{text}` is not a rule: {why}; expected `tool` or `tool(pattern)`, such as `run_command(git push)`"
+            )
+        };
+        let text = text.trim();
+        let (tool, pattern) = match text.split_once('(') {
+            None => (text, None),
+            Some((tool, rest)) => {
+                let pattern = rest.strip_suffix(')').ok_or_else(|| bad("it has no closing `)`"))?;
+                (tool.trim_end(), Some(pattern.trim()).filter(|pattern| !matches!(*pattern, "*" | "**")))
+            }
+        };
+        let is_fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '*' | '.');
+        if tool.is_empty() || !tool.chars().all(is_fine) {
+            return Err(bad(
+                "the tool's name is missing, or holds something else than letters, digits, `_`, `-` and `*`",
+            ));
+        }
+        if pattern == Some("") {
+            return Err(bad("the pattern is empty"));
+        }
+        Ok(Self { tool: tool.into(), pattern: pattern.map(str::to_owned), from: from.into() })
+    }
+
+    /// Whether an allowing rule covers one thing that a call touches.
+    fn covers(&self, tool: &str, touched: Touched<'_>) -> bool {
+        let Some(pattern) = self.pattern.as_deref().filter(|_| wild(&self.tool, tool)) else {
+            return wild(&self.tool, tool);
+        };
+        match touched {
+            Touched::Part(part) => !part.uncertain && command_fit(pattern, part, false) == Fit::Yes,
+            Touched::Host(host) => host_fits(pattern, host),
+            Touched::Path(path) => path_fits(pattern, path),
+        }
+    }
+
+    /// Whether a rule that asks or denies speaks of a call: of anything that it touches.
+    pub(crate) fn speaks_of(&self, tool: &str, prepared: &Prepared) -> Fit {
+        if !wild(&self.tool, tool) {
+            return Fit::No;
+        }
+        let Some(pattern) = self.pattern.as_deref() else { return Fit::Yes };
+        let touched = touched(prepared);
+        if touched.is_empty() {
+            // A tool that does not say what it touches is not let through by its silence.
+            return if self.tool == tool { Fit::Maybe } else { Fit::No };
+        }
+        let fit = |touched: &Touched<'_>| match touched {
+            Touched::Part(part) if part.uncertain => Fit::Maybe.max(command_fit(pattern, part, true)),
+            Touched::Part(part) => command_fit(pattern, part, true),
+            Touched::Host(host) if host_fits(pattern, host) => Fit::Yes,
+            Touched::Path(path) if path_fits(pattern, path) || covers_some(path, pattern) => Fit::Yes,
+            Touched::Host(_) | Touched::Path(_) => Fit::No,
+        };
+        touched.iter().map(fit).max().unwrap_or(Fit::No)
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.pattern {
+            Some(pattern) => write!(f, "{}({pattern})", self.tool),
+            None => f.write_str(&self.tool),
+        }
+    }
+}
+
+/// One thing that a call touches, in the sense that patterns have for it.
+#[derive(Clone, Copy)]
+enum Touched<'a> {
+    Part(&'a Part),
+    Host(&'a str),
+    Path(&'a str),
+}
+
+/// What patterns are held against: the commands of a call with commands, else its hosts, else its files.
+fn touched(prepared: &Prepared) -> Vec<Touched<'_>> {
+    if prepared.command.is_some() {
+        return prepared.parts.iter().map(Touched::Part).collect();
+    }
+    if !prepared.hosts.is_empty() {
+        return prepared.hosts.iter().map(|host| Touched::Host(host)).collect();
+    }
+    prepared.writes.iter().chain(&prepared.reads).map(|path| Touched::Path(path)).collect()
+}
+
+/// What a call touches that none of the allowing rules covers; `None` where all is covered.
+fn uncovered<'a>(rules: &[&Rule], tool: &str, prepared: &'a Prepared) -> Option<Vec<Touched<'a>>> {
+    if rules.iter().any(|rule| rule.pattern.is_none() && wild(&rule.tool, tool)) {
+        return None;
+    }
+    let needs = |touched: &Touched<'_>| !matches!(touched, Touched::Part(part) if part.wraps && !part.uncertain);
+    let touched = touched(prepared);
+    let known = touched.iter().any(needs);
+    let left: Vec<_> =
+        touched.into_iter().filter(needs).filter(|t| !rules.iter().any(|r| r.covers(tool, *t))).collect();
+    if known && left.is_empty() { None } else { Some(left) }
+}
+
+/// Whether allowing rules cover everything that a call touches.
+pub(crate) fn is_allowed<'a>(rules: impl IntoIterator<Item = &'a Rule>, tool: &str, prepared: &Prepared) -> bool {
+    let rules: Vec<&Rule> = rules.into_iter().collect();
+    !rules.is_empty() && uncovered(&rules, tool, prepared).is_none()
+}
+
+/// The rules that would allow a call like this one from now on; empty where none can be given.
+pub(crate) fn to_remember<'a>(
+    rules: impl IntoIterator<Item = &'a Rule>,
+    tool: &str,
+    prepared: &Prepared,
+) -> Vec<String> {
+    let rules: Vec<&Rule> = rules.into_iter().collect();
+    let left = uncovered(&rules, tool, prepared).unwrap_or_default();
+    if left.is_empty() && touched(prepared).is_empty() && prepared.command.is_none() {
+        return vec![tool.to_owned()];
+    }
+    let mut found: Vec<String> = Vec::new();
+    for touched in left {
+        let rule = match touched {
+            Touched::Part(part) => match beginning(part) {
+                Some(words) => format!("{tool}({words})"),
+                None => return Vec::new(),
+            },
+            Touched::Host(host) if host.chars().all(is_plain) => format!("{tool}({host})"),
+            Touched::Host(_) => return Vec::new(),
+            // Files differ from call to call; being asked for each would teach people to say yes.
+            Touched::Path(_) => tool.to_owned(),
+        };
+        if !found.contains(&rule) {
+            found.push(rule);
+        }
+    }
+    found
+}
+
+/// A command's program and the word that says what it shall do; nothing where that cannot be said for certain.
+fn beginning(part: &Part) -> Option<String> {
+    let mut words = part.words.iter();
+    let program = words.next()?.as_deref().filter(|word| !part.uncertain && word.chars().all(is_plain))?;
+    let is_redirection = program == ">";
+    let second = words.next().and_then(Option::as_deref);
+    let is_word = |word: &&str| word.starts_with(char::is_alphabetic) && word.chars().all(is_letter);
+    match second {
+        Some(target) if is_redirection => target.chars().all(is_plain).then(|| format!("> {target}")),
+        None if is_redirection => None,
+        second => Some(second.filter(is_word).map_or(program.to_owned(), |second| format!("{program} {second}"))),
+    }
+}
+
+fn is_letter(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':')
+}
+
+/// A character that means itself in a rule.
+fn is_plain(c: char) -> bool {
+    is_letter(c) || matches!(c, '.' | '/' | '+' | '@' | '=' | '>' | '[' | ']')
+}
+
+/// Whether a command begins with the words of a pattern. To forbid, a program is meant wherever it lies, and options
+/// that stand between it and its sub-command do not hide the latter.
+fn command_fit(pattern: &str, part: &Part, forbids: bool) -> Fit {
+    let mut words = part.words.iter();
+    let mut wanted = pattern.split_whitespace();
+    let Some(program) = wanted.next() else { return Fit::No };
+    match words.next() {
+        None => return Fit::No,
+        Some(None) => return Fit::Maybe,
+        Some(Some(word)) => {
+            let name = word.rsplit('/').next().unwrap_or(word);
+            let is_meant = wild(program, word) || (forbids && wild(program, name));
+            if !is_meant {
+                return Fit::No;
+            }
+        }
+    }
+    let mut after_option = false;
+    let mut want = wanted.next();
+    for word in words {
+        let Some(wish) = want else { break };
+        let Some(word) = word else { return Fit::Maybe };
+        if wild(wish, word) {
+            want = wanted.next();
+            after_option = false;
+        } else if forbids && word.starts_with(['-', '+']) {
+            after_option = true;
+        } else if forbids && after_option {
+            after_option = false;
+        } else {
+            return Fit::No;
+        }
+    }
+    if want.is_none() { Fit::Yes } else { Fit::No }
+}
+
+/// Whether a host is meant: itself, or `*.example.org` for all below `example.org`. A pattern without a port means all.
+fn host_fits(pattern: &str, host: &str) -> bool {
+    let plain = |text: &str| text.trim_end_matches('.').to_ascii_lowercase();
+    let (pattern, host) = (plain(pattern), plain(host));
+    let name = host.rsplit_once(':').filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit())).map(|(name, _)| name);
+    wild(&pattern, &host) || name.is_some_and(|name| wild(&pattern, name.trim_end_matches('.')))
+}
+
+#[cfg(test)]
+mod tests;

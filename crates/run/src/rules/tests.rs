@@ -1,0 +1,132 @@
+//! What rules speak of.
+
+use super::*;
+
+fn rule(text: &str) -> Rule {
+    Rule::parse(text, "").unwrap()
+}
+
+fn part(words: &str) -> Part {
+    let words = words.split_whitespace().map(|word| (word != "?").then(|| word.to_owned()));
+    Part { words: words.collect(), ..Part::default() }
+}
+
+fn command(parts: Vec<Part>) -> Prepared {
+    Prepared { command: Some("…".into()), parts, ..Prepared::default() }
+}
+
+fn allows(text: &str, prepared: &Prepared) -> bool {
+    is_allowed([&rule(text)], "run_command", prepared)
+}
+
+fn denies(text: &str, words: &str) -> Fit {
+    rule(text).speaks_of("run_command", &command(vec![part(words)]))
+}
+
+#[test]
+fn a_rule_reads_back_as_it_was_written() {
+    for text in ["read_file", "mcp_*", "run_command(cargo test)", "web_fetch(*.example.org)", "write_file(src/**)"] {
+        assert_eq!(rule(text).to_string(), text);
+    }
+    assert_eq!(rule("run_command(*)").to_string(), "run_command");
+    for text in ["", "(x)", "a b", "run_command(", "run_command()", "x(y"] {
+        assert!(Rule::parse(text, "").unwrap_err().contains("is not a rule"), "{text}");
+    }
+}
+
+#[test]
+fn a_command_is_allowed_by_its_first_words_not_by_its_first_letters() {
+    let test = |words| allows("run_command(cargo test)", &command(vec![part(words)]));
+    assert!(test("cargo test") && test("cargo test -p x") && test("cargo test ?"));
+    assert!(!test("cargo tester") && !test("cargo") && !test("cargo -v test") && !test("/tmp/cargo test"));
+    assert!(!test("cargo ? test") && !test("? test"));
+}
+
+#[test]
+fn every_part_must_be_allowed() {
+    let both = command(vec![part("cargo test"), part("rm -rf /")]);
+    assert!(!allows("run_command(cargo test)", &both));
+    assert!(is_allowed([&rule("run_command(cargo test)"), &rule("run_command(rm)")], "run_command", &both));
+    assert!(allows("run_command", &both) && allows("run_*", &both) && !allows("read_file", &both));
+}
+
+#[test]
+fn a_wrapper_needs_no_permission_of_its_own_and_is_still_denied() {
+    let timed = command(vec![Part { wraps: true, ..part("timeout 5 cargo test") }, part("cargo test")]);
+    assert!(allows("run_command(cargo test)", &timed));
+    assert_eq!(rule("run_command(timeout)").speaks_of("run_command", &timed), Fit::Yes);
+}
+
+#[test]
+fn what_cannot_be_read_is_never_allowed_and_may_be_denied() {
+    let unclear = command(vec![Part { uncertain: true, ..part("cargo test") }]);
+    assert!(!allows("run_command(cargo test)", &unclear) && allows("run_command", &unclear));
+    assert_eq!(rule("run_command(git push)").speaks_of("run_command", &unclear), Fit::Maybe);
+    assert!(!allows("run_command(cargo test)", &command(Vec::new())), "a command nobody has read");
+}
+
+#[test]
+fn options_and_folders_do_not_hide_what_is_denied() {
+    for words in ["git push", "/usr/bin/git push", "git -C . push origin", "git --no-pager -c a=b push", "git -v push"]
+    {
+        assert_eq!(denies("run_command(git push)", words), Fit::Yes, "{words}");
+    }
+    for words in ["git log --grep push", "git commit push", "gitk push", "git"] {
+        assert_eq!(denies("run_command(git push)", words), Fit::No, "{words}");
+    }
+    assert_eq!(denies("run_command(git push)", "git ?"), Fit::Maybe);
+    assert_eq!(denies("run_command(git push)", "? push"), Fit::Maybe);
+}
+
+#[test]
+fn hosts_and_paths_have_patterns_of_their_own() {
+    let fetch = |host: &str| Prepared { hosts: vec![host.into()], ..Prepared::default() };
+    let fits = |text: &str, host: &str| is_allowed([&rule(text)], "web_fetch", &fetch(host));
+    assert!(fits("web_fetch(*.example.org)", "a.example.org") && fits("web_fetch(example.org)", "Example.org:443"));
+    assert!(!fits("web_fetch(*.example.org)", "example.org.evil") && !fits("web_fetch(example.org)", "aexample.org"));
+    let write =
+        |paths: &[&str]| Prepared { writes: paths.iter().map(|p| (*p).into()).collect(), ..Prepared::default() };
+    let fits = |text: &str, paths: &[&str]| is_allowed([&rule(text)], "write_file", &write(paths));
+    assert!(fits("write_file(src/**)", &["src/a/b.rs"]) && fits("write_file(src/*.rs)", &["src/a.rs"]));
+    assert!(!fits("write_file(src/*.rs)", &["src/a/b.rs"]) && !fits("write_file(src/**)", &["src/a", "b"]));
+    let list = Prepared { reads: vec![".".into()], ..Prepared::default() };
+    assert_eq!(rule("list_files(secret/**)").speaks_of("list_files", &list), Fit::Yes);
+    let list = Prepared { reads: vec!["open".into()], ..Prepared::default() };
+    assert_eq!(rule("list_files(secret/**)").speaks_of("list_files", &list), Fit::No);
+}
+
+#[test]
+fn a_tool_that_does_not_say_what_it_touches_is_asked_about() {
+    let silent = Prepared::default();
+    assert_eq!(rule("mcp_mail(example.org)").speaks_of("mcp_mail", &silent), Fit::Maybe);
+    assert_eq!(rule("*(secret/**)").speaks_of("mcp_mail", &silent), Fit::No);
+    assert!(!is_allowed([&rule("mcp_mail(example.org)")], "mcp_mail", &silent));
+}
+
+#[test]
+fn always_remembers_the_program_and_its_first_word() {
+    let remember = |parts: &[&str]| to_remember([], "run_command", &command(parts.iter().map(|p| part(p)).collect()));
+    assert_eq!(remember(&["git push origin main"]), ["run_command(git push)"]);
+    assert_eq!(
+        remember(&["ls -la", "cargo test -p x", "> out.txt"]),
+        ["run_command(ls)", "run_command(cargo test)", "run_command(> out.txt)"]
+    );
+    assert!(remember(&["git push", "? x"]).is_empty() && remember(&["a*b c"]).is_empty());
+    let unclear = command(vec![Part { uncertain: true, ..part("git push") }]);
+    assert!(to_remember([], "run_command", &unclear).is_empty());
+    let known = rule("run_command(git push)");
+    let two = command(vec![part("git push"), part("rm x")]);
+    assert_eq!(to_remember([&known], "run_command", &two), ["run_command(rm x)"]);
+    assert_eq!(to_remember([], "mail", &Prepared::default()), ["mail"]);
+    let fetch = Prepared { hosts: vec!["a.org".into()], ..Prepared::default() };
+    assert_eq!(to_remember([], "web_fetch", &fetch), ["web_fetch(a.org)"]);
+}
+
+#[test]
+fn what_is_remembered_allows_the_same_again() {
+    for words in ["git push origin", "ls -la", "./run.sh x", "> a/b.txt", "cargo +nightly test", "a:b c"] {
+        let prepared = command(vec![part(words)]);
+        let rules: Vec<Rule> = to_remember([], "run_command", &prepared).iter().map(|text| rule(text)).collect();
+        assert!(is_allowed(&rules, "run_command", &prepared), "{words}: {rules:?}");
+    }
+}

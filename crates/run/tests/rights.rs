@@ -1,0 +1,140 @@
+//! Rights in layers: no descendant may do what an ancestor denied, nor unasked what an ancestor asks about.
+
+#![allow(clippy::unwrap_used, reason = "a rule that cannot be read shall stop the test")]
+
+use proptest::prelude::*;
+use updraft_run::{Approvals, Class, Layer, Origins, Part, Permission, Prepared, Rights, Rule, Rules, Settings};
+
+/// What one layer says, before it is borrowed.
+#[derive(Clone, Debug)]
+struct Written {
+    mode: Option<Approvals>,
+    read_only: bool,
+    rules: Rules,
+}
+
+fn rule() -> impl Strategy<Value = Rule> {
+    let tools = prop::sample::select(vec!["run_command", "web_fetch", "write_file", "mail", "*", "w*"]);
+    let patterns = prop::sample::select(vec!["git", "git push", "ls", "a.org", "*.org", "src/**", "*", "x"]);
+    (tools, prop::option::of(patterns)).prop_map(|(tool, pattern)| {
+        let text = pattern.map_or(tool.to_owned(), |pattern| format!("{tool}({pattern})"));
+        Rule::parse(&text, "here").unwrap()
+    })
+}
+
+fn rules() -> impl Strategy<Value = Rules> {
+    let some = || prop::collection::vec(rule(), 0..3);
+    (some(), some(), some()).prop_map(|(allow, ask, deny)| Rules { allow, ask, deny })
+}
+
+fn mode() -> impl Strategy<Value = Approvals> {
+    prop::sample::select(vec![Approvals::Ask, Approvals::Refuse, Approvals::Allow, Approvals::ReadOnly])
+}
+
+fn layer() -> impl Strategy<Value = Written> {
+    (prop::option::of(mode()), prop::bool::weighted(0.2), rules()).prop_map(|(mode, read_only, rules)| Written {
+        mode,
+        read_only,
+        rules,
+    })
+}
+
+fn part() -> impl Strategy<Value = Part> {
+    let word = prop::option::weighted(0.9, prop::sample::select(vec!["git", "push", "ls", "-v", "x", "/bin/git"]));
+    let words = prop::collection::vec(word.prop_map(|word| word.map(str::to_owned)), 0..4);
+    (words, prop::bool::weighted(0.1), prop::bool::weighted(0.1)).prop_map(|(words, uncertain, wraps)| Part {
+        words,
+        uncertain,
+        wraps,
+    })
+}
+
+fn call() -> impl Strategy<Value = (String, Prepared)> {
+    let tools = prop::sample::select(vec!["run_command", "web_fetch", "write_file", "mail"]);
+    let class = prop::sample::select(vec![Class::Pure, Class::Opaque, Class::Checkable]);
+    let hosts = prop::collection::vec(prop::sample::select(vec!["a.org", "b.com"]).prop_map(str::to_owned), 0..2);
+    let files = prop::collection::vec(prop::sample::select(vec!["src/a", "b", "."]).prop_map(str::to_owned), 0..2);
+    let parts = prop::option::of(prop::collection::vec(part(), 0..3));
+    (tools, class, hosts, files, parts, any::<[bool; 3]>()).prop_map(|(tool, class, hosts, writes, parts, flags)| {
+        let command = parts.as_ref().map(|_| "…".to_owned());
+        let [outside, sends, destroys] = flags;
+        let parts = parts.unwrap_or_default();
+        (
+            tool.to_owned(),
+            Prepared { class, hosts, writes, command, parts, outside, sends, destroys, ..Prepared::default() },
+        )
+    })
+}
+
+/// How strict a decision is.
+fn strictness(permission: &Permission) -> u8 {
+    match permission {
+        Permission::Allowed => 0,
+        Permission::Asked(_) => 1,
+        Permission::Denied(_) => 2,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4000))]
+
+    #[test]
+    fn no_descendant_is_allowed_what_an_ancestor_denied_or_asks_about(
+        root in (mode(), rules()),
+        below in prop::collection::vec(layer(), 0..6),
+        remembered in prop::collection::vec(rule(), 0..3),
+        (tool, prepared) in call(),
+        tainted in any::<bool>(),
+        from_code in 0_usize..7,
+    ) {
+        let settings = Settings { approvals: root.0, rules: root.1, ..Settings::default() };
+        let origins = if tainted { Origins::of("https://evil.example") } else { Origins::default() };
+        let mut rights = Rights::of(&settings, &remembered);
+        let mut before = strictness(&rights.weigh(&tool, &prepared, &origins));
+        for (depth, written) in below.iter().enumerate() {
+            let Written { mode, read_only, rules } = written;
+            rights = rights.child(Layer { whose: "child", mode: *mode, read_only: *read_only, rules });
+            if depth == from_code {
+                rights = rights.code();
+            }
+            let now = strictness(&rights.weigh(&tool, &prepared, &origins));
+            prop_assert!(now >= before, "layer {depth} widened {tool} from {before} to {now}: {written:?}");
+            before = now;
+        }
+    }
+
+    #[test]
+    fn each_layers_own_denial_holds_however_deep_it_stands(
+        approvals in mode(),
+        mut below in prop::collection::vec(layer(), 1..6),
+        at in any::<prop::sample::Index>(),
+        (tool, prepared) in call(),
+    ) {
+        let at = at.index(below.len());
+        below[at].rules.deny.push(Rule::parse(&tool, "here").unwrap());
+        let settings = Settings { approvals, ..Settings::default() };
+        let mut rights = Rights::of(&settings, &[]);
+        for Written { mode, read_only, rules } in &below {
+            rights = rights.child(Layer { whose: "child", mode: *mode, read_only: *read_only, rules });
+        }
+        let denied = matches!(rights.weigh(&tool, &prepared, &Origins::default()), Permission::Denied(_));
+        prop_assert!(denied, "layer {} denies {} and it was let through", at, tool);
+    }
+
+    #[test]
+    fn what_sends_or_destroys_with_words_from_outside_is_never_simply_allowed(
+        root in (mode(), rules()),
+        remembered in prop::collection::vec(rule(), 0..3),
+        (tool, prepared) in call(),
+    ) {
+        let settings = Settings { approvals: root.0, rules: root.1, ..Settings::default() };
+        let rights = Rights::of(&settings, &remembered);
+        let weighed = rights.weigh(&tool, &prepared, &Origins::of("https://evil.example"));
+        if prepared.sends || prepared.destroys {
+            prop_assert!(strictness(&weighed) > 0);
+        }
+        if let Permission::Asked(asking) = weighed && (prepared.sends || prepared.destroys) {
+            prop_assert!(asking.why.contains("https://evil.example") && asking.always.is_empty());
+        }
+    }
+}
