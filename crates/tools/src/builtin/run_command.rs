@@ -11,6 +11,7 @@ use updraft_sandbox::{Command, Ended, Level, Network, Policy, Sandbox};
 
 use super::{parse, reply, spec, whole};
 use crate::place::Place;
+use crate::shell;
 use crate::tool::{CallContext, Calling, Tool, Traits};
 
 /// What a command may take if it does not say.
@@ -116,19 +117,23 @@ impl Tool for RunCommand {
     }
 
     fn traits(&self) -> Traits {
-        let outside = self.commands.policy.network == Network::Host || self.commands.level == Some(Level::None);
+        let destroys = self.commands.level == Some(Level::None);
+        let outside = self.commands.policy.network == Network::Host || destroys;
+        // Without a sandbox nothing keeps it from the network.
+        let sends = self.commands.policy.network != Network::None || destroys;
         let time = Duration::from_secs(LONGEST_TIME + 60);
-        Traits { class: Class::Opaque, group: "sandbox", outside, time, ..Traits::default() }
+        Traits { class: Class::Opaque, group: "sandbox", outside, sends, destroys, time, ..Traits::default() }
     }
 
     fn prepare(&self, args: &Value, _place: &Place) -> Prepared {
-        let Traits { class, outside, .. } = self.traits();
+        let Traits { class, outside, sends, destroys, .. } = self.traits();
         let hosts = match &self.commands.policy.network {
             Network::None | Network::Host => Vec::new(),
             Network::Allow(hosts) => hosts.iter().map(ToString::to_string).collect(),
         };
         let command = args["command"].as_str().map(str::to_owned);
-        Prepared { class, outside, command, hosts, ..Prepared::default() }
+        let parts = command.as_deref().map(shell::parts).unwrap_or_default();
+        Prepared { class, outside, sends, destroys, command, parts, hosts, ..Prepared::default() }
     }
 
     fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {
