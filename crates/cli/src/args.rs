@@ -10,15 +10,17 @@ use crate::moment;
 
 mod files;
 mod models;
+mod permissions;
 mod sandbox;
 mod shared;
 
 pub(crate) use files::{Export, Format, Import};
 pub(crate) use models::Models;
 use models::thinking;
+pub(crate) use permissions::{Approve, ModeWord, Permission, Permissions, PermissionsCommand};
 pub(crate) use sandbox::{Exec, Sandbox, SandboxCommand};
 use shared::variable;
-pub(crate) use shared::{Named, Output, Permission, Place, Spending};
+pub(crate) use shared::{Named, Output, Place, Spending};
 
 /// Carries out goals with agents, and does not lose its place.
 #[derive(Debug, Parser)]
@@ -66,6 +68,7 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  updraft answer 7k2m \"the second one\" && updraft resume 7k2m")]
     Answer(Answer),
     /// Allow a call that waits for approval
+    #[command(after_help = "Example:\n  updraft approve 7k2m --always workspace && updraft resume 7k2m")]
     Approve(Approve),
     /// Refuse a call that waits for approval
     Deny(Deny),
@@ -104,6 +107,9 @@ pub(crate) enum Command {
     Init(Init),
     /// Let a workspace's agents, prompts, .env and settings count; shows them first
     Trust(Trust),
+    /// List the rules about what agents may do, and where each comes from; or forget one
+    #[command(after_help = "Example:\n  updraft permissions forget \"run_command(git push)\"")]
+    Permissions(Permissions),
     /// Show the settings
     Config(Config),
     /// Say what works here, what doesn't, and what to do about it
@@ -286,14 +292,6 @@ pub(crate) struct Answer {
     pub(crate) text: String,
     /// Which question, where several are open
     #[arg(long, value_name = "ID")]
-    pub(crate) id: Option<String>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Approve {
-    #[command(flatten)]
-    pub(crate) run: Named,
-    /// Which call; all that wait, if left out
     pub(crate) id: Option<String>,
 }
 

@@ -18,6 +18,7 @@ pub(crate) mod json;
 pub(crate) mod man;
 mod markdown;
 pub(crate) mod models;
+pub(crate) mod permissions;
 pub(crate) mod replay;
 pub(crate) mod resume;
 pub(crate) mod rm;

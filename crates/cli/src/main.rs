@@ -72,6 +72,7 @@ fn dispatch(command: Command) -> Outcome {
         Command::Sandbox(args) => c::sandbox::run(args),
         Command::Init(args) => c::init::run(&args),
         Command::Trust(args) => c::trust::run(&places, &args),
+        Command::Permissions(args) => c::permissions::run(&places, &args),
         Command::Config(args) => c::config::run(&places, &args),
         Command::Doctor(args) => Ok(c::doctor::run(&places, &args)),
         Command::Completions(args) => Ok(c::completions::run(&args)),

@@ -1,6 +1,7 @@
 //! Where things are on this machine, and the one place that reads the environment.
 
 use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -84,6 +85,15 @@ pub(crate) fn private_file(path: &Path, how: &mut OpenOptions) -> std::io::Resul
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
     how.create(true).mode(0o600).open(path)
+}
+
+/// Puts new content in the place of a file of our own: whoever reads it finds the old or the new, whole.
+pub(crate) fn replace_private(path: &Path, content: &[u8]) -> Result<(), Fault> {
+    let beside = path.with_extension("new");
+    private_file(&beside, OpenOptions::new().write(true).truncate(true))
+        .and_then(|mut file| file.write_all(content))
+        .and_then(|()| std::fs::rename(&beside, path))
+        .map_err(|error| Fault::file("write", path, &error))
 }
 
 /// The user's home folder.

@@ -6,6 +6,8 @@ mod dotenv;
 mod layer;
 mod meant;
 mod models;
+mod remembered;
+mod rules;
 mod spending;
 mod trust;
 mod written;
@@ -16,6 +18,7 @@ pub(crate) use dotenv::read as read_dotenv;
 pub(crate) use layer::Layer;
 pub(crate) use meant::{Meant, Origin};
 pub(crate) use models::limit_in_words;
+pub(crate) use remembered::{Remembered, keep as keep_always};
 pub(crate) use trust::{Standing, Trusted, what_counts};
 pub(crate) use written::{Consent, Written, WrittenBudget};
 
@@ -48,6 +51,7 @@ impl Settings {
         for layer in &layers {
             meant.take(layer, &mut ignored)?;
         }
+        meant.rules.allow.extend(Remembered::load(places).rules(workspace));
         Ok(Self { meant, standing, ignored })
     }
 

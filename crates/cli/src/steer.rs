@@ -3,9 +3,11 @@
 use updraft_engine::{Engine, Handle, Rested, waiting_for};
 use updraft_run::{Approvals, Budget, FailureKind, Input, Limit, Millis, Phase, Run, RunId};
 
-use crate::args::{Permission, Spending};
+use crate::args::{ModeWord, Permission, Spending};
 use crate::fault::{Code, Fault, Outcome};
 use crate::out::{self, Paint};
+use crate::places::Places;
+use crate::settings;
 use crate::signals::Signals;
 use crate::view::{self, Asked, Face};
 
@@ -31,6 +33,7 @@ pub(crate) async fn steer(engine: &Engine, mut handle: Handle, face: &Face, sign
             Asked::Said(inputs) => {
                 handle = engine.open(&id).await?;
                 for input in inputs {
+                    settings::keep_always(&Places::find()?, &rested.run, &input)?;
                     handle.send(input);
                 }
             }
@@ -169,10 +172,11 @@ pub(crate) fn budget_of(spending: &Spending) -> Budget {
 
 /// The word on approvals on the command line.
 pub(crate) fn approvals_of(permission: &Permission) -> Option<Approvals> {
-    match (permission.read_only, permission.yes) {
-        (true, _) => Some(Approvals::ReadOnly),
-        (false, true) => Some(Approvals::Allow),
-        (false, false) => None,
+    match permission.mode()? {
+        ModeWord::ReadOnly => Some(Approvals::ReadOnly),
+        ModeWord::Workspace if out::can_ask() => Some(Approvals::Ask),
+        ModeWord::Workspace => Some(Approvals::Refuse),
+        ModeWord::Full => Some(Approvals::Allow),
     }
 }
 

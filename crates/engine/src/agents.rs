@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use updraft_run::Think;
+use updraft_run::{Approvals, Narrowed, Rule, Think};
 
 use crate::Error;
 
@@ -49,6 +49,8 @@ pub struct Agent {
     pub reflect_by_model: bool,
     /// It may not change anything.
     pub read_only: bool,
+    /// What it may do less than the run.
+    pub narrowed: Narrowed,
     /// JSON Schema of its results.
     pub schema: Option<Value>,
     /// Its prompt.
@@ -93,6 +95,9 @@ impl Agents {
                     if let Some(known) = self.0.get_mut(&agent.name) {
                         known.tools.retain(|tool| agent.tools.contains(tool));
                         known.read_only |= agent.read_only;
+                        known.narrowed.mode = known.narrowed.mode.or(agent.narrowed.mode);
+                        known.narrowed.rules.ask.extend(agent.narrowed.rules.ask);
+                        known.narrowed.rules.deny.extend(agent.narrowed.rules.deny);
                         known.turns = [known.turns, agent.turns].into_iter().flatten().min();
                     }
                 }
@@ -139,7 +144,8 @@ impl Agent {
             let (key, value) = line
                 .split_once(':')
                 .ok_or_else(|| fault(at + 1, format!("`{}` is not a line of the form `key: value`", line.trim())))?;
-            agent.set(key.trim(), value.trim()).map_err(|what| fault(at + 1, what))?;
+            let place = || format!("{}:{}", file.display(), at + 1);
+            agent.set(key.trim(), value.trim(), &place).map_err(|what| fault(at + 1, what))?;
         }
         let Some(closed) = closed else {
             return Err(fault(text.lines().count(), "the front matter has no closing `---`".into()));
@@ -158,7 +164,7 @@ impl Agent {
         Ok(agent)
     }
 
-    fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
+    fn set(&mut self, key: &str, value: &str, place: &dyn Fn() -> String) -> Result<(), String> {
         match key {
             "name" => self.name = unquoted(value).into(),
             "purpose" => self.purpose = unquoted(value).into(),
@@ -182,12 +188,33 @@ impl Agent {
                 "default" => self.read_only = false,
                 other => return Err(format!("`permissions` is `{other}`; expected `default` or `read-only`")),
             },
+            "mode" => match unquoted(value) {
+                "read-only" => self.read_only = true,
+                "workspace" => self.narrowed.mode = Some(Approvals::Ask),
+                "full" => self.narrowed.mode = None,
+                other => return Err(format!("`mode` is `{other}`; expected `read-only`, `workspace` or `full`")),
+            },
+            "ask" => self.narrowed.rules.ask = rules(key, value, place)?,
+            "deny" => self.narrowed.rules.deny = rules(key, value, place)?,
             "schema" => match serde_json::from_str(value) {
                 Ok(schema @ Value::Object(_)) => self.schema = Some(schema),
                 _ => return Err("`schema` must be a JSON Schema object on one line".into()),
             },
             other => {
-                let known = ["name", "purpose", "tools", "model", "think", "turns", "reflect", "permissions", "schema"];
+                let known = [
+                    "name",
+                    "purpose",
+                    "tools",
+                    "model",
+                    "think",
+                    "turns",
+                    "reflect",
+                    "permissions",
+                    "mode",
+                    "ask",
+                    "deny",
+                    "schema",
+                ];
                 return Err(format!("`{other}` is not known here; there is {}", updraft_run::close_to(other, &known)));
             }
         }
@@ -207,6 +234,11 @@ fn list(key: &str, value: &str) -> Result<Vec<String>, String> {
         .ok_or_else(|| format!("`{key}` is `{value}`; expected a list such as `[files, ask_user]`"))?;
     let items = inside.split(',').map(|item| unquoted(item.trim()).to_owned());
     Ok(items.filter(|item| !item.is_empty()).collect())
+}
+
+/// Rules in a list: they narrow what the agent may do.
+fn rules(key: &str, value: &str, place: &dyn Fn() -> String) -> Result<Vec<Rule>, String> {
+    list(key, value)?.iter().map(|rule| Rule::parse(rule, &place())).collect()
 }
 
 /// The Markdown files of a folder: stem and text, in name order.

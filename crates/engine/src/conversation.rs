@@ -53,6 +53,8 @@ pub(crate) struct Conversation {
     visit: u32,
     /// The context it began with.
     pub(crate) context: Hash,
+    /// That context holds documents of the workspace, and they were told.
+    pub(crate) documents: bool,
     /// Entries of the step's talk that are among the messages.
     consumed: usize,
     /// The summary it goes on from: with a new one it is made anew.
@@ -89,6 +91,7 @@ impl Conversation {
         let mut conversation = Self {
             visit: step.visit,
             context: hash,
+            documents: !context.documents.is_empty() && step.role != Role::Distill,
             consumed: 0,
             summary: summary(step).cloned(),
             last: None,
@@ -150,6 +153,7 @@ impl Conversation {
         let mut aside = Self {
             visit: self.visit,
             context: self.context,
+            documents: self.documents,
             consumed: self.consumed,
             summary: self.summary.clone(),
             last: None,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use updraft_run::{AgentCard, Narrowed, Reflect, Roster, ToolSpec};
+use updraft_run::{AgentCard, Reflect, Roster, ToolSpec};
 
 use crate::agents::{Agent, Agents};
 use crate::prompts::{self, Prompts};
@@ -64,7 +64,7 @@ fn card_of(agent: &Agent, tools: Vec<String>) -> AgentCard {
         turns: agent.turns,
         reflect: if agent.reflect_by_model { Reflect::Model } else { Reflect::Rule },
         read_only: agent.read_only,
-        narrowed: Narrowed::default(),
+        narrowed: agent.narrowed.clone(),
         schema: agent.schema.clone(),
     }
 }

@@ -160,7 +160,7 @@ impl Prepared {
 
     /// Whether it may read, and change, anything in the workspace: a command, code, and whoever says nothing.
     pub fn roams(&self) -> bool {
-        let says_nothing = self.reads.is_empty() && self.writes.is_empty() && self.hosts.is_empty();
+        let says_nothing = self.writes.is_empty() && self.hosts.is_empty();
         self.command.is_some() || (self.class != Class::Pure && says_nothing)
     }
 }

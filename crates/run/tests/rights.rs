@@ -138,3 +138,17 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn code_waits_for_nobody_and_is_told_what_to_do_instead() {
+    let settings = Settings { approvals: Approvals::Allow, ..Settings::default() };
+    let sends = Prepared { class: Class::Opaque, sends: true, ..Prepared::default() };
+    let page = Origins::of("https://evil.example/page");
+    let rights = || Rights::of(&settings, &[]);
+    assert!(matches!(rights().weigh("mail", &sends, &page), Permission::Asked(_)));
+    let Permission::Denied(why) = rights().code().weigh("mail", &sends, &page) else {
+        unreachable!("it was let through")
+    };
+    assert!(why.message.contains("https://evil.example/page") && why.message.contains("outside of the code"), "{why}");
+    assert_eq!(rights().code().weigh("mail", &sends, &Origins::default()), Permission::Allowed);
+}

@@ -44,6 +44,17 @@ impl Confinement {
         self.policy.network == Network::Host || self.level == Some(Level::None)
     }
 
+    /// Whether children can carry something out of this machine.
+    pub fn sends(&self) -> bool {
+        // Without a sandbox nothing keeps them from the network.
+        self.policy.network != Network::None || self.destroys()
+    }
+
+    /// Whether children can do what we cannot undo.
+    pub fn destroys(&self) -> bool {
+        self.level == Some(Level::None)
+    }
+
     /// The hosts that children may reach, where they are named.
     pub fn hosts(&self) -> Vec<String> {
         match &self.policy.network {

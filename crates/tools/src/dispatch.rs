@@ -15,7 +15,7 @@ use crate::cut;
 use crate::limits::Limits;
 use crate::place::Place;
 use crate::registry::{Entry, Registry};
-use crate::tool::{CallContext, Tool};
+use crate::tool::{CallContext, Source, Tool};
 
 /// Bytes of a failure's message: it is read by a model, and says one thing.
 const MESSAGE: usize = 8 << 10;
@@ -83,7 +83,7 @@ impl Dispatcher {
             Ok((entry, args)) => (entry, args.into_owned()),
             Err(fault) => return self.fit(Reply::Failed(fault)),
         };
-        let fitted = self.fit(as_promised(entry, self.persist(entry, args, cx).await));
+        let fitted = self.fit(from_outside(entry, as_promised(entry, self.persist(entry, args, cx).await)));
         let called = Called { pictures: cx.kept(), ..fitted };
         debug!(tool = call.name, cut = called.overflow.is_some(), "tool replied");
         called
@@ -185,6 +185,26 @@ fn as_promised(entry: &Entry, reply: Reply) -> Reply {
         },
     };
     Reply::Failed(Failure::new(FailureKind::Validation, why))
+}
+
+/// Whatever a server says are words from outside, its failures too.
+fn from_outside(entry: &Entry, reply: Reply) -> Reply {
+    let source = entry.tool.source();
+    if !matches!(source, Source::Server(_)) {
+        return reply;
+    }
+    let mut output = match reply {
+        Reply::Output(output) => Arc::unwrap_or_clone(output),
+        Reply::Failed(Failure { kind: FailureKind::Tool, message }) => {
+            Output { text: message, is_error: true, ..Output::default() }
+        }
+        other => return other,
+    };
+    output.untrusted = true;
+    if output.origins.is_empty() {
+        output.origins.push(source.to_string());
+    }
+    Reply::Output(Arc::new(output))
 }
 
 /// The content hash of bytes.

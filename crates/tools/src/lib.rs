@@ -47,6 +47,7 @@ mod picture;
 mod place;
 mod registry;
 mod schema;
+mod shell;
 mod text;
 mod tool;
 

@@ -78,6 +78,16 @@ impl Workspace {
         Inside::parse(path, &self.0.roots)
     }
 
+    /// A path and, where links lead elsewhere in the workspace, what is meant by it: what was written there is read here.
+    pub(crate) fn with_its_target(&self, path: &Inside) -> Vec<String> {
+        let real = self.root().join(path.as_str()).canonicalize().ok();
+        let target = real.as_deref().and_then(|real| real.strip_prefix(self.root()).ok()).and_then(Path::to_str);
+        let target = target.map(|target| if target.is_empty() { "." } else { target });
+        let mut paths = vec![path.to_string()];
+        paths.extend(target.filter(|target| *target != path.as_str()).map(str::to_owned));
+        paths
+    }
+
     /// Opens a regular file for reading. Never waits, whatever it is: pipes, devices and sockets are refused.
     pub(crate) fn open_file(&self, path: &Inside, links: Links) -> Result<(File, Stat), Failure> {
         // Without NONBLOCK the open of a pipe would wait for a writer. For a regular file it means nothing.

@@ -38,7 +38,9 @@ pub trait Tool: Send + Sync {
     fn prepare(&self, args: &Value, place: &Place) -> Prepared {
         let _ = (args, place);
         let Traits { class, outside, sends, destroys, .. } = self.traits();
-        Prepared { class, outside, sends, destroys, ..Prepared::default() }
+        // What others made may read anything in the workspace, unless it says better.
+        let reads = if self.source() == Source::BuiltIn { Vec::new() } else { vec![".".into()] };
+        Prepared { class, outside, sends, destroys, reads, ..Prepared::default() }
     }
 
     /// What is known only just before: for file writes, the hashes before and after. Reads files, changes nothing.

@@ -8,17 +8,6 @@ use updraft_run::Cost;
 
 use crate::moment;
 
-/// Who decides about calls that reach beyond workspace and sandbox.
-#[derive(Clone, Debug, Default, Args)]
-pub(crate) struct Permission {
-    /// Change nothing
-    #[arg(long, conflicts_with = "yes")]
-    pub(crate) read_only: bool,
-    /// Approve everything but what a rule denies
-    #[arg(long, short = 'y')]
-    pub(crate) yes: bool,
-}
-
 /// What a run may spend.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Spending {

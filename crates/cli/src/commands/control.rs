@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use updraft_engine::waiting_for;
 use updraft_journal::{Journal, Summary};
-use updraft_run::{Address, Effect, Input, Kind, Phase, Run, RunId, StepId, Verdict};
+use updraft_run::{Address, Effect, Input, Kind, Phase, Run, RunId, Scope, StepId, Verdict};
 
 use super::{resume, runs};
 use crate::args::{self, Output};
 use crate::fault::{Code, Fault, Outcome};
 use crate::places::{self, Places};
-use crate::{moment, out, wire};
+use crate::{moment, out, settings, wire};
 
 /// How long the effect is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -55,7 +55,9 @@ pub(crate) fn answer(places: &Places, args: &args::Answer) -> Outcome {
 }
 
 pub(crate) fn approve(places: &Places, args: &args::Approve) -> Outcome {
-    verdict(places, &args.run.run, args.id.as_deref(), &Verdict { allow: true, by: who(), ..Verdict::default() })
+    let always = args.always.map(Scope::from);
+    let verdict_of = Verdict { allow: true, by: who(), always, ..Verdict::default() };
+    verdict(places, &args.run.run, args.id.as_deref(), &verdict_of)
 }
 
 pub(crate) fn deny(places: &Places, args: args::Deny) -> Outcome {
@@ -75,8 +77,26 @@ fn verdict(places: &Places, name: &str, id: Option<&str>, verdict: &Verdict) -> 
             return Err(Fault::usage("several calls wait for approval; name one of them")
                 .hint(format!("they are: {}", listed(&open))));
         };
-        Ok(Input::Verdict { id: Some(seen.clone()), verdict: verdict.clone() })
+        let input = Input::Verdict { id: Some(seen.clone()), verdict: verdict.clone() };
+        if verdict.always.is_some() {
+            let rules = remembered(run, seen);
+            if rules.is_empty() {
+                return Err(Fault::usage("this call is asked about each time; nothing can be remembered for it")
+                    .hint("leave --always out to allow it once"));
+            }
+            settings::keep_always(places, run, &input)?;
+            out::note(&format!("from now on allowed: {}", rules.join(", ")));
+        }
+        Ok(input)
     })
+}
+
+/// The rules that "always" would remember for a call.
+fn remembered(run: &Run, id: &Address) -> Vec<String> {
+    match run.open().get(id).map(|open| &open.effect) {
+        Some(Effect::Approval { always, .. }) => always.clone(),
+        _ => Vec::new(),
+    }
 }
 
 fn asked(run: &Run, wanted: impl Fn(&Effect) -> bool, id: Option<&Address>) -> Vec<Address> {

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use clap::ValueEnum as _;
 use updraft_journal::Journal;
 use updraft_run::RunId;
 
@@ -66,6 +67,7 @@ fn command(id: &RunId, args: &args::Run, workspace: &Path) -> Result<Command, Fa
     flag("--model", args.model.as_deref().map(wire::model_spec));
     flag("--think", args.think.clone());
     flag("--agent", args.agent.clone());
+    flag("--mode", args.permission.mode.and_then(|mode| Some(mode.to_possible_value()?.get_name().to_owned())));
     flag("--budget", args.spending.budget.map(|cost| (cost.0 as f64 / 1e9).to_string()));
     flag("--max-tokens", args.spending.max_tokens.map(|n| n.to_string()));
     flag("--max-time", args.spending.max_time.map(|time| format!("{}ms", time.as_millis())));

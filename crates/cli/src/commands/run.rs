@@ -66,14 +66,9 @@ fn flags(args: &args::Run) -> Written {
         value.map(|value| Spanned::new(0..0, value))
     }
     let budget = steer::budget_of(&args.spending);
-    let consent = match (args.permission.read_only, args.permission.yes) {
-        (true, _) => Some(Consent::ReadOnly),
-        (false, true) => Some(Consent::Allow),
-        (false, false) => None,
-    };
     Written {
         model: said(args.model.as_deref().map(wire::model_spec)),
-        approvals: said(consent),
+        approvals: said(args.permission.mode().map(Consent::from)),
         think: said(args.think.clone()),
         probe: said(args.no_probe.then_some(false)),
         cache: said(args.cache.then_some(true)),
@@ -123,6 +118,7 @@ impl Plan {
         let mut rules = self.settings.meant.rules();
         model.clone_into(&mut rules.model);
         rules.workspace = self.workspace.display().to_string();
+        rules.workspace_trusted = self.settings.standing.is_trusted();
         if rules.approvals == Approvals::Ask && !face.can_ask {
             rules.approvals = Approvals::Refuse;
         }

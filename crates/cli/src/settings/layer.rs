@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum as _;
 use toml::Spanned;
 use updraft_run::Millis;
 
 use super::meant::Origin;
 use super::written::{Consent, Written, WrittenBudget, WrittenLog, dollars_to_cost};
+use crate::args::ModeWord;
 use crate::fault::Fault;
 use crate::{moment, places};
 
@@ -54,6 +56,9 @@ impl Layer {
             probe: parsed("UPDRAFT_PROBE", yes_or_no)?,
             cache: parsed("UPDRAFT_CACHE", yes_or_no)?,
             approvals: parsed("UPDRAFT_APPROVALS", consent)?,
+            mode: parsed("UPDRAFT_MODE", |text| {
+                ModeWord::from_str(text, false).map_err(|_| "expected `read-only`, `workspace` or `full`".into())
+            })?,
             budget: WrittenBudget {
                 cost: parsed("UPDRAFT_BUDGET", dollars)?,
                 tokens: number("UPDRAFT_MAX_TOKENS")?,

@@ -1,10 +1,11 @@
 //! What is meant: every value present, checked, and knowing where it came from.
 
 use toml::Spanned;
-use updraft_run::{Budget, Millis, Settings as Rules, Think};
+use updraft_run::{Budget, Millis, Rules as CallRules, Settings as Rules, Think};
 
 use super::layer::Layer;
 use super::models::Models;
+use super::rules;
 use super::spending::Spending;
 use super::written::Consent;
 use crate::fault::Fault;
@@ -60,6 +61,7 @@ pub(crate) struct Meant {
     pub(crate) max_output: Sourced<u64>,
     pub(crate) approvals: Sourced<Consent>,
     pub(crate) deny: Sourced<Vec<String>>,
+    pub(crate) rules: CallRules,
     /// What a run may spend.
     pub(crate) budget: Spending,
     /// What each of its steps may spend.
@@ -90,6 +92,7 @@ impl Default for Meant {
             max_output: Sourced::default_of(rules.max_output),
             approvals: Sourced::default_of(Consent::Ask),
             deny: Sourced::default_of(Vec::new()),
+            rules: CallRules::default(),
             budget: Spending::default(),
             step_budget: Spending::default(),
             think: Sourced::default_of(Think::Auto),
@@ -115,7 +118,14 @@ impl Meant {
         taking.within("replans", 0..=100, &mut self.replans, written.replans.as_ref())?;
         taking.within("compact_at", 1_000..=10_000_000, &mut self.compact_at, written.compact_at.as_ref())?;
         taking.within("max_output", 1..=1_000_000, &mut self.max_output, written.max_output.as_ref())?;
+        let mode = written.mode.as_ref().map(|mode| Spanned::new(mode.span(), Consent::from(*mode.get_ref())));
+        if let (Some(mode), Some(_)) = (&mode, &written.approvals) {
+            let place = layer.place(mode);
+            return Err(Fault::config(format!("{place}: `mode` and `approvals` decide the same; keep one of them")));
+        }
+        taking.ordered("mode", &mut self.approvals, mode.as_ref(), |new, old| new >= old);
         taking.ordered("approvals", &mut self.approvals, written.approvals.as_ref(), |new, old| new >= old);
+        rules::take(&mut self.rules, layer, taking.ignored)?;
         if let Some(deny) = &written.deny {
             // What one source denies, no other allows.
             self.deny.value.extend(deny.get_ref().iter().cloned());
@@ -155,6 +165,7 @@ impl Meant {
             max_output: self.max_output.value,
             approvals: self.approvals.value.into(),
             deny: self.deny.value.clone(),
+            rules: self.rules.clone(),
             step_budget: self.step_budget.budget(),
             think: self.think.value,
             ..Rules::default()

@@ -1,8 +1,6 @@
 //! Which workspaces' files count in full: their path, and a hash of what counted when they were trusted.
 
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use updraft_journal::hash_of;
@@ -80,13 +78,7 @@ impl Trusted {
     }
 
     fn save(&self) -> Result<(), Fault> {
-        let denied = |error: &std::io::Error| Fault::file("write", &self.file, error);
-        let text = serde_json::to_vec_pretty(&self.folders).unwrap_or_default();
-        let beside = self.file.with_extension("new");
-        places::private_file(&beside, OpenOptions::new().write(true).truncate(true))
-            .and_then(|mut file| file.write_all(&text))
-            .and_then(|()| std::fs::rename(&beside, &self.file))
-            .map_err(|error| denied(&error))
+        places::replace_private(&self.file, &serde_json::to_vec_pretty(&self.folders).unwrap_or_default())
     }
 }
 

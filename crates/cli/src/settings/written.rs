@@ -7,6 +7,8 @@ use toml::Spanned;
 use updraft_run::{Approvals, Cost, Millis};
 
 use super::models::{WrittenLimit, WrittenPrice, WrittenProfile, WrittenProvider};
+use super::rules::WrittenRules;
+use crate::args::ModeWord;
 use crate::moment;
 
 /// A `config.toml` as it was written.
@@ -22,7 +24,10 @@ pub(crate) struct Written {
     pub(crate) compact_at: Option<Spanned<u64>>,
     pub(crate) max_output: Option<Spanned<u64>>,
     pub(crate) approvals: Option<Spanned<Consent>>,
+    /// The other name of `approvals`, in three words.
+    pub(crate) mode: Option<Spanned<ModeWord>>,
     pub(crate) deny: Option<Spanned<Vec<String>>>,
+    pub(crate) rules: WrittenRules,
     pub(crate) budget: WrittenBudget,
     pub(crate) step_budget: WrittenBudget,
     pub(crate) think: Option<Spanned<String>>,
@@ -74,6 +79,28 @@ impl Consent {
             Consent::Ask => "ask",
             Consent::Refuse => "refuse",
             Consent::ReadOnly => "read-only",
+        }
+    }
+}
+
+impl Consent {
+    /// The mode that it is called by.
+    pub(crate) fn mode(self) -> &'static str {
+        match self {
+            Consent::Allow => "full",
+            Consent::Ask => "workspace",
+            Consent::Refuse => "workspace, and nobody is asked",
+            Consent::ReadOnly => "read-only",
+        }
+    }
+}
+
+impl From<ModeWord> for Consent {
+    fn from(mode: ModeWord) -> Self {
+        match mode {
+            ModeWord::ReadOnly => Consent::ReadOnly,
+            ModeWord::Workspace => Consent::Ask,
+            ModeWord::Full => Consent::Allow,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Putting questions and approvals to a person at the terminal.
 
-use updraft_run::{Effect, Input, Kind, Run, Verdict};
+use updraft_run::{Effect, Input, Kind, Run, Scope, Verdict};
 
 use crate::out::{self, Paint};
 
@@ -21,10 +21,10 @@ pub(crate) fn ask(run: &Run) -> Asked {
                 let Some(text) = question(id.step.as_str(), text, options) else { return Asked::Nothing };
                 Input::Answer { id: Some(id.clone()), text }
             }
-            Effect::Approval { why, .. } => {
+            Effect::Approval { why, always, .. } => {
                 let call = run.call_at(&id.sibling(Kind::Call, id.n));
                 let args = call.map(|call| out::short(&call.args.to_string(), 300)).unwrap_or_default();
-                let Some(verdict) = approval(id.step.as_str(), why, &args) else { return Asked::Nothing };
+                let Some(verdict) = approval(id.step.as_str(), why, &args, always) else { return Asked::Nothing };
                 Input::Verdict { id: Some(id.clone()), verdict }
             }
             _ => continue,
@@ -52,26 +52,35 @@ fn question(step: &str, text: &str, options: &[String]) -> Option<String> {
     }
 }
 
-fn approval(step: &str, why: &str, args: &str) -> Option<Verdict> {
+fn approval(step: &str, why: &str, args: &str, always: &[String]) -> Option<Verdict> {
     let paint = Paint::for_stderr();
     out::note(&format!("\n{} {}", paint.yellow(&format!("{step} wants:")), out::harmless(why)));
     if !args.is_empty() {
         out::note(&format!("  {}", out::harmless(args)));
     }
+    let choices = if always.is_empty() {
+        "[y/n, or n and a reason]"
+    } else {
+        out::note(&format!("  always would allow: {}", out::harmless(&always.join(", "))));
+        "[y/n, a: always in this run, w: always in this workspace, or n and a reason]"
+    };
     loop {
-        out::draw("allow it? [y/n, or n and a reason] ");
+        out::draw(&format!("allow it? {choices} "));
         let line = read_line()?;
         let line = line.trim();
         let (word, because) = line.split_once(' ').unwrap_or((line, ""));
-        let allow = match word.to_lowercase().as_str() {
-            "y" | "yes" => true,
-            "n" | "no" => false,
+        let (allow, always) = match word.to_lowercase().as_str() {
+            "y" | "yes" => (true, None),
+            "a" if !always.is_empty() => (true, Some(Scope::Run)),
+            "w" if !always.is_empty() => (true, Some(Scope::Workspace)),
+            "n" | "no" => (false, None),
             _ => continue,
         };
         return Some(Verdict {
             allow,
             by: "the terminal".into(),
             because: because.trim().to_owned(),
+            always,
             ..Verdict::default()
         });
     }

@@ -42,7 +42,7 @@ fn unknown_names_are_answered_with_close_ones() {
     world.updraft(&["run", "--model", "opnai/gpt-5", "x"]).code(5).says("openai/gpt-5");
     world.updraft(&["run", "--model", "openai/gpt-5", "x"]).code(5).says("OPENAI_API_KEY");
     world.updraft(&["tools", "call", "read_fil"]).code(2).says("read_file");
-    world.updraft(&["run", "--modle", "x", "y"]).code(2).says("--model");
+    world.updraft(&["run", "--moddel", "x", "y"]).code(2).says("--model");
 }
 
 #[test]

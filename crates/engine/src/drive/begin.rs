@@ -124,7 +124,12 @@ impl Drive {
                 return Ok(());
             }
         };
-        let facts = Facts { prompt: Some(conversation.hash()), context, ..Facts::default() };
+        let facts = Facts {
+            prompt: Some(conversation.hash()),
+            context,
+            documents: conversation.documents && id.kind == Kind::Ask && id.turn == 0,
+            ..Facts::default()
+        };
         self.riding.push(Input::Begun { id: id.clone(), attempt, epoch: self.lease.epoch(), facts }.into());
         let asking = Asking { model, conversation, way: self.way(id), hear: self.listener(id) };
         self.effects.ask(id.clone(), attempt, asking);

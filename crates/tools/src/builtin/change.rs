@@ -28,6 +28,14 @@ pub(super) struct Plan {
     pub(super) text: String,
 }
 
+/// What a call that reads the file or folder `path` would touch; without one, the whole workspace.
+pub(super) fn reading(args: &Value, place: &Place) -> Prepared {
+    let path = args["path"].as_str().map_or(Ok(Inside::root()), |path| place.workspace.locate(path));
+    // A path that leads nowhere is a failure of the call.
+    let reads = path.map(|path| place.workspace.with_its_target(&path)).unwrap_or_default();
+    Prepared { reads, ..Prepared::default() }
+}
+
 /// What a call that writes the file `path` would touch.
 pub(super) fn prepare(args: &Value, class: Class, place: &Place) -> Prepared {
     match locate(args, place) {

@@ -81,7 +81,9 @@ impl Tool for EditFile {
     }
 
     fn prepare(&self, args: &Value, place: &Place) -> Prepared {
-        change::prepare(args, Class::Checkable, place)
+        let prepared = change::prepare(args, Class::Checkable, place);
+        // What it says of a text that does not fit tells what stands in the file.
+        Prepared { reads: prepared.writes.clone(), ..prepared }
     }
 
     fn facts(&self, args: &Value, place: &Place) -> Facts {

@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use updraft_run::{Class, Failure, Output, ToolSpec};
+use updraft_run::{Class, Failure, Output, Prepared, ToolSpec};
 
-use super::{parse, reply, spec, whole};
+use super::{change, parse, reply, spec, whole};
 use crate::limits::Limits;
 use crate::place::{Found, Inside, Place, Walk};
 use crate::tool::{CallContext, Calling, Tool, Traits};
@@ -86,6 +86,10 @@ impl Tool for ListFiles {
 
     fn traits(&self) -> Traits {
         Traits { class: Class::Pure, group: "files", time: self.time, blocking: true, ..Traits::default() }
+    }
+
+    fn prepare(&self, args: &Value, place: &Place) -> Prepared {
+        change::reading(args, place)
     }
 
     fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {

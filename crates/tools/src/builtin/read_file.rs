@@ -8,9 +8,9 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use updraft_run::{Class, Failure, Output, PictureRef, ToolSpec};
+use updraft_run::{Class, Failure, Output, PictureRef, Prepared, ToolSpec};
 
-use super::{failed, parse, reply, spec, whole};
+use super::{change, failed, parse, reply, spec, whole};
 use crate::limits::Limits;
 use crate::picture::{LARGEST_PICTURE, mime_of};
 use crate::place::{Inside, Links, Place};
@@ -129,6 +129,10 @@ impl Tool for ReadFile {
     fn traits(&self) -> Traits {
         // A thread costs some microseconds; a disk that hangs would otherwise stop everything, its time limit too.
         Traits { class: Class::Pure, group: "files", time: self.time, blocking: true, ..Traits::default() }
+    }
+
+    fn prepare(&self, args: &Value, place: &Place) -> Prepared {
+        change::reading(args, place)
     }
 
     fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {

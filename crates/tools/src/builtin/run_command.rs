@@ -11,6 +11,7 @@ use updraft_sandbox::{Command, Ended, Level};
 use super::{parse, reply, spec, whole};
 use crate::confinement::{Confinement, not_started};
 use crate::place::Place;
+use crate::shell;
 use crate::tool::{CallContext, Calling, Tool, Traits};
 
 /// What a command may take if it does not say.
@@ -77,16 +78,17 @@ impl Tool for RunCommand {
     }
 
     fn traits(&self) -> Traits {
-        let outside = self.confinement.is_open();
+        let (outside, sends, destroys) = (self.confinement.is_open(), self.confinement.sends(), self.confinement.destroys());
         let time = Duration::from_secs(LONGEST_TIME + 60);
-        Traits { class: Class::Opaque, group: "sandbox", outside, time, ..Traits::default() }
+        Traits { class: Class::Opaque, group: "sandbox", outside, sends, destroys, time, ..Traits::default() }
     }
 
     fn prepare(&self, args: &Value, _place: &Place) -> Prepared {
-        let Traits { class, outside, .. } = self.traits();
+        let Traits { class, outside, sends, destroys, .. } = self.traits();
         let hosts = self.confinement.hosts();
         let command = args["command"].as_str().map(str::to_owned);
-        Prepared { class, outside, command, hosts, ..Prepared::default() }
+        let parts = command.as_deref().map(shell::parts).unwrap_or_default();
+        Prepared { class, outside, sends, destroys, command, parts, hosts, ..Prepared::default() }
     }
 
     fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {

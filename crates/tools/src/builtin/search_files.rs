@@ -8,9 +8,9 @@ use regex::bytes::{Regex, RegexBuilder};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use updraft_run::{Class, Failure, FailureKind, Output, ToolSpec};
+use updraft_run::{Class, Failure, FailureKind, Output, Prepared, ToolSpec};
 
-use super::{parse, reply, spec, whole};
+use super::{change, parse, reply, spec, whole};
 use crate::cut;
 use crate::limits::Limits;
 use crate::place::{Found, Inside, Links, Place, Walk, is_folder};
@@ -128,6 +128,10 @@ impl Tool for SearchFiles {
 
     fn traits(&self) -> Traits {
         Traits { class: Class::Pure, group: "files", time: self.limits.time, blocking: true, ..Traits::default() }
+    }
+
+    fn prepare(&self, args: &Value, place: &Place) -> Prepared {
+        change::reading(args, place)
     }
 
     fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use updraft_run::{Class, Output, Reply, ToolSpec};
-use updraft_tools::{CallContext, Calling, Limits, Registry, Tool, Traits};
+use updraft_tools::{CallContext, Calling, Limits, Registry, Source, Tool, Traits};
 
 use super::World;
 
@@ -17,6 +17,7 @@ pub(crate) struct Scripted {
     spec: ToolSpec,
     traits: Traits,
     output: Option<Value>,
+    source: Source,
     calls: AtomicU32,
     act: Box<Act>,
 }
@@ -28,7 +29,7 @@ impl Scripted {
     ) -> Self {
         let spec = ToolSpec { name: "scripted".into(), description: String::new(), parameters: json!({}) };
         let traits = Traits { class, group: "test", time: Duration::from_secs(30), ..Traits::default() };
-        Self { spec, traits, output: None, calls: AtomicU32::new(0), act: Box::new(act) }
+        Self { spec, traits, output: None, source: Source::BuiltIn, calls: AtomicU32::new(0), act: Box::new(act) }
     }
 
     pub(crate) fn blocking(mut self) -> Self {
@@ -43,6 +44,11 @@ impl Scripted {
 
     pub(crate) fn promising(mut self, output: Value) -> Self {
         self.output = Some(output);
+        self
+    }
+
+    pub(crate) fn made_by(mut self, source: Source) -> Self {
+        self.source = source;
         self
     }
 
@@ -61,6 +67,9 @@ impl Tool for Scripted {
     }
     fn output(&self) -> Option<&Value> {
         self.output.as_ref()
+    }
+    fn source(&self) -> Source {
+        self.source.clone()
     }
     fn call<'a>(&'a self, _: Value, cx: &'a CallContext) -> Calling<'a> {
         (self.act)(self.calls.fetch_add(1, Ordering::SeqCst) + 1, cx)

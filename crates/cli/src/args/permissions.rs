@@ -1,0 +1,81 @@
+//! Arguments about permissions: modes, rules, and what "always" means.
+
+use clap::{Args, Subcommand, ValueEnum};
+use updraft_run::Scope;
+
+use super::shared::{Named, Place};
+
+/// Who decides about calls that reach beyond workspace and sandbox.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Permission {
+    /// What agents may do: read-only changes nothing; workspace asks about what leaves workspace and sandbox (refuses
+    /// where nobody is there); full asks only where a rule wants it, or words from outside could misuse a call
+    #[arg(long, value_name = "MODE", conflicts_with_all = ["yes", "read_only"])]
+    pub(crate) mode: Option<ModeWord>,
+    /// Change nothing: the same as --mode read-only
+    #[arg(long, conflicts_with = "yes")]
+    pub(crate) read_only: bool,
+    /// Do not ask about what leaves workspace and sandbox: the same as --mode full
+    #[arg(long, short = 'y')]
+    pub(crate) yes: bool,
+}
+
+impl Permission {
+    /// The mode that was said, by any of the flags.
+    pub(crate) fn mode(&self) -> Option<ModeWord> {
+        let read_only = self.read_only.then_some(ModeWord::ReadOnly);
+        self.mode.or(read_only).or(self.yes.then_some(ModeWord::Full))
+    }
+}
+
+/// The modes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ModeWord {
+    ReadOnly,
+    Workspace,
+    Full,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Approve {
+    #[command(flatten)]
+    pub(crate) run: Named,
+    /// Which call, where several wait
+    pub(crate) id: Option<String>,
+    /// Allow the same from now on: in this run, or in this workspace; `updraft show RUN` shows the rule
+    #[arg(long, value_name = "SCOPE", num_args = 0..=1, default_missing_value = "run")]
+    pub(crate) always: Option<ScopeWord>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ScopeWord {
+    Run,
+    Workspace,
+}
+
+impl From<ScopeWord> for Scope {
+    fn from(word: ScopeWord) -> Self {
+        match word {
+            ScopeWord::Run => Scope::Run,
+            ScopeWord::Workspace => Scope::Workspace,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Permissions {
+    #[command(subcommand)]
+    pub(crate) command: Option<PermissionsCommand>,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PermissionsCommand {
+    /// Ask again about what was allowed with "always" in this workspace
+    Forget {
+        /// The rule, as the list shows it
+        rule: String,
+    },
+}
