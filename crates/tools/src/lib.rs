@@ -50,7 +50,7 @@ mod schema;
 mod text;
 mod tool;
 
-pub use builtin::{Nap, ask_user_spec};
+pub use builtin::{ASK_MODEL, Nap, ask_user_spec};
 pub use confinement::{Confinement, not_started};
 pub use dispatch::{Called, Dispatcher};
 pub use error::Error;
