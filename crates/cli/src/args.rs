@@ -8,15 +8,17 @@ use updraft_run::Timestamp;
 
 use crate::moment;
 
+mod confine;
 mod files;
 mod models;
 mod sandbox;
 mod shared;
 
+pub(crate) use confine::Confine;
 pub(crate) use files::{Export, Format, Import};
 pub(crate) use models::Models;
 use models::thinking;
-pub(crate) use sandbox::{Exec, Sandbox, SandboxCommand};
+pub(crate) use sandbox::{Aside, AsideCommand, Exec, Sandbox, SandboxCommand};
 use shared::variable;
 pub(crate) use shared::{Named, Output, Permission, Place, Spending};
 
@@ -104,6 +106,8 @@ pub(crate) enum Command {
     Init(Init),
     /// Let a workspace's agents, prompts, .env and settings count; shows them first
     Trust(Trust),
+    /// Files that would run later, moved out of the way: list, restore, drop
+    Aside(Aside),
     /// Show the settings
     Config(Config),
     /// Say what works here, what doesn't, and what to do about it
@@ -181,6 +185,8 @@ pub(crate) struct Run {
     pub(crate) permission: Permission,
     #[command(flatten)]
     pub(crate) spending: Spending,
+    #[command(flatten)]
+    pub(crate) confine: Confine,
     #[command(flatten)]
     pub(crate) output: Output,
     /// Return the run's id at once; the run goes on in a process of its own
@@ -265,6 +271,8 @@ pub(crate) struct Resume {
     pub(crate) permission: Permission,
     #[command(flatten)]
     pub(crate) spending: Spending,
+    #[command(flatten)]
+    pub(crate) confine: Confine,
     #[command(flatten)]
     pub(crate) output: Output,
 }

@@ -6,6 +6,7 @@ mod dotenv;
 mod layer;
 mod meant;
 mod models;
+mod sandbox;
 mod spending;
 mod trust;
 mod written;
@@ -16,6 +17,7 @@ pub(crate) use dotenv::read as read_dotenv;
 pub(crate) use layer::Layer;
 pub(crate) use meant::{Meant, Origin};
 pub(crate) use models::limit_in_words;
+pub(crate) use sandbox::{WrittenNetwork, WrittenSandbox};
 pub(crate) use trust::{Standing, Trusted, what_counts};
 pub(crate) use written::{Consent, Written, WrittenBudget};
 

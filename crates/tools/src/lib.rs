@@ -51,7 +51,7 @@ mod text;
 mod tool;
 
 pub use builtin::{ASK_MODEL, Nap, ask_user_spec};
-pub use confinement::{Confinement, not_started};
+pub use confinement::{Confinement, MOVED, Moved, not_started};
 pub use dispatch::{Called, Dispatcher};
 pub use error::Error;
 pub use limits::Limits;

@@ -7,6 +7,7 @@ use toml::Spanned;
 use updraft_run::{Approvals, Cost, Millis};
 
 use super::models::{WrittenLimit, WrittenPrice, WrittenProfile, WrittenProvider};
+use super::sandbox::WrittenSandbox;
 use crate::moment;
 
 /// A `config.toml` as it was written.
@@ -35,6 +36,7 @@ pub(crate) struct Written {
     pub(crate) limits: BTreeMap<String, Spanned<WrittenLimit>>,
     pub(crate) prices: BTreeMap<String, Spanned<WrittenPrice>>,
     pub(crate) log: WrittenLog,
+    pub(crate) sandbox: WrittenSandbox,
 }
 
 /// The tables `[budget]` and `[step_budget]`.

@@ -213,9 +213,7 @@ pub(crate) fn answer(prompt: &Prompt<'_>) -> Answer {
         "stamper" if results.iter().any(|text| text == "absent") => stamp(&brief.step),
         "stamper" if turn(prompt) == 0 => stamp(&brief.step),
         "coder" if turn(prompt) == 0 => calls(&[("code", json!({ "name": "code" }))]),
-        "coder" if doubtful => {
-            calls(&[("check", json!({ "name": "code-1" })), ("check", json!({ "name": "code-2" }))])
-        }
+        "coder" if doubtful => calls(&[("check", json!({ "name": "code-1" })), ("check", json!({ "name": "code-2" }))]),
         "coder" if results.iter().any(|text| text == "absent") => {
             let absent = ["code-1", "code-2"].into_iter().zip(&results).filter(|(_, text)| *text == "absent");
             calls(&absent.map(|(name, _)| ("stamp", json!({ "name": name }))).collect::<Vec<_>>())
