@@ -8,17 +8,19 @@ use updraft_run::Timestamp;
 
 use crate::moment;
 
+mod confine;
 mod files;
 mod models;
 mod permissions;
 mod sandbox;
 mod shared;
 
+pub(crate) use confine::Confine;
 pub(crate) use files::{Export, Format, Import};
 pub(crate) use models::Models;
 use models::thinking;
 pub(crate) use permissions::{Approve, ModeWord, Permission, Permissions, PermissionsCommand};
-pub(crate) use sandbox::{Exec, Sandbox, SandboxCommand};
+pub(crate) use sandbox::{Aside, AsideCommand, Exec, Sandbox, SandboxCommand};
 use shared::variable;
 pub(crate) use shared::{Named, Output, Place, Spending};
 
@@ -110,6 +112,8 @@ pub(crate) enum Command {
     /// List the rules about what agents may do, and where each comes from; or forget one
     #[command(after_help = "Example:\n  updraft permissions forget \"run_command(git push)\"")]
     Permissions(Permissions),
+    /// Files that would run later, moved out of the way: list, restore, drop
+    Aside(Aside),
     /// Show the settings
     Config(Config),
     /// Say what works here, what doesn't, and what to do about it
@@ -187,6 +191,8 @@ pub(crate) struct Run {
     pub(crate) permission: Permission,
     #[command(flatten)]
     pub(crate) spending: Spending,
+    #[command(flatten)]
+    pub(crate) confine: Confine,
     #[command(flatten)]
     pub(crate) output: Output,
     /// Return the run's id at once; the run goes on in a process of its own
@@ -271,6 +277,8 @@ pub(crate) struct Resume {
     pub(crate) permission: Permission,
     #[command(flatten)]
     pub(crate) spending: Spending,
+    #[command(flatten)]
+    pub(crate) confine: Confine,
     #[command(flatten)]
     pub(crate) output: Output,
 }

@@ -1,6 +1,7 @@
 //! One file for each command.
 
 pub(crate) mod agents;
+pub(crate) mod aside;
 pub(crate) mod bench;
 pub(crate) mod completions;
 pub(crate) mod config;

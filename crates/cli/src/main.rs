@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod complete;
+mod confine;
 mod fault;
 mod log;
 mod moment;
@@ -73,6 +74,7 @@ fn dispatch(command: Command) -> Outcome {
         Command::Init(args) => c::init::run(&args),
         Command::Trust(args) => c::trust::run(&places, &args),
         Command::Permissions(args) => c::permissions::run(&places, &args),
+        Command::Aside(args) => c::aside::run(&places, &args),
         Command::Config(args) => c::config::run(&places, &args),
         Command::Doctor(args) => Ok(c::doctor::run(&places, &args)),
         Command::Completions(args) => Ok(c::completions::run(&args)),

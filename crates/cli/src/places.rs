@@ -73,6 +73,11 @@ impl Places {
         self.config.join("config.toml")
     }
 
+    /// Where files that would run later are kept until someone approves them.
+    pub(crate) fn aside(&self) -> PathBuf {
+        self.state.join("aside")
+    }
+
     /// The log of a run in a process of its own.
     pub(crate) fn run_log(&self, run: &updraft_run::RunId) -> PathBuf {
         self.state.join("runs").join(format!("{run}.log"))

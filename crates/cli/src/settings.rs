@@ -8,6 +8,7 @@ mod meant;
 mod models;
 mod remembered;
 mod rules;
+mod sandbox;
 mod spending;
 mod trust;
 mod written;
@@ -19,6 +20,7 @@ pub(crate) use layer::Layer;
 pub(crate) use meant::{Meant, Origin};
 pub(crate) use models::limit_in_words;
 pub(crate) use remembered::{Remembered, keep as keep_always};
+pub(crate) use sandbox::{WrittenNetwork, WrittenSandbox};
 pub(crate) use trust::{Standing, Trusted, what_counts};
 pub(crate) use written::{Consent, Written, WrittenBudget};
 

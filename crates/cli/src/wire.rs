@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::commands::sandbox;
 use crate::fault::Fault;
-use crate::places::{self, Places};
+use crate::places::Places;
 use crate::settings::Settings;
 
 /// The journal, made if it is not there.
@@ -105,17 +105,13 @@ pub(crate) fn cast(places: &Places, workspace: &Path, settings: &Settings) -> Re
 
 /// The tools that are always there.
 pub(crate) fn dispatcher() -> Dispatcher {
-    let limits = Limits::default();
-    Dispatcher::new(Registry::standard(&limits).with_commands(confinement()), limits)
+    dispatcher_with(Confinement::new(sandbox::LAUNCHER, sandbox::policy(Path::new("/nonexistent"))))
 }
 
-/// How every child process is confined: commands, Python, drop-in tools, MCP servers.
-pub(crate) fn confinement() -> Confinement {
-    // Its workspace is put in with each child.
-    let policy = sandbox::policy(Path::new("/nonexistent"));
-    let mut confinement = Confinement::new(sandbox::LAUNCHER, policy);
-    confinement.environment = places::all();
-    confinement
+/// The same, with commands confined like this.
+pub(crate) fn dispatcher_with(confinement: Confinement) -> Dispatcher {
+    let limits = Limits::default();
+    Dispatcher::new(Registry::standard(&limits).with_commands(confinement), limits)
 }
 
 /// Whether a tool that is always there only reads. What is not there is not offered anyway.

@@ -1,16 +1,18 @@
 //! The loop that drives one run: take what waits, decide, write it down, and only then act.
 
 mod begin;
+mod code;
 mod gather;
 
 pub(crate) use begin::context_blob;
+pub(crate) use code::{MOST_WISHES, Wish};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use updraft_journal::{Batch, Blob, Lease, Status};
-use updraft_run::{Address, Event, Input, Limit, Phase, Record, Run, RunId, StepId};
+use updraft_run::{Address, Event, Input, Limit, Phase, Record, Reply, Run, RunId, StepId};
 
 use crate::Error;
 use crate::context::Context;
@@ -23,11 +25,13 @@ use crate::words::Kit;
 pub(crate) struct Mail {
     pub(crate) input: Input,
     pub(crate) row: Option<i64>,
+    /// The code that waits for what comes of it.
+    pub(crate) heard: Option<oneshot::Sender<Reply>>,
 }
 
 impl From<Input> for Mail {
     fn from(input: Input) -> Self {
-        Self { input, row: None }
+        Self { input, row: None, heard: None }
     }
 }
 
@@ -43,6 +47,11 @@ pub(crate) struct Drive {
     /// Something may have changed since the context was taken.
     pub(crate) is_stale: bool,
     pub(crate) mail: mpsc::UnboundedReceiver<Mail>,
+    /// Calls that code asks for, and how it does.
+    pub(crate) wishes: mpsc::Receiver<Wish>,
+    pub(crate) wishing: mpsc::Sender<Wish>,
+    /// The code that waits for calls it asked for.
+    pub(crate) listening: BTreeMap<Address, oneshot::Sender<Reply>>,
     /// Inputs to be taken at once.
     pub(crate) queued: Vec<Mail>,
     /// Inputs of other processes that were taken, by their places in the inbox.
@@ -127,6 +136,9 @@ impl Drive {
             // An input from which nothing follows leaves no trace, but for the end of a downtime: it is not time at work.
             let ends_downtime = matches!(mail.input, Input::Recovered { .. }) && !self.run.is_at_rest();
             let record = self.run.advance(mail.input, self.engine.now());
+            if let Some(heard) = mail.heard {
+                self.remember(heard, &record);
+            }
             if ends_downtime || !record.events.is_empty() {
                 records.push(record);
             }
@@ -137,6 +149,7 @@ impl Drive {
     /// Returns once everything is on disk. On failure the run in memory is dropped with `self`; the journal has the truth.
     async fn append(&mut self, records: Vec<Record>, handled: Vec<i64>) -> Result<(), Error> {
         let status = status_of(&self.run);
+        let news = self.news_for_code(&records);
         let watched = self.engine.watch.is_watching().then(|| records.clone());
         let batch = Batch {
             records,
@@ -150,6 +163,10 @@ impl Drive {
         for record in watched.into_iter().flatten() {
             self.engine.watch.record(&self.id, self.head + 1, &record, &self.run);
             self.head += record.events.len() as u64;
+        }
+        for (heard, reply) in news {
+            // Code that no longer waits misses nothing: its call is in the journal.
+            let _ = heard.send(reply);
         }
         Ok(())
     }
@@ -185,13 +202,16 @@ pub(crate) struct Begin {
 impl Begin {
     fn after(records: &[Record]) -> Self {
         let mut begin = Self::default();
-        for event in records.iter().flat_map(|record| &record.events) {
+        for (record, event) in records.iter().flat_map(|record| record.events.iter().map(move |event| (record, event)))
+        {
             match event {
                 Event::Wanted { id, .. } | Event::Reserved { id, .. } | Event::Interrupted { id, .. } => {
                     begin.effects.push(id.clone());
                 }
                 Event::Resumed { .. } | Event::Forked { .. } => begin.everything = true,
                 Event::Reloaded { .. } => begin.reload = true,
+                // It was closed with the code that called it.
+                Event::Replied { id, .. } if id.inner.is_some() && !is_reply_to(&record.input, id) => begin.stop = true,
                 Event::Cancelled { .. }
                 | Event::StepCancelled { .. }
                 | Event::StepFailed { .. }
@@ -204,6 +224,10 @@ impl Begin {
         begin.everything |= records.iter().any(|record| matches!(record.input, Input::Recovered { .. }));
         begin
     }
+}
+
+fn is_reply_to(input: &Input, id: &Address) -> bool {
+    matches!(input, Input::Replied { id: own, .. } if own == id)
 }
 
 pub(crate) fn status_of(run: &Run) -> Status {

@@ -9,6 +9,7 @@ use updraft_models::{Delta, Model};
 use updraft_run::{Address, Answer, Failure, FailureKind, Reply, ToolCall};
 use updraft_tools::{Around, Called};
 
+use crate::consult::Question;
 use crate::conversation::{Conversation, Way};
 use crate::perform::{Doing, Given, Perform};
 
@@ -78,6 +79,25 @@ impl Effects {
         }));
     }
 
+    /// Asks a model on an agent's behalf.
+    pub(crate) fn consult(
+        &mut self,
+        id: Address,
+        attempt: u32,
+        model: Arc<dyn Model>,
+        question: Question,
+        hear: Listener,
+    ) {
+        let stop = self.stop_for(&id);
+        self.running.push(Box::pin(async move {
+            let called = tokio::select! {
+                called = question.put_to(&model, hear) => called,
+                () = stop.cancelled() => Called::of(Reply::Cancelled),
+            };
+            Ended { id, attempt, what: What::Called(called) }
+        }));
+    }
+
     /// Tells those effects to stop that are no longer wanted.
     pub(crate) fn stop_unless(&self, wanted: impl Fn(&Address) -> bool) {
         self.stops.iter().filter(|(id, _)| !wanted(id)).for_each(|(_, stop)| stop.cancel());
@@ -90,7 +110,9 @@ impl Effects {
     }
 
     fn stop_for(&mut self, id: &Address) -> CancellationToken {
-        let stop = CancellationToken::new();
+        // What code called stops with the code.
+        let outer = id.outer().and_then(|outer| self.stops.get(&outer));
+        let stop = outer.map_or_else(CancellationToken::new, CancellationToken::child_token);
         self.stops.insert(id.clone(), stop.clone());
         stop
     }

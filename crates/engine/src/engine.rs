@@ -13,7 +13,7 @@ use updraft_run::{Effect, Finding, ForkChange, Found, Hash, Input, Record, Roste
 
 use crate::Error;
 use crate::context::Context;
-use crate::drive::{Drive, Mail, Rested, status_of};
+use crate::drive::{Drive, MOST_WISHES, Mail, Rested, status_of};
 use crate::effects::Effects;
 use crate::perform::Perform;
 use crate::start::{NewRun, Prepared};
@@ -177,7 +177,7 @@ impl Engine {
 
     fn reopen(&self, id: RunId, run: Run, lease: Lease, mut queued: Vec<Mail>) -> Result<Handle, Error> {
         let waiting = self.0.journal.inbox(&id)?;
-        queued.extend(waiting.into_iter().map(|pending| Mail { input: pending.input, row: Some(pending.id) }));
+        queued.extend(waiting.into_iter().map(|pending| Mail { row: Some(pending.id), ..Mail::from(pending.input) }));
         let kit = self.0.kit_of(&id, &run)?;
         let context = match run.settings().context {
             Some(hash) => (hash, Arc::new(self.0.context_at(&id, &hash)?)),
@@ -215,6 +215,7 @@ impl Engine {
         is_stale: bool,
     ) -> Handle {
         let (send, mail) = mpsc::unbounded_channel();
+        let (wishing, wishes) = mpsc::channel(MOST_WISHES);
         self.0.lock_driven().insert(id.clone(), send.clone());
         self.0.deliver_post();
         let drive = Drive {
@@ -228,6 +229,9 @@ impl Engine {
             context,
             is_stale,
             mail,
+            wishes,
+            wishing,
+            listening: BTreeMap::new(),
             queued,
             taken: BTreeSet::new(),
             riding: Vec::new(),
@@ -363,7 +367,7 @@ impl Inner {
         for waiting in pending {
             if !delivered.contains_key(&waiting.id)
                 && let Some(send) = driven.get(&waiting.run)
-                && send.send(Mail { input: waiting.input, row: Some(waiting.id) }).is_err()
+                && send.send(Mail { row: Some(waiting.id), ..Mail::from(waiting.input) }).is_err()
             {
                 continue;
             }

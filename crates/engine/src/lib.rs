@@ -13,6 +13,7 @@
 //! | looking back | `report.rs`, `replay.rs`, `nodelink.rs` |
 
 mod agents;
+mod consult;
 mod context;
 mod conversation;
 mod diff;

@@ -70,6 +70,41 @@ impl Hands {
         &self.dispatcher
     }
 
+    /// What is known about a call, with the model it asks as everybody else would name it.
+    fn with_model_named(&self, prepared: Prepared) -> Prepared {
+        let Some(name) = prepared.model.as_deref().filter(|_| prepared.fault.is_none()) else { return prepared };
+        match self.may_consult(name) {
+            Ok(model) => Prepared { model: Some(model), ..prepared },
+            Err(why) => {
+                let fault = Some(Failure::new(FailureKind::Validation, why));
+                Prepared { model: None, fault, ..prepared }
+            }
+        }
+    }
+
+    /// The model that an agent means, if it is one that the user has set up. An agent sets none up itself: a name with an
+    /// address in it would send what it says there.
+    fn may_consult(&self, name: &str) -> Result<String, String> {
+        let name = name.trim();
+        let not_set_up = |why: &str| {
+            let providers = updraft_models::providers().into_iter().filter(|provider| self.access.can_use(provider));
+            let providers = providers.map(|provider| format!("{}/NAME", provider.name));
+            let all: Vec<String> = self.access.profiles.keys().cloned().chain(providers).collect();
+            format!("`{name}` is not a model that is set up here{why}; there are: {}", all.join(", "))
+        };
+        if let Some(own) = self.access.profiles.get(name) {
+            return Ok(own.clone());
+        }
+        let is_known = self.models.lock().unwrap_or_else(PoisonError::into_inner).contains_key(name);
+        let is_of_own_making =
+            name.contains(['?', '|']) || name.starts_with("scripted/") || name.starts_with("recorded/");
+        if is_of_own_making && !is_known {
+            return Err(not_set_up(""));
+        }
+        self.model(name).map_err(|error| not_set_up(&format!(" ({error})")))?;
+        Ok(name.to_owned())
+    }
+
     /// A run's workspace, opened once.
     fn place(&self, workspace: &str) -> Result<Place, Failure> {
         let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
@@ -97,7 +132,7 @@ impl Perform for Hands {
 
     fn prepare(&self, workspace: &str, call: &ToolCall) -> Prepared {
         match self.place(workspace) {
-            Ok(place) => self.dispatcher.prepare(call, &place),
+            Ok(place) => self.with_model_named(self.dispatcher.prepare(call, &place)),
             Err(fault) => Prepared { fault: Some(fault), ..Prepared::default() },
         }
     }

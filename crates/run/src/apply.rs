@@ -112,6 +112,7 @@ impl Run {
                 }
                 self.phase = Phase::Running;
             }
+            Event::Confined { level } => Arc::make_mut(&mut self.settings).sandbox.clone_from(level),
             Event::Reloaded { roster } => self.roster = roster.clone(),
             Event::Cancelled { by } => self.cancelled(by),
             Event::Exhausted { which } => self.phase = Phase::Exhausted(*which),

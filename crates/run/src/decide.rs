@@ -101,6 +101,10 @@ impl Run {
             Input::Cancel { by, step } => self.cancel(by, step.as_ref()),
             Input::Recovered { found } => self.recover(found),
             Input::Fork { from, at, change } => self.fork(from, *at, change),
+            Input::Confine { level } if *level != self.settings.sandbox => {
+                vec![Event::Confined { level: level.clone() }]
+            }
+            Input::Confine { .. } => Vec::new(),
             Input::Reload { roster } => vec![Event::Reloaded { roster: roster.clone() }],
         }
     }

@@ -208,6 +208,11 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         approvals: Option<crate::goal::Approvals>,
     },
+    /// From here on commands are confined to another degree.
+    Confined {
+        /// The level, as in the settings.
+        level: String,
+    },
     /// Agents, prompts or tools were taken anew.
     Reloaded {
         /// The new ones.
@@ -350,6 +355,7 @@ impl Event {
             Event::Compacted { .. } => "compacted",
             Event::Paused => "paused",
             Event::Resumed { .. } => "resumed",
+            Event::Confined { .. } => "confined",
             Event::Reloaded { .. } => "reloaded",
             Event::Cancelled { .. } => "cancelled",
             Event::Exhausted { .. } => "exhausted",

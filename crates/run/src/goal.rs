@@ -184,6 +184,10 @@ pub struct Settings {
     /// How much the model shall think.
     #[serde(skip_serializing_if = "Think::is_auto")]
     pub think: Think,
+    /// How far commands are confined: `full`, `landlock`, `none`, or `unavailable` where none can be run. Empty in runs
+    /// from before this was kept.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub sandbox: String,
 }
 
 impl Default for Settings {
@@ -209,6 +213,7 @@ impl Default for Settings {
             step_budget: Budget::default(),
             max_output: 8_192,
             think: Think::Auto,
+            sandbox: String::new(),
         }
     }
 }

@@ -120,6 +120,11 @@ pub enum Input {
         /// What changes from here on.
         change: Box<ForkChange>,
     },
+    /// Confine commands to another degree.
+    Confine {
+        /// The level, as in the settings.
+        level: String,
+    },
     /// Take agents, prompts and tools anew.
     Reload {
         /// The new ones.
@@ -232,6 +237,7 @@ fn told_by(event: &Event) -> Option<Input> {
         Event::Told { message } => Some(Input::Tell { message }),
         Event::Paused => Some(Input::Pause),
         Event::Resumed { budget, approvals } => Some(Input::Resume { budget, approvals }),
+        Event::Confined { level } => Some(Input::Confine { level }),
         Event::Reloaded { roster } => Some(Input::Reload { roster }),
         Event::Reserved { id, ceiling } => Some(Input::Estimated { id, ceiling }),
         Event::Forked { .. }

@@ -1,6 +1,7 @@
 //! The tools that are always there, one file each.
 
 mod append_line;
+mod ask_model;
 mod ask_user;
 mod bench;
 mod change;
@@ -22,15 +23,17 @@ use crate::confinement::Confinement;
 use crate::limits::Limits;
 use crate::tool::Tool;
 
+pub use ask_model::ASK_MODEL;
 pub use ask_user::ask_user_spec;
 pub use bench::Nap;
 
-/// Files, and questions to the user.
-pub(crate) fn standard(limits: &Limits) -> [Arc<dyn Tool>; 7] {
+/// Files, and questions to the user and to other models.
+pub(crate) fn standard(limits: &Limits) -> [Arc<dyn Tool>; 8] {
     [
         Arc::new(append_line::AppendLine::new(limits)),
         Arc::new(edit_file::EditFile::new(limits)),
         Arc::new(write_file::WriteFile::new(limits)),
+        Arc::new(ask_model::AskModel::new()),
         Arc::new(ask_user::AskUser::new()),
         Arc::new(list_files::ListFiles::new(limits)),
         Arc::new(read_file::ReadFile::new(limits)),

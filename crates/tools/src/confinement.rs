@@ -3,9 +3,29 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use tokio::sync::OnceCell;
 use updraft_run::{Failure, FailureKind};
-use updraft_sandbox::{Level, Network, Policy, Sandbox};
+use updraft_sandbox::{Level, MovedAside, Network, Policy, Sandbox};
+
+/// The file beside those that were moved aside, which says where they came from.
+pub const MOVED: &str = "moved.json";
+
+/// A file that was moved aside.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moved {
+    /// Its name beside this record.
+    pub kept: String,
+    /// Where it was found.
+    pub path: PathBuf,
+    /// What would have run it.
+    pub why: String,
+    /// The run whose command made it.
+    pub run: String,
+    /// An older version was put back in its place.
+    #[serde(default)]
+    pub restored: bool,
+}
 
 /// How children are run: the same for all of a process, whatever the workspace. Cheap to clone, and clones share the
 /// sandbox once it is set up.
@@ -69,6 +89,25 @@ impl Confinement {
             Network::None => "It has no network beyond its own loopback.".to_owned(),
             Network::Allow(_) => format!("Of the network it reaches {} only.", self.hosts().join(", ")),
             Network::Host => "It can reach the network.".to_owned(),
+        }
+    }
+
+    /// Writes down where files came from that a child of this run made and that were moved aside, beside them.
+    pub fn remember(&self, moved: &[MovedAside], run: &str) {
+        let Some(folder) = moved.first().and_then(|first| first.kept_at.parent()) else { return };
+        let names = moved.iter().filter_map(|one| Some((one, one.kept_at.file_name()?.to_str()?)));
+        let all: Vec<Moved> = names
+            .map(|(one, kept)| Moved {
+                kept: kept.to_owned(),
+                path: one.path.clone(),
+                why: one.why.clone(),
+                run: run.to_owned(),
+                restored: one.restored,
+            })
+            .collect();
+        let written = serde_json::to_vec(&all).map_err(std::io::Error::from);
+        if let Err(error) = written.and_then(|bytes| std::fs::write(folder.join(MOVED), bytes)) {
+            tracing::warn!(%error, "could not write down what was moved aside");
         }
     }
 

@@ -51,8 +51,8 @@ mod shell;
 mod text;
 mod tool;
 
-pub use builtin::{Nap, ask_user_spec};
-pub use confinement::{Confinement, not_started};
+pub use builtin::{ASK_MODEL, Nap, ask_user_spec};
+pub use confinement::{Confinement, MOVED, Moved, not_started};
 pub use dispatch::{Called, Dispatcher};
 pub use error::Error;
 pub use limits::Limits;

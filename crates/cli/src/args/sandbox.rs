@@ -53,6 +53,32 @@ pub(crate) struct Exec {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Aside {
+    #[command(subcommand)]
+    pub(crate) command: Option<AsideCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AsideCommand {
+    /// List what was moved aside, and what would have run it
+    List {
+        /// JSON, one object a line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Approve a file: put it back where it was
+    Restore {
+        /// Its name, as `updraft aside` lists it, or a unique beginning
+        name: String,
+    },
+    /// Throw a file away
+    Drop {
+        /// Its name, as `updraft aside` lists it, or a unique beginning
+        name: String,
+    },
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Probe {
     /// JSON
     #[arg(long)]

@@ -76,6 +76,13 @@ fn command(id: &RunId, args: &args::Run, workspace: &Path) -> Result<Command, Fa
     for (name, value) in &args.variables {
         flag("--var", Some(format!("{name}={value}")));
     }
+    flag("--network", args.confine.network.as_ref().map(ToString::to_string));
+    flag("--level", args.confine.level.clone());
+    for (name, paths) in [("--read", &args.confine.readable), ("--write", &args.confine.writable)] {
+        for path in paths {
+            command.arg(name).arg(path);
+        }
+    }
     if let Some(plan) = &args.plan {
         command.arg("--plan").arg(plan);
     }
@@ -85,6 +92,7 @@ fn command(id: &RunId, args: &args::Run, workspace: &Path) -> Result<Command, Fa
         ("--yes", args.permission.yes),
         ("--no-probe", args.no_probe),
         ("--cache", args.cache),
+        ("--no-sandbox", args.confine.no_sandbox),
     ];
     let switches = switches.into_iter().chain([("--json", args.output.json), ("--quiet", args.output.quiet)]);
     command.args(switches.filter(|(_, on)| *on).map(|(name, _)| name));

@@ -7,13 +7,13 @@ use updraft_engine::{Engine, Hands, Rested};
 use updraft_journal::{Filter, Journal, Status};
 use updraft_run::{Phase, Run, RunId};
 
-use crate::args::{Output, Resume};
+use crate::args::{Confine, Output, Resume};
 use crate::fault::{Code, Fault, Outcome};
 use crate::places::Places;
 use crate::settings::{Settings, Written};
 use crate::signals::Signals;
 use crate::view::Face;
-use crate::{log, out, reach, steer, wire};
+use crate::{confine, log, out, reach, steer, wire};
 
 /// How often we look whether a process that we follow is still there: its end writes nothing.
 const LOOK: Duration = Duration::from_millis(500);
@@ -68,12 +68,17 @@ async fn one(places: &Places, journal: &Journal, id: &RunId, args: &Resume) -> O
     let stop = CancellationToken::new();
     let mut signals = Signals::listen(stop.clone())?;
     let face = Face::of(&args.output);
-    let engine = engine(places, journal, id, &args.output, Some((&face, stop)))?;
+    let engine = engine(places, journal, id, &args.output, Some((&face, stop)), Some(&args.confine))?;
+    let level = level_now(places, journal, id, args).await?;
+    confine::warn(&level, &face);
     loop {
         match engine.open(id).await {
             Ok(mut handle) => {
                 if let Phase::Over { .. } = handle.run().phase() {
                     face.say(&format!("run {id} is over already; this is what it came to"));
+                }
+                if let Some(confine) = confine::on_resume(handle.run(), &level, &args.confine).await? {
+                    handle.send(confine);
                 }
                 handle.send(steer::resume_input(&args.permission, &args.spending));
                 return steer::steer(&engine, handle, &face, &mut signals).await;
@@ -92,6 +97,14 @@ async fn one(places: &Places, journal: &Journal, id: &RunId, args: &Resume) -> O
     }
 }
 
+/// The level that commands run at from now on.
+async fn level_now(places: &Places, journal: &Journal, id: &RunId, args: &Resume) -> Result<String, Fault> {
+    let workspace = std::path::PathBuf::from(journal.head(id)?.workspace);
+    let flags = Written { sandbox: confine::flags(&args.confine)?, ..Written::default() };
+    let settings = Settings::load(places, &workspace, flags)?;
+    confine::level_of(&confine::confinement(places, &settings)).await
+}
+
 /// An engine for a run that is there, in the run's own workspace.
 pub(super) fn engine(
     places: &Places,
@@ -99,11 +112,15 @@ pub(super) fn engine(
     id: &RunId,
     output: &Output,
     shown: Option<(&Face, CancellationToken)>,
+    confined: Option<&Confine>,
 ) -> Result<Engine, Fault> {
     let workspace = std::path::PathBuf::from(journal.head(id)?.workspace);
-    let settings = Settings::load(places, &workspace, Written::default())?;
+    let flags =
+        Written { sandbox: confined.map(confine::flags).transpose()?.unwrap_or_default(), ..Written::default() };
+    let settings = Settings::load(places, &workspace, flags)?;
     log::begin(places, &settings.meant.log.value);
-    let hands = Hands::new(reach::access(places, &settings, &workspace), wire::dispatcher());
+    let confinement = confine::confinement(places, &settings);
+    let hands = Hands::new(reach::access(places, &settings, &workspace), wire::dispatcher_with(confinement));
     let (watch, stop) = match shown {
         Some((face, stop)) => (face.watch.clone(), stop),
         None => (Face::of(output).watch, CancellationToken::new()),

@@ -16,7 +16,7 @@ use crate::places::{self, Places};
 use crate::settings::{Consent, Settings, Written, WrittenBudget};
 use crate::signals::Signals;
 use crate::view::Face;
-use crate::{log, reach, steer, wire};
+use crate::{confine, log, reach, steer, wire};
 
 mod planned;
 
@@ -38,7 +38,7 @@ pub(crate) fn run(places: &Places, args: args::Run) -> Outcome {
     }
     let text = goal::text(&args.goal)?;
     let workspace = wire::workspace(args.workspace.as_deref())?;
-    let settings = Settings::load(places, &workspace, flags(&args))?;
+    let settings = Settings::load(places, &workspace, flags(&args)?)?;
     let (agents, prompts) = wire::cast(places, &workspace, &settings)?;
     let (graph, unread) = args.plan.as_deref().map(goal::plan).transpose()?.unzip();
     let plan = Plan { args, text, workspace, settings, agents, prompts, graph };
@@ -61,12 +61,12 @@ pub(crate) fn run(places: &Places, args: args::Run) -> Outcome {
 }
 
 /// The flags that are settings.
-fn flags(args: &args::Run) -> Written {
+fn flags(args: &args::Run) -> Result<Written, Fault> {
     fn said<T>(value: Option<T>) -> Option<Spanned<T>> {
         value.map(|value| Spanned::new(0..0, value))
     }
     let budget = steer::budget_of(&args.spending);
-    Written {
+    Ok(Written {
         model: said(args.model.as_deref().map(wire::model_spec)),
         approvals: said(args.permission.mode().map(Consent::from)),
         think: said(args.think.clone()),
@@ -79,8 +79,9 @@ fn flags(args: &args::Run) -> Written {
             turns: said(budget.turns),
             calls: said(budget.calls),
         },
+        sandbox: confine::flags(&args.confine)?,
         ..Written::default()
-    }
+    })
 }
 
 impl Plan {
@@ -135,14 +136,18 @@ async fn carry_out(places: &Places, plan: Plan, id: RunId) -> Outcome {
     let Chosen { model, spec: name, why } = choose(&spec, &access).await?;
     remark(&plan, &face, &spec, &name, &why);
     let journal = wire::journal(places)?;
-    let dispatcher = wire::dispatcher();
+    let confinement = confine::confinement(places, &plan.settings);
+    let level = confine::level_of(&confinement).await?;
+    confine::warn(&level, &face);
+    let dispatcher = wire::dispatcher_with(confinement);
     let tools = {
         let dispatcher = dispatcher.clone();
         move |wanted: &[String]| dispatcher.registry().specs_for(wanted)
     };
     let models = |wanted: &str| reach::agents_model(wanted, &spec, &name, &access);
     let hands = Hands::new(access.clone(), dispatcher).with_model(&name, model);
-    let new = plan.new_run(plan.rules(&name, &face), &tools, &models)?;
+    let rules = Rules { sandbox: level, ..plan.rules(&name, &face) };
+    let new = plan.new_run(rules, &tools, &models)?;
     let watch = if plan.args.plan_only { planned::until_planned(&stop) } else { Arc::clone(&face.watch) };
     let engine = wire::engine(journal.clone(), hands, watch, stop);
     let handle = engine.start(id, new).await?;

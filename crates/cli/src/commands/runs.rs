@@ -1,9 +1,11 @@
 //! `updraft runs`: lists runs, newest first.
 
 use std::io::Write as _;
+use std::ops::ControlFlow;
 
 use serde_json::json;
-use updraft_journal::{Filter, Status, Summary};
+use updraft_journal::{Filter, Journal, Status, Summary};
+use updraft_run::{Input, RunId};
 
 use crate::args::{Runs, StatusWord};
 use crate::fault::{Code, Outcome};
@@ -19,7 +21,8 @@ pub(crate) fn run(places: &Places, args: &Runs) -> Outcome {
     let limit = (!interrupted && !running).then_some(args.limit);
     let filter =
         Filter { since: args.since, until: args.until, status: args.status.map(status), limit, ..Filter::default() };
-    let mut runs = match wire::journal_if_there(places)? {
+    let journal = wire::journal_if_there(places)?;
+    let mut runs = match &journal {
         Some(journal) => journal.list(&filter)?,
         None => Vec::new(),
     };
@@ -28,7 +31,9 @@ pub(crate) fn run(places: &Places, args: &Runs) -> Outcome {
     if args.json {
         let mut out = out::many();
         for run in &runs {
-            let _ = writeln!(out, "{}", as_json(run));
+            let mut line = as_json(run);
+            line["sandbox"] = journal.as_ref().and_then(|journal| level_of(journal, &run.id)).into();
+            let _ = writeln!(out, "{line}");
         }
         return Ok(Code::Done);
     }
@@ -73,6 +78,18 @@ fn status(word: StatusWord) -> Status {
 /// How a run stands, also where its process ended without saying so.
 pub(crate) fn word(run: &Summary) -> &'static str {
     if run.was_cut_off() { "interrupted" } else { run.status.as_str() }
+}
+
+/// The level that a run's commands were confined to when it began.
+fn level_of(journal: &Journal, id: &RunId) -> Option<String> {
+    let mut level = None;
+    let read = journal.read(id, 0, &mut |_, record| {
+        if let Input::Start(start) = &record.input {
+            level = Some(start.settings.sandbox.clone()).filter(|level| !level.is_empty());
+        }
+        ControlFlow::Break(())
+    });
+    level.filter(|_| read.is_ok())
 }
 
 fn as_json(run: &Summary) -> serde_json::Value {

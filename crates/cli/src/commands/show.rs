@@ -7,7 +7,7 @@ use updraft_engine::{Report, Told, prompts_of, waiting_for};
 use updraft_journal::Journal;
 use updraft_run::{Ledger, RunId};
 
-use super::runs;
+use super::{aside, runs};
 use crate::args::Show;
 use crate::fault::{Code, Fault, Outcome};
 use crate::out::{self, Paint};
@@ -30,6 +30,14 @@ pub(crate) fn run(places: &Places, args: &Show) -> Outcome {
         out::pretty(&whole);
     } else {
         out::print(&in_words(&report));
+        for one in aside::kept(places).into_iter().filter(|one| one.moved.run == id.as_str()) {
+            out::line(&format!(
+                "\nmoved aside: {} ({})\n  `updraft aside restore {}` puts it back",
+                one.moved.path.display(),
+                one.moved.why,
+                one.name
+            ));
+        }
     }
     Ok(Code::Done)
 }
@@ -45,6 +53,10 @@ fn in_words(report: &Report) -> String {
         format!("  begun      {}   last event {}", moment::date_time(head.created), moment::date_time(report.ended)),
         format!("  used       {} · {} events", figures(&report.run), report.run.events()),
     ];
+    let level = &report.run.settings().sandbox;
+    if !level.is_empty() {
+        lines.push(format!("  sandbox    {level}"));
+    }
     if let Some(parent) = &head.parent {
         lines.push(format!("  forked     from {parent}"));
     }

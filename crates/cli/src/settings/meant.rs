@@ -6,6 +6,7 @@ use updraft_run::{Budget, Millis, Rules as CallRules, Settings as Rules, Think};
 use super::layer::Layer;
 use super::models::Models;
 use super::rules;
+use super::sandbox::Confined;
 use super::spending::Spending;
 use super::written::Consent;
 use crate::fault::Fault;
@@ -76,6 +77,8 @@ pub(crate) struct Meant {
     pub(crate) cache: Sourced<bool>,
     pub(crate) models: Models,
     pub(crate) log: Sourced<String>,
+    /// What agents' commands may do.
+    pub(crate) sandbox: Confined,
 }
 
 impl Default for Meant {
@@ -101,6 +104,7 @@ impl Default for Meant {
             cache: Sourced::default_of(false),
             models: Models::default(),
             log: Sourced::default_of("warn".into()),
+            sandbox: Confined::default(),
         }
     }
 }
@@ -149,6 +153,7 @@ impl Meant {
         taking.free("probe", &mut self.probe, written.probe.as_ref());
         taking.free("cache", &mut self.cache, written.cache.as_ref());
         self.models.take(layer, taking.ignored)?;
+        self.sandbox.take(layer, taking.ignored)?;
         taking.free("log.level", &mut self.log, written.log.level.as_ref());
         Ok(())
     }
@@ -201,6 +206,7 @@ impl Meant {
         ];
         rows.extend(self.budget.list("budget"));
         rows.extend(self.step_budget.list("step_budget"));
+        rows.extend(self.sandbox.list());
         rows.extend(self.models.list());
         rows
     }

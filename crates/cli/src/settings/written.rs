@@ -9,6 +9,7 @@ use updraft_run::{Approvals, Cost, Millis};
 use super::models::{WrittenLimit, WrittenPrice, WrittenProfile, WrittenProvider};
 use super::rules::WrittenRules;
 use crate::args::ModeWord;
+use super::sandbox::WrittenSandbox;
 use crate::moment;
 
 /// A `config.toml` as it was written.
@@ -40,6 +41,7 @@ pub(crate) struct Written {
     pub(crate) limits: BTreeMap<String, Spanned<WrittenLimit>>,
     pub(crate) prices: BTreeMap<String, Spanned<WrittenPrice>>,
     pub(crate) log: WrittenLog,
+    pub(crate) sandbox: WrittenSandbox,
 }
 
 /// The tables `[budget]` and `[step_budget]`.

@@ -79,7 +79,7 @@ fn lines(event: &Event, run: &Run) -> Vec<Line> {
         Event::Started(start) => one(
             "run.started",
             json!({ "goal": start.goal.text, "files": start.goal.files, "mode": start.goal.mode, "model": start.settings.model,
-                    "workspace": start.settings.workspace, "budget": start.budget }),
+                    "workspace": start.settings.workspace, "sandbox": start.settings.sandbox, "budget": start.budget }),
         ),
         Event::Forked { from, at, .. } => one("run.forked", json!({ "from": from, "at_event": at })),
         Event::Told { message } => one("run.told", json!({ "message": message })),
@@ -119,6 +119,7 @@ fn lines(event: &Event, run: &Run) -> Vec<Line> {
         Event::StepCancelled { step } => one("step.cancelled", json!({ "step": step })),
         Event::Paused => one("run.paused", json!({})),
         Event::Resumed { budget, .. } => one("run.resumed", json!({ "budget": budget })),
+        Event::Confined { level } => one("run.confined", json!({ "sandbox": level })),
         Event::Cancelled { by } => one("run.cancelled", json!({ "by": by })),
         Event::Exhausted { which } => one(
             "run.exhausted",
@@ -147,7 +148,11 @@ fn wanted(id: &Address, effect: &Effect, run: &Run) -> Vec<Line> {
         Effect::Call => {
             let call = run.call_at(id);
             let (tool, args) = call.map(|call| (call.name, call.args)).unwrap_or_default();
-            json!({ "id": id, "kind": "tool_call", "step": step, "tool": tool, "arguments": args })
+            let mut item = json!({ "id": id, "kind": "tool_call", "step": step, "tool": tool, "arguments": args });
+            if let Some(outer) = id.outer() {
+                item["made_by"] = json!(outer);
+            }
+            item
         }
         Effect::Question { text, options } => {
             json!({ "id": id, "kind": "question", "step": step, "text": text, "options": options })
@@ -190,9 +195,12 @@ fn replied(id: &Address, reply: &Reply, run: &Run) -> Vec<Line> {
                 completed(json!({ "id": id, "kind": "file_change", "step": step, "path": change.path,
                                   "before": change.before, "after": change.after }))
             });
-            let call = completed(
-                json!({ "id": id, "kind": "tool_call", "step": step, "ok": !output.is_error, "output": output.text }),
-            );
+            let mut call =
+                json!({ "id": id, "kind": "tool_call", "step": step, "ok": !output.is_error, "output": output.text });
+            if let Some(usage) = &output.usage {
+                call["usage"] = json!(usage);
+            }
+            let call = completed(call);
             changes.chain([call]).collect()
         }
         Reply::Failed(failure) if id.kind != Kind::Call => {

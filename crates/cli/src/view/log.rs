@@ -57,7 +57,8 @@ impl Log {
             }
             Event::Wanted { id, effect: Effect::Call } => {
                 let call = run.call_at(id)?;
-                format!("  {}: {}({})", id.step, call.name, out::short(&words::arguments(&call.args), 100))
+                let from = if id.inner.is_some() { "  ↳ " } else { "" };
+                format!("  {}: {from}{}({})", id.step, call.name, out::short(&words::arguments(&call.args), 100))
             }
             Event::Wanted { id, effect: Effect::Question { text, .. } } => {
                 format!("? {} asks: {}", id.step, out::short(text, 200))
@@ -85,6 +86,7 @@ impl Log {
             Event::StepCancelled { step } => format!("- {step} cancelled"),
             Event::Paused => "paused".into(),
             Event::Resumed { .. } => "resumed".into(),
+            Event::Confined { level } => format!("sandbox level {level}"),
             Event::Cancelled { by } => format!("cancelled by {by}"),
             _ => return None,
         })

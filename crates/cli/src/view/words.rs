@@ -154,6 +154,9 @@ pub(crate) fn event_words(event: &Event) -> String {
         Event::Noted { id, handle } => format!("{id}  {handle}"),
         Event::Replied { id, reply, .. } => format!("{id}  {}", reply_words(reply)),
         Event::Interrupted { id, attempt } => format!("{id}  attempt {attempt} was cut off"),
+        Event::Wished { id, call, .. } => {
+            format!("{id}  code asks for {}({})", call.name, short(&arguments(&call.args), 120))
+        }
         Event::Rejected { id, why } => format!("{id}  {}", short(&why.message, 160)),
         Event::Advised { step, note } => format!("{step}  {}", note_words(note)),
         Event::Wrote { step, name, value, .. } => format!("{step}  {name} = {}", short(&value.to_string(), 120)),
@@ -170,6 +173,7 @@ pub(crate) fn event_words(event: &Event) -> String {
             (None, None) => String::new(),
             (budget, approvals) => serde_json::json!({ "budget": budget, "approvals": approvals }).to_string(),
         },
+        Event::Confined { level } => format!("sandbox level {level}"),
         Event::Reloaded { roster } => count(roster.agents.len() as u64, "agent"),
         Event::Cancelled { by } => format!("by {by}"),
         Event::Exhausted { which } => format!("the limit on {}", which.flag().0),

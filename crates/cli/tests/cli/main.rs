@@ -8,6 +8,7 @@
 )]
 
 mod bench;
+mod consult;
 mod control;
 mod export;
 mod import;

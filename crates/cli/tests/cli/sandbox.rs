@@ -97,3 +97,102 @@ fn a_command_that_was_running_at_a_kill_is_gone_and_in_doubt() {
     let events = world.updraft(&["events", &run, "--json"]).out;
     assert!(events.contains("in_doubt"), "{events}");
 }
+
+/// A model that runs one command and is done.
+fn runs(world: &World, command: &str) -> String {
+    let script = json!({"rules": [
+        {"when": {"turn": 0}, "answer": {"calls": [{"name": "run_command", "args": {"command": command}}]}}],
+        "default": {"text": "done"}});
+    world.script("s.json", &script)
+}
+
+#[test]
+fn settings_and_flags_say_what_commands_may_read_and_write() {
+    let world = World::new();
+    if !is_to_be_had(&world) {
+        return;
+    }
+    let (shared, mine) = (tempfile::tempdir_in("/var/tmp").unwrap(), tempfile::tempdir_in("/var/tmp").unwrap());
+    std::fs::write(shared.path().join("data.txt"), "shared data").unwrap();
+    world.config("config.toml", &format!("[sandbox]\nread = [{:?}]\n", shared.path()));
+    let (from, to) = (shared.path().join("data.txt"), mine.path().join("out.txt"));
+    let model = runs(&world, &format!("cat {}; echo made > {}", from.display(), to.display()));
+    let write = mine.path().display().to_string();
+    world.updraft(&["run", "--model", &model, "--agent", "coder", "--write", &write, "go"]).code(0);
+    let prompts = world.updraft(&["show", "last", "--prompts"]).out;
+    assert!(prompts.contains("shared data"), "{prompts}");
+    assert_eq!(std::fs::read_to_string(&to).unwrap(), "made\n");
+    std::fs::remove_file(&to).unwrap();
+    world.updraft(&["run", "--model", &model, "--agent", "coder", "go"]).code(0);
+    assert!(!to.exists(), "without the flag it cannot be written");
+    world.updraft(&["run", "--write", "/no/such", "--agent", "coder", "go"]).code(2).says("cannot be granted");
+    world.config("config.toml", "[sandbox]\nread = [\"/no/such\"]\n");
+    world.updraft(&["run", "--agent", "coder", "go"]).says("config.toml:2: `sandbox.read`");
+}
+
+#[test]
+fn a_stranger_workspace_loosens_nothing() {
+    let world = World::new();
+    world.file(".updraft/config.toml", "[sandbox]\nlevel = \"none\"\nnetwork = \"host\"\n");
+    let model = world.script("s.json", &json!({"default": {"text": "done"}}));
+    let ran = world.updraft(&["run", "--model", &model, "--agent", "coder", "go"]).code(0);
+    assert!(ran.err.contains("`sandbox.level`") && ran.err.contains("`sandbox.network`"), "{}", ran.err);
+    assert_ne!(world.runs()[0]["sandbox"], "none");
+}
+
+#[test]
+fn the_level_is_in_the_record_and_never_lowered_in_silence() {
+    let world = World::new();
+    if !is_to_be_had(&world) {
+        return;
+    }
+    let level = world.updraft(&["sandbox", "probe", "--json"]).value()["level"].as_str().unwrap().to_owned();
+    let script = json!({"rules": [{"when": {"turn": 0}, "answer": {"calls": [
+        {"name": "ask_user", "args": {"question": "which?"}}]}}], "default": {"text": "done"}});
+    let model = world.script("s.json", &script);
+    world.config("agents/asker.md", "---\nname: asker\npurpose: Asks.\ntools: [ask_user]\n---\nAsk.\n");
+    world.updraft(&["run", "--model", &model, "--agent", "asker", "go"]);
+    let run = world.last();
+    assert_eq!(world.runs()[0]["sandbox"], level.as_str());
+    assert!(world.updraft(&["show", &run]).out.contains(&format!("sandbox    {level}")));
+
+    // Less than before only by the flag, which is warned about each time.
+    world.config("config.toml", "[sandbox]\nlevel = \"none\"\n");
+    world.updraft(&["resume", &run]).code(125).says("is not to be had here").says("--no-sandbox");
+    world.updraft(&["resume", &run, "--no-sandbox"]).says("can do whatever you can");
+    assert!(world.updraft(&["events", &run]).out.contains("sandbox level none"));
+    assert!(world.updraft(&["show", &run]).out.contains("sandbox    none"));
+}
+
+#[test]
+fn without_the_sandbox_only_by_the_flag_and_with_a_warning() {
+    let world = World::new();
+    let model = runs(&world, "echo free > free.txt");
+    let ran = world.updraft(&["run", "--model", &model, "--agent", "coder", "--no-sandbox", "--yes", "go"]).code(0);
+    assert!(ran.err.contains("sandbox: none"), "{}", ran.err);
+    assert_eq!(std::fs::read_to_string(world.ws().join("free.txt")).unwrap(), "free\n");
+    assert_eq!(world.runs()[0]["sandbox"], "none");
+}
+
+#[test]
+fn what_would_run_later_is_kept_aside_until_someone_approves_it() {
+    let world = World::new();
+    if !is_to_be_had(&world) {
+        return;
+    }
+    let model = runs(&world, "mkdir -p .git/hooks; echo ref > .git/HEAD; echo evil > .envrc; echo more > .mcp.json");
+    world.updraft(&["run", "--model", &model, "--agent", "coder", "go"]).code(0);
+    assert!(!world.ws().join(".envrc").exists());
+    let shown = world.updraft(&["show", "last"]).out;
+    assert!(shown.contains("moved aside:") && shown.contains(".envrc"), "{shown}");
+    let all = world.updraft(&["aside", "list", "--json"]).json();
+    let named = |file: &str| {
+        let one = all.iter().find(|one| one["path"].as_str().unwrap().ends_with(file));
+        one.unwrap_or_else(|| panic!("{all:?}"))["name"].as_str().unwrap().to_owned()
+    };
+    world.updraft(&["aside", "restore", &named(".envrc")]).code(0).says("back in its place");
+    assert_eq!(std::fs::read_to_string(world.ws().join(".envrc")).unwrap(), "evil\n");
+    world.updraft(&["aside", "drop", &named(".mcp.json")]).code(0);
+    world.updraft(&["aside", "drop", &named(".mcp.json")]).code(2).says("updraft aside");
+    assert!(!world.ws().join(".mcp.json").exists());
+}

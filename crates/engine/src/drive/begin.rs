@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use updraft_journal::Blob;
-use updraft_run::{Address, Effect, Event, Facts, Funds, Input, Kind, Phase, Record, Step, ToolCall};
-use updraft_tools::Around;
+use updraft_run::{Address, Effect, Event, Facts, Funds, Input, Kind, Record, Step, ToolCall};
 
 use super::{Begin, Drive};
 use crate::Error;
+use crate::consult::Question;
 use crate::context::Context;
 use crate::conversation::{Conversation, Sources, Way};
 use crate::effects::{Asking, Calling, Listener, failed};
@@ -23,16 +23,18 @@ impl Drive {
         if begin.stop {
             self.stop_unwanted();
         }
-        if *self.run.phase() != Phase::Running || self.engine.stop.is_cancelled() {
+        if self.engine.stop.is_cancelled() {
             return Ok(());
         }
         let candidates = if begin.everything { self.run.open().keys().cloned().collect() } else { begin.effects };
         let mut careful = Vec::new();
         for id in candidates {
-            let Some(open) = self.run.open().get(&id).filter(|_| !self.effects.has(&id)) else { continue };
+            let may_begin = self.run.lets_begin(&id) && !self.effects.has(&id);
+            let Some(open) = self.run.open().get(&id).filter(|_| may_begin) else { continue };
             match open.effect {
                 Effect::Ask if matches!(open.funds, Funds::None) && self.run.needs_estimates() => self.estimate(&id)?,
                 Effect::Ask if self.run.may_begin(&id) => self.ask(&id)?,
+                Effect::Call if self.run.is_paid(&id) => self.consult(&id),
                 Effect::Call => match self.run.call_at(&id) {
                     Some(call) if self.run.class_of(&id).is_repeatable() => self.call(id, call),
                     Some(call) => careful.push((id, call)),
@@ -49,11 +51,13 @@ impl Drive {
     pub(super) fn read_ahead(&mut self, records: &mut Vec<Record>) {
         let mut seen = 0;
         while let Some(record) = records.get(seen) {
-            if *self.run.phase() != Phase::Running || self.engine.stop.is_cancelled() {
+            if self.engine.stop.is_cancelled() {
                 return;
             }
             let wanted = record.events.iter().filter_map(|event| match event {
-                Event::Wanted { id, effect: Effect::Call } if self.run.is_inner_read(id) => Some(id.clone()),
+                Event::Wanted { id, effect: Effect::Call } if self.run.lets_begin(id) && self.run.is_inner_read(id) => {
+                    Some(id.clone())
+                }
                 _ => None,
             });
             for id in wanted.collect::<Vec<_>>() {
@@ -105,13 +109,6 @@ impl Drive {
         self.effects.call(id, attempt, calling);
     }
 
-    /// What a tool may know of the run: the variables are those its step began with, so that a resumed run sees the same.
-    fn around(&self, id: &Address) -> Around {
-        let opening = self.run.step(&id.step).and_then(|step| step.opening.clone());
-        let variables = opening.map(|opening| Arc::new(opening.inputs.clone())).unwrap_or_default();
-        Around { run: self.id.to_string(), step: id.step.to_string(), variables, ..Around::default() }
-    }
-
     /// Asks a model. That it began rides with the next append: a model call may be made again.
     fn ask(&mut self, id: &Address) -> Result<(), Error> {
         let Some((conversation, context)) = self.conversation(id)? else { return Ok(()) };
@@ -134,6 +131,31 @@ impl Drive {
         let asking = Asking { model, conversation, way: self.way(id), hear: self.listener(id) };
         self.effects.ask(id.clone(), attempt, asking);
         Ok(())
+    }
+
+    /// Asks another model on an agent's behalf: estimated first, where there is a budget to keep.
+    fn consult(&mut self, id: &Address) {
+        let Some((open, call)) = self.run.open().get(id).zip(self.run.call_at(id)) else { return };
+        let (attempt, name) = (open.attempt, self.run.consulted(id).unwrap_or_default());
+        let must_estimate = matches!(open.funds, Funds::None) && self.run.needs_estimates();
+        let question = Question::of(&call, id.step.as_str(), self.run.settings().max_output, attempt);
+        match self.engine.hands.model(name) {
+            Err(error) => {
+                let (id, reply) = (id.clone(), failed(&error));
+                self.queued.push(Input::Replied { id, attempt, reply, prepared: Vec::new() }.into());
+            }
+            Ok(model) if must_estimate => {
+                let ceiling = question.ceiling(model.as_ref());
+                self.queued.push(Input::Estimated { id: id.clone(), ceiling }.into());
+            }
+            Ok(model) if self.run.may_begin(id) => {
+                let (epoch, facts) = (self.lease.epoch(), Facts::default());
+                self.riding.push(Input::Begun { id: id.clone(), attempt, epoch, facts }.into());
+                let hear = self.listener(id);
+                self.effects.consult(id.clone(), attempt, model, question, hear);
+            }
+            Ok(_) => {}
+        }
     }
 
     /// Tells the run the most a model call can use.

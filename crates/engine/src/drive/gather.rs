@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use updraft_journal::Blob;
 use updraft_run::{Address, Answer, Class, Input, Kind, Phase, Reply, split_reasoning};
 
-use super::{Drive, Mail};
+use super::{Drive, Mail, Wish};
 use crate::effects::{Ended, What};
 
 /// How long running effects may take to end when the process is told to stop: what can finish quickly, finishes.
@@ -18,6 +18,7 @@ const CANCEL_LIMIT: Duration = Duration::from_secs(5);
 enum Happened {
     Ended(Ended),
     Mail(Mail),
+    Wished(Wish),
     Due,
     Stop,
     OutOfPatience,
@@ -32,6 +33,7 @@ impl Drive {
             match self.happens().await {
                 Happened::Ended(ended) => arrived.push(self.take_in(ended)),
                 Happened::Mail(mail) => arrived.push(mail),
+                Happened::Wished(wish) => arrived.extend(self.take_wish(wish)),
                 Happened::Due => arrived.push(Input::Due.into()),
                 Happened::Stop => self.patience = Some(Instant::now() + GRACE),
                 Happened::OutOfPatience => arrived.extend(self.give_up()),
@@ -44,6 +46,9 @@ impl Drive {
         }
         while let Ok(mail) = self.mail.try_recv() {
             arrived.push(mail);
+        }
+        while let Ok(wish) = self.wishes.try_recv() {
+            arrived.extend(self.take_wish(wish));
         }
         if !self.riding.is_empty() {
             let mut all = std::mem::take(&mut self.riding);
@@ -64,6 +69,7 @@ impl Drive {
             biased;
             ended = self.effects.next() => ended.map_or(Happened::Nothing, Happened::Ended),
             Some(mail) = self.mail.recv() => Happened::Mail(mail),
+            Some(wish) = self.wishes.recv() => Happened::Wished(wish),
             () = self.engine.stop.cancelled(), if !is_stopping || self.patience.is_none() => Happened::Stop,
             () = until(self.patience) => Happened::OutOfPatience,
             () = after(due) => Happened::Due,

@@ -1,4 +1,4 @@
-//! The script that crash tests share: stampers, a question, a step that fails and is planned around; and hands that
+//! The script that crash tests share: stampers, code that stamps, a question, a step that fails and is planned around; and hands that
 //! note what they did to the world.
 
 use std::collections::BTreeMap;
@@ -127,7 +127,7 @@ impl Perform for ScriptedHands {
     }
 
     fn prepare(&self, _: &str, call: &ToolCall) -> Prepared {
-        let opaque = call.name == "stamp" && self.wrong != Wrong::NoBegun;
+        let opaque = call.name == "code" || call.name == "stamp" && self.wrong != Wrong::NoBegun;
         Prepared { class: if opaque { Class::Opaque } else { Class::Pure }, ..Prepared::default() }
     }
 
@@ -151,12 +151,27 @@ impl Perform for ScriptedHands {
                     tokio::task::yield_now().await;
                 }
             }
+            if call.name == "code" {
+                stamp_from_code(call, &given).await;
+            }
             Called::of(self.act(call, &given.key))
         })
     }
 
     fn reconcile<'a>(&'a self, _: &'a str, _: &'a ToolCall, _: &'a Facts) -> Doing<'a, Found> {
         Box::pin(async { Found::CannotTell("EVIDENCE: the stamp had begun".into()) })
+    }
+}
+
+/// What the code does: two stamps, and a look after each.
+async fn stamp_from_code(code: &ToolCall, given: &Given) {
+    let caller = given.around.caller.clone().unwrap();
+    for n in ["1", "2"] {
+        for tool in ["stamp", "look"] {
+            let args = json!({ "name": format!("{}-{n}", code.args["name"].as_str().unwrap()) });
+            let call = ToolCall { id: String::new(), name: tool.into(), args, fault: None };
+            assert!(matches!(caller.call(call).await, Reply::Output(_)), "{tool}");
+        }
     }
 }
 
@@ -177,7 +192,7 @@ pub(crate) fn answer(prompt: &Prompt<'_>) -> Answer {
         "planner" if is_replan => {
             let steps = vec![
                 step("around", "stamper", &[], &["around"]),
-                step("sum", "thinker", &["one", "two", "around", "said"], &["sum"]),
+                step("sum", "thinker", &["one", "two", "around", "said", "code"], &["sum"]),
             ];
             says(serde_json::to_string(&Graph { steps }).unwrap())
         }
@@ -187,6 +202,7 @@ pub(crate) fn answer(prompt: &Prompt<'_>) -> Answer {
             let steps = vec![
                 step("one", "stamper", &[], &["one"]),
                 step("two", "stamper", &[], &["two"]),
+                step("code", "coder", &[], &["code"]),
                 step("ask", "asker", &[], &["said"]),
                 bad,
                 step("rest", "thinker", &["bad"], &["rest"]),
@@ -196,6 +212,12 @@ pub(crate) fn answer(prompt: &Prompt<'_>) -> Answer {
         "stamper" if doubtful => calls(&[("check", json!({ "name": brief.step }))]),
         "stamper" if results.iter().any(|text| text == "absent") => stamp(&brief.step),
         "stamper" if turn(prompt) == 0 => stamp(&brief.step),
+        "coder" if turn(prompt) == 0 => calls(&[("code", json!({ "name": "code" }))]),
+        "coder" if doubtful => calls(&[("check", json!({ "name": "code-1" })), ("check", json!({ "name": "code-2" }))]),
+        "coder" if results.iter().any(|text| text == "absent") => {
+            let absent = ["code-1", "code-2"].into_iter().zip(&results).filter(|(_, text)| *text == "absent");
+            calls(&absent.map(|(name, _)| ("stamp", json!({ "name": name }))).collect::<Vec<_>>())
+        }
         "asker" if turn(prompt) == 0 => calls(&[("ask_user", json!({ "question": "which?" }))]),
         "asker" => says(results.join(" ")),
         _ if brief.step == "bad" => says(r#"{"status": "failed", "error": "it cannot be done"}"#),
@@ -218,12 +240,13 @@ pub(crate) fn agents() -> Agents {
         ..Agent::default()
     };
     agents.insert(agent("stamper", &["stamp", "look", "check"]));
+    agents.insert(agent("coder", &["code", "stamp", "look", "check"]));
     agents.insert(agent("asker", &["ask_user"]));
     agents
 }
 
 pub(crate) fn specs(names: &[String]) -> Vec<ToolSpec> {
-    let known = ["ask_user", "check", "look", "stamp"];
+    let known = ["ask_user", "check", "code", "look", "stamp"];
     let named = known.iter().filter(|known| names.iter().any(|name| name == **known));
     named
         .map(|name| ToolSpec {
@@ -247,8 +270,8 @@ impl Came {
     /// What comes of it if nothing is cut off.
     pub(crate) fn undisturbed() -> Self {
         Self {
-            answer: "around is done+one is done+the blue one+two is done".into(),
-            stamps: ["around", "one", "two"].map(str::to_owned).into(),
+            answer: "around is done+code is done+one is done+the blue one+two is done".into(),
+            stamps: ["around", "code-1", "code-2", "one", "two"].map(str::to_owned).into(),
             most_touched: 1,
         }
     }

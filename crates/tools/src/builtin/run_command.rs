@@ -58,7 +58,8 @@ impl RunCommand {
         let sandbox = self.confinement.sandbox().await?;
         let root = cx.place.workspace.root();
         let mut policy = self.confinement.policy_for(root);
-        policy.limits.time = Some(Duration::from_secs(args.seconds.unwrap_or(USUAL_TIME).min(LONGEST_TIME)));
+        let asked = args.seconds.map(|seconds| Duration::from_secs(seconds.min(LONGEST_TIME)));
+        policy.limits.time = asked.or(policy.limits.time).or(Some(Duration::from_secs(USUAL_TIME)));
         let folder = args.folder.as_deref().map(|folder| cx.place.workspace.locate(folder)).transpose()?;
         let command = Command {
             args: vec!["-c".to_owned(), args.command],
@@ -68,6 +69,7 @@ impl RunCommand {
         };
         let started = sandbox.spawn(&policy, command).await.map_err(|error| not_started(&error))?;
         let ended = started.wait().await.map_err(|error| not_started(&error))?;
+        self.confinement.remember(&ended.moved_aside, &cx.around.run);
         Ok(output(&ended))
     }
 }

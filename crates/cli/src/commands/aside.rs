@@ -1,0 +1,118 @@
+//! `updraft aside`: files that would run later, which agents' commands made and we moved out of the way.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use updraft_tools::{MOVED, Moved};
+
+use crate::args::{Aside, AsideCommand};
+use crate::fault::{Code, Fault, Outcome};
+use crate::out;
+use crate::places::Places;
+
+/// One of them, and the name people call it by.
+pub(crate) struct Kept {
+    pub(crate) name: String,
+    pub(crate) at: PathBuf,
+    pub(crate) moved: Moved,
+}
+
+pub(crate) fn run(places: &Places, args: &Aside) -> Outcome {
+    match args.command.as_ref().unwrap_or(&AsideCommand::List { json: false }) {
+        AsideCommand::List { json } => {
+            list(&kept(places), *json);
+            Ok(Code::Done)
+        }
+        AsideCommand::Restore { name } => restore(&find(places, name)?),
+        AsideCommand::Drop { name } => {
+            let one = find(places, name)?;
+            remove(&one.at).map_err(|error| Fault::file("remove", &one.at, &error))?;
+            out::note(&format!("{} is gone", one.moved.path.display()));
+            Ok(Code::Done)
+        }
+    }
+}
+
+/// All that are still there, in name order.
+pub(crate) fn kept(places: &Places) -> Vec<Kept> {
+    let mut all = Vec::new();
+    for folder in std::fs::read_dir(places.aside()).into_iter().flatten().flatten() {
+        let Ok(text) = std::fs::read_to_string(folder.path().join(MOVED)) else { continue };
+        let of_one = folder.file_name().to_string_lossy().trim_start_matches("updraft-aside-").to_owned();
+        let moved: Vec<Moved> = serde_json::from_str(&text).unwrap_or_default();
+        for moved in moved {
+            let at = folder.path().join(&moved.kept);
+            // A record of something elsewhere is not ours.
+            let is_plain = Path::new(&moved.kept).components().count() == 1;
+            if is_plain && at.symlink_metadata().is_ok() {
+                all.push(Kept { name: format!("{of_one}/{}", moved.kept), at, moved });
+            }
+        }
+    }
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    all
+}
+
+fn list(all: &[Kept], as_json: bool) {
+    for Kept { name, at, moved } in all {
+        let Moved { path, why, run, .. } = moved;
+        if as_json {
+            out::json(&serde_json::json!({ "name": name, "path": path, "why": why, "run": run, "kept_at": at }));
+        } else {
+            out::line(&format!("{name}  {}  ({why}; run {run})", path.display()));
+        }
+    }
+    if all.is_empty() && !as_json {
+        out::note("nothing was moved aside");
+    }
+}
+
+fn find(places: &Places, name: &str) -> Result<Kept, Fault> {
+    let mut meant = kept(places).into_iter().filter(|one| one.name.starts_with(name));
+    match (meant.next(), meant.next()) {
+        (Some(one), None) => Ok(one),
+        (Some(_), Some(_)) => Err(Fault::usage(format!("several names begin with `{name}`"))),
+        (None, _) => Err(Fault::usage(format!("nothing was moved aside as `{name}`"))),
+    }
+    .map_err(|fault| fault.hint("`updraft aside` lists what there is"))
+}
+
+fn restore(one: &Kept) -> Outcome {
+    let target = &one.moved.path;
+    if target.symlink_metadata().is_ok() && !one.moved.restored {
+        return Err(Fault::failed(format!("`{}` is there again", target.display()))
+            .hint("look at both, and remove the one you do not want"));
+    }
+    let cannot = |error: io::Error| Fault::file("put back", target, &error);
+    if let Some(folder) = target.parent() {
+        std::fs::create_dir_all(folder).map_err(cannot)?;
+    }
+    match std::fs::rename(&one.at, target) {
+        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+            copy(&one.at, target).and_then(|()| remove(&one.at)).map_err(cannot)?;
+        }
+        other => other.map_err(cannot)?,
+    }
+    out::note(&format!("{} is back in its place", target.display()));
+    Ok(Code::Done)
+}
+
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    let about = from.symlink_metadata()?;
+    if about.is_symlink() {
+        return std::os::unix::fs::symlink(std::fs::read_link(from)?, to);
+    }
+    if !about.is_dir() {
+        return std::fs::copy(from, to).map(drop);
+    }
+    std::fs::create_dir(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        copy(&entry.path(), &to.join(entry.file_name()))?;
+    }
+    Ok(())
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    if path.symlink_metadata()?.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) }
+}

@@ -1,0 +1,52 @@
+//! `ask_model`: a question to another model. Only its description is here; the engine asks, within the run's budget.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use updraft_run::{Class, Failure, FailureKind, Prepared, Reply, ToolSpec};
+
+use super::spec;
+use crate::place::Place;
+use crate::tool::{CallContext, Calling, Tool, Traits};
+
+/// The name of the tool that asks another model.
+pub const ASK_MODEL: &str = "ask_model";
+
+pub(super) struct AskModel(ToolSpec);
+
+impl AskModel {
+    pub(super) fn new() -> Self {
+        let parameters = json!({
+            "type": "object",
+            "properties": {
+                "model": { "type": "string", "minLength": 1, "description": "A profile's name, or PROVIDER/NAME." },
+                "question": { "type": "string", "minLength": 1, "description": "Complete in itself: it sees nothing else." },
+                "system": { "type": "string", "description": "Who it is to be, and how it is to answer." }
+            },
+            "required": ["model", "question"],
+            "additionalProperties": false
+        });
+        let description = "Ask another language model one question and get its answer. It counts towards the budget.";
+        Self(spec(ASK_MODEL, description, parameters))
+    }
+}
+
+impl Tool for AskModel {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    fn traits(&self) -> Traits {
+        // It changes nothing; that asking twice may be billed twice, the run knows from the model it names.
+        Traits { class: Class::Pure, group: ASK_MODEL, time: Duration::from_secs(600), ..Traits::default() }
+    }
+
+    fn prepare(&self, args: &Value, _: &Place) -> Prepared {
+        Prepared { model: args["model"].as_str().map(str::to_owned), ..Prepared::default() }
+    }
+
+    fn call<'a>(&'a self, _: Value, _: &'a CallContext) -> Calling<'a> {
+        let failure = Failure::new(FailureKind::Tool, "models are asked by the engine");
+        Box::pin(async move { Reply::Failed(failure) })
+    }
+}
