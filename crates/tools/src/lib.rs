@@ -34,6 +34,7 @@
 //! | `schema` | arguments against a JSON Schema that may be hostile |
 //! | `place` | the workspace, reached only through its directory descriptor |
 //! | `picture` | pictures, told by their first bytes |
+//! | [`worker`] | programs in the sandbox that serve one call after another |
 //! | `builtin` | the tools that are always there, one file each |
 
 mod builtin;
@@ -47,6 +48,7 @@ mod registry;
 mod schema;
 mod text;
 mod tool;
+pub mod worker;
 
 pub use builtin::{Commands, Nap, ask_user_spec};
 pub use dispatch::{Called, Dispatcher};

@@ -95,7 +95,7 @@ impl RunCommand {
 
 impl Commands {
     /// The sandbox at the level that is to be had; never lower than was said, and none only where that was said.
-    async fn sandbox(&self) -> Result<Sandbox, Failure> {
+    pub(crate) async fn sandbox(&self) -> Result<Sandbox, Failure> {
         let probe = Sandbox::probe(&self.launcher).await.map_err(|error| not_run(&error))?;
         let level = self.level.unwrap_or(probe.level);
         if level > probe.level || (level == Level::None && self.level.is_none()) {
