@@ -8,6 +8,7 @@ mod edit_file;
 mod list_files;
 mod read_file;
 mod run_command;
+mod run_python;
 mod search_files;
 mod write_file;
 
@@ -20,6 +21,7 @@ use updraft_run::{Failure, FailureKind, Output, Reply, ToolSpec};
 
 use crate::limits::Limits;
 use crate::tool::Tool;
+use crate::worker::Python;
 
 pub use ask_user::ask_user_spec;
 pub use bench::Nap;
@@ -41,6 +43,11 @@ pub(crate) fn standard(limits: &Limits) -> [Arc<dyn Tool>; 7] {
 /// Commands, in the sandbox.
 pub(crate) fn commands(commands: Commands) -> Arc<dyn Tool> {
     run_command::tool(commands)
+}
+
+/// Python, in the sandbox.
+pub(crate) fn python(commands: Commands, python: Python) -> Arc<dyn Tool> {
+    run_python::tool(commands, python)
 }
 
 /// What measures us.

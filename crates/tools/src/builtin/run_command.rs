@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 use updraft_run::{Class, Failure, FailureKind, Output, Prepared, Reply, ToolSpec};
-use updraft_sandbox::{Command, Ended, Level, Network, Policy, Sandbox};
+use updraft_sandbox::{Command, Ended, Level, MovedAside, Network, Policy, Sandbox};
 
 use super::{parse, reply, spec, whole};
 use crate::place::Place;
@@ -59,14 +59,7 @@ impl RunCommand {
             "required": ["command"],
             "additionalProperties": false
         });
-        let network = match &commands.policy.network {
-            Network::None => "It has no network beyond its own loopback.".to_owned(),
-            Network::Allow(hosts) => {
-                let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
-                format!("Of the network it reaches {} only.", hosts.join(", "))
-            }
-            Network::Host => "It can reach the network.".to_owned(),
-        };
+        let network = network_words(&commands.policy.network);
         let description = format!(
             "Run a shell command in a sandbox: it sees the workspace and the system's programs, can write in the \
              workspace and in its own /tmp, and gets no input. {network} Everything it started is gone when it ends."
@@ -146,6 +139,24 @@ pub(super) fn tool(commands: Commands) -> Arc<dyn Tool> {
     Arc::new(RunCommand::new(commands))
 }
 
+/// What a model is told of the network.
+pub(super) fn network_words(network: &Network) -> String {
+    match network {
+        Network::None => "It has no network beyond its own loopback.".to_owned(),
+        Network::Allow(hosts) => {
+            let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
+            format!("Of the network it reaches {} only.", hosts.join(", "))
+        }
+        Network::Host => "It can reach the network.".to_owned(),
+    }
+}
+
+/// What a model is told of a file that was taken away.
+pub(super) fn aside_words(moved: &MovedAside) -> String {
+    let (path, kept, why) = (moved.path.display(), moved.kept_at.display(), &moved.why);
+    format!("`{path}` would run later ({why}); it was moved to `{kept}` until someone approves it")
+}
+
 fn not_run(error: &updraft_sandbox::Error) -> Failure {
     Failure::new(FailureKind::Security, format!("the command was not run: {error}"))
 }
@@ -154,10 +165,7 @@ fn not_run(error: &updraft_sandbox::Error) -> Failure {
 fn output(ended: &Ended) -> Output {
     let mut lines = vec![head(ended)];
     lines.extend(ended.refused.iter().map(|refusal| format!("[{refusal}]")));
-    lines.extend(ended.moved_aside.iter().map(|moved| {
-        let (path, kept, why) = (moved.path.display(), moved.kept_at.display(), &moved.why);
-        format!("[`{path}` would run later ({why}); it was moved to `{kept}` until someone approves it]")
-    }));
+    lines.extend(ended.moved_aside.iter().map(|moved| format!("[{}]", aside_words(moved))));
     lines.extend(ended.troubles.iter().map(|trouble| format!("[{trouble}]")));
     for (name, said) in [("stdout", &ended.stdout), ("stderr", &ended.stderr)] {
         let text = said.text();

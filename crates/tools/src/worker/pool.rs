@@ -135,11 +135,10 @@ impl Inner {
     /// A worker for this workspace: one that waits, or a new one.
     async fn ready(&self, workspace: &Path) -> Result<Worker, Fault> {
         while let Some(mut worker) = self.take_idle(workspace) {
-            if worker.has_babbled() {
-                worker.end().await;
-                continue;
+            if worker.is_fit().await {
+                return Ok(worker);
             }
-            return Ok(worker);
+            worker.end().await;
         }
         self.start(workspace).await
     }
@@ -161,7 +160,9 @@ impl Inner {
         let mut worker = started.map_err(|error| {
             Fault::NotStarted(Failure::new(FailureKind::Security, format!("{name} was not started: {error}")))
         })?;
-        let why = match tokio::time::timeout(*start, worker.greet(hello)).await {
+        let mut hello = hello.clone();
+        hello["level"] = Value::String(sandbox.level().to_string());
+        let why = match tokio::time::timeout(*start, worker.greet(&hello)).await {
             Ok(Ok(())) => return Ok(worker),
             Ok(Err(Broken::Forged(why))) => format!("it said {why}"),
             Ok(Err(Broken::Ended)) => "it ended at once".to_owned(),
@@ -174,17 +175,17 @@ impl Inner {
     }
 
     /// Keeps the worker for the next call, or ends it if it is spent.
-    async fn done(self: &Arc<Self>, worker: Worker, workspace: &Path, mut done: Done) -> Done {
-        if done.end["spent"] == Value::Bool(true) {
+    async fn done(self: &Arc<Self>, mut worker: Worker, workspace: &Path, mut done: Done) -> Done {
+        let is_spent = done.end["spent"] == Value::Bool(true);
+        let looked_after = if is_spent { None } else { worker.look_after().await };
+        let Some((moved_aside, troubles)) = looked_after else {
             match worker.end().await {
-                Some(ended) => {
-                    done.moved_aside = ended.moved_aside;
-                    done.troubles = ended.troubles;
-                }
+                Some(ended) => (done.moved_aside, done.troubles) = (ended.moved_aside, ended.troubles),
                 None => done.troubles.push(format!("the end of a worker of {} was not seen", self.program.name)),
             }
             return done;
-        }
+        };
+        (done.moved_aside, done.troubles) = (moved_aside, troubles);
         let too_many = {
             let mut idle = self.idle();
             idle.push(Idle { worker, workspace: workspace.to_owned(), since: Instant::now() });
