@@ -7,7 +7,8 @@ use std::sync::{Arc, OnceLock};
 use updraft_engine::{Agents, Engine, Hands, Prompts, Trust, Watch};
 use updraft_journal::{Filter, Journal};
 use updraft_run::RunId;
-use updraft_tools::{Commands, Dispatcher, Limits, Registry};
+use updraft_tools::worker::Python;
+use updraft_tools::{Confinement, Dispatcher, Limits, Registry};
 
 use tokio_util::sync::CancellationToken;
 
@@ -103,17 +104,37 @@ pub(crate) fn cast(places: &Places, workspace: &Path, settings: &Settings) -> Re
     Ok((agents, prompts))
 }
 
+/// The tools that are always there, as the settings have them.
+pub(crate) fn dispatcher_for(settings: &Settings) -> Dispatcher {
+    with_python(python(settings))
+}
+
 /// The tools that are always there.
 pub(crate) fn dispatcher() -> Dispatcher {
+    with_python(Python::default())
+}
+
+fn with_python(python: Python) -> Dispatcher {
     let limits = Limits::default();
-    let commands = Commands {
-        launcher: sandbox::LAUNCHER.into(),
-        level: None,
-        // Its workspace is put in with each call.
-        policy: sandbox::policy(Path::new("/nonexistent")),
-        environment: places::all(),
-    };
-    Dispatcher::new(Registry::standard(&limits).with_commands(commands), limits)
+    let confinement = confinement();
+    let registry = Registry::standard(&limits).with_commands(confinement.clone()).with_python(confinement, python);
+    Dispatcher::new(registry, limits)
+}
+
+/// The Python that runs agents' code.
+pub(crate) fn python(settings: &Settings) -> Python {
+    let program = &settings.meant.python_program.value;
+    let program = (!program.is_empty()).then(|| PathBuf::from(program));
+    Python { program, packages: settings.meant.python_packages.value, ..Python::default() }
+}
+
+/// How every child process is confined: commands, Python, drop-in tools, MCP servers.
+pub(crate) fn confinement() -> Confinement {
+    // Its workspace is put in with each child.
+    let policy = sandbox::policy(Path::new("/nonexistent"));
+    let mut confinement = Confinement::new(sandbox::LAUNCHER, policy);
+    confinement.environment = places::all();
+    confinement
 }
 
 /// Whether a tool that is always there only reads. What is not there is not offered anyway.

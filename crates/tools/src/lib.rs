@@ -33,11 +33,13 @@
 //! | `dispatch` | one call from wish to reply |
 //! | `schema` | arguments against a JSON Schema that may be hostile |
 //! | `place` | the workspace, reached only through its directory descriptor |
+//! | `confinement` | how every child process is confined |
 //! | `picture` | pictures, told by their first bytes |
 //! | [`worker`] | programs in the sandbox that serve one call after another |
 //! | `builtin` | the tools that are always there, one file each |
 
 mod builtin;
+mod confinement;
 mod cut;
 mod dispatch;
 mod error;
@@ -50,7 +52,8 @@ mod text;
 mod tool;
 pub mod worker;
 
-pub use builtin::{Commands, Nap, ask_user_spec};
+pub use builtin::{Nap, ask_user_spec};
+pub use confinement::{Confinement, not_started};
 pub use dispatch::{Called, Dispatcher};
 pub use error::Error;
 pub use limits::Limits;

@@ -186,7 +186,7 @@ pub struct Around {
     /// Makes the documented context: intent, workspace, history, memory.
     pub context: Option<Arc<dyn Fn() -> Value + Send + Sync>>,
     /// The tools that the agent may use.
-    pub tools: Arc<Vec<ToolSpec>>,
+    pub tools: Arc<[ToolSpec]>,
     /// Makes calls on behalf of code: each is checked, allowed or refused, and written down like an agent's own.
     pub caller: Option<Arc<dyn Caller>>,
 }

@@ -19,7 +19,7 @@ struct World {
 
 impl World {
     async fn new() -> Option<Self> {
-        let registry = Registry::default().with_python(confined::commands().await?, Python::default());
+        let registry = Registry::default().with_python(confined::confinement().await?, Python::default());
         Some(Self { inner: common::World::of(registry, Limits::default()) })
     }
 
@@ -348,7 +348,7 @@ fn with_tools(world: &World) -> (Arc<Calls>, CallContext) {
     let tools = vec![read, spec("data", json!({ "properties": { "a": {} } })), spec("a-b", json!({}))];
     let cx = world.with(|cx| {
         cx.around.caller = Some(Arc::clone(&calls) as Arc<dyn Caller>);
-        cx.around.tools = Arc::new(tools);
+        cx.around.tools = tools.into();
     });
     (calls, cx)
 }
@@ -473,11 +473,11 @@ async fn fifty_at_once_each_get_their_own_result() {
 
 #[tokio::test]
 async fn a_python_that_is_missing_or_too_old_is_named_with_the_remedy() {
-    let Some(commands) = confined::commands().await else { return };
+    let Some(confinement) = confined::confinement().await else { return };
     let old = tempfile::tempdir().unwrap();
     let program = old.path().join("work/python3");
     let python = Python { program: Some(program.clone()), ..Python::default() };
-    let registry = Registry::default().with_python(commands, python);
+    let registry = Registry::default().with_python(confinement, python);
     let world = common::World::of(registry, Limits::default());
     let failure = world.failure("run_python", json!({ "code": "1" })).await;
     assert_eq!(failure.kind, FailureKind::Config);
@@ -487,6 +487,6 @@ async fn a_python_that_is_missing_or_too_old_is_named_with_the_remedy() {
     world.put("python3", script);
     std::fs::set_permissions(world.path("python3"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let python = Python { program: Some(world.path("python3")), ..Python::default() };
-    let why = python.find(&confined::commands().await.unwrap(), &world.path("")).await;
+    let why = python.find(&confined::confinement().await.unwrap(), &world.path("")).await;
     assert!(why.is_err());
 }

@@ -14,6 +14,7 @@ mod import;
 mod input;
 mod manage;
 mod run;
+mod python;
 mod sandbox;
 mod settings;
 mod terminal;

@@ -12,10 +12,9 @@ use serde_json::{Map, Value, json};
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 use updraft_run::{Class, Failure, FailureKind, Output, Prepared, Reply, ToolSpec};
-use updraft_sandbox::{Level, Network};
 
-use super::run_command::{Commands, network_words};
 use super::{parse, reply, spec, whole};
+use crate::confinement::Confinement;
 use crate::place::Place;
 use crate::tool::{Around, CallContext, Calling, Tool, Traits};
 use crate::worker::{Fault, Pool, Python, Sizes};
@@ -33,7 +32,7 @@ const VARIANTS: usize = 8;
 pub(super) struct RunPython {
     spec: ToolSpec,
     output: Value,
-    commands: Commands,
+    confinement: Confinement,
     python: Python,
     /// Made with the first call, when Python has been found.
     pool: OnceCell<Pool>,
@@ -50,7 +49,7 @@ struct Args {
 }
 
 impl RunPython {
-    fn new(commands: Commands, python: Python) -> Self {
+    fn new(confinement: Confinement, python: Python) -> Self {
         let parameters = json!({
             "type": "object",
             "properties": {
@@ -79,9 +78,9 @@ impl RunPython {
              prints and the value of its last expression (or of a variable `result`). Shared variables are globals, and \
              in the dict `reads_data`. Your tools are functions: `text = read_file(path=\"a.txt\")`; one that fails \
              raises ToolError. {} Every call starts afresh; only files stay.",
-            network_words(&commands.policy.network)
+            confinement.network_in_words()
         );
-        Self { spec: spec("run_python", &description, parameters), output, commands, python, pool: OnceCell::new() }
+        Self { spec: spec("run_python", &description, parameters), output, confinement, python, pool: OnceCell::new() }
     }
 
     async fn run(&self, args: Value, cx: &CallContext) -> Result<Output, Failure> {
@@ -100,8 +99,8 @@ impl RunPython {
     }
 
     async fn make_pool(&self, cx: &CallContext) -> Result<Pool, Failure> {
-        let found = self.python.find(&self.commands, cx.place.workspace.root()).await?;
-        Ok(Pool::new(self.commands.clone(), self.python.worker(&found), Sizes::default()))
+        let found = self.python.find(&self.confinement, cx.place.workspace.root()).await?;
+        Ok(Pool::new(self.confinement.clone(), self.python.worker(&found), Sizes::default()))
     }
 
     /// One after the other until one succeeds, the time is over, or a failed one may have had an effect.
@@ -190,18 +189,19 @@ impl Tool for RunPython {
     }
 
     fn traits(&self) -> Traits {
-        let outside = self.commands.policy.network == Network::Host || self.commands.level == Some(Level::None);
         let time = Duration::from_secs(LONGEST_TIME + 60);
-        Traits { class: Class::Opaque, group: "sandbox", outside, time, ..Traits::default() }
+        Traits {
+            class: Class::Opaque,
+            group: "sandbox",
+            outside: self.confinement.is_open(),
+            time,
+            ..Traits::default()
+        }
     }
 
     fn prepare(&self, _args: &Value, _place: &Place) -> Prepared {
         let Traits { class, outside, .. } = self.traits();
-        let hosts = match &self.commands.policy.network {
-            Network::None | Network::Host => Vec::new(),
-            Network::Allow(hosts) => hosts.iter().map(ToString::to_string).collect(),
-        };
-        Prepared { class, outside, hosts, ..Prepared::default() }
+        Prepared { class, outside, hosts: self.confinement.hosts(), ..Prepared::default() }
     }
 
     fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {
@@ -215,6 +215,6 @@ impl Tool for RunPython {
     }
 }
 
-pub(super) fn tool(commands: Commands, python: Python) -> Arc<dyn Tool> {
-    Arc::new(RunPython::new(commands, python))
+pub(super) fn tool(confinement: Confinement, python: Python) -> Arc<dyn Tool> {
+    Arc::new(RunPython::new(confinement, python))
 }

@@ -8,7 +8,7 @@ use updraft_run::{Failure, FailureKind};
 use updraft_sandbox::{Command, Policy, Sandbox};
 
 use super::Program;
-use crate::builtin::Commands;
+use crate::confinement::Confinement;
 
 /// The oldest Python that the workers' own code runs on.
 const OLDEST: (u32, u32) = (3, 8);
@@ -39,13 +39,13 @@ pub struct FoundPython {
 
 impl Python {
     /// Finds it and asks for its version, in the sandbox. A failure says what to do.
-    pub async fn find(&self, commands: &Commands, workspace: &Path) -> Result<FoundPython, Failure> {
-        let sandbox = commands.sandbox().await?;
-        let mut policy = Policy { workspace: workspace.to_owned(), ..commands.policy.clone() };
+    pub async fn find(&self, confinement: &Confinement, workspace: &Path) -> Result<FoundPython, Failure> {
+        let sandbox = confinement.sandbox().await?;
+        let mut policy = confinement.policy_for(workspace);
         policy.limits.time = Some(Duration::from_secs(20));
         let mut tried = Vec::new();
-        for candidate in self.candidates(commands) {
-            match ask(&sandbox, &policy, commands, &candidate).await {
+        for candidate in self.candidates(confinement) {
+            match ask(&sandbox, &policy, confinement, &candidate).await {
                 Ok(found) => return Ok(found),
                 Err(why) => tried.push(format!("`{}` {why}", candidate.display())),
             }
@@ -73,20 +73,25 @@ impl Python {
         }
     }
 
-    fn candidates(&self, commands: &Commands) -> Vec<PathBuf> {
+    fn candidates(&self, confinement: &Confinement) -> Vec<PathBuf> {
         if let Some(program) = &self.program {
             return vec![program.clone()];
         }
-        let path = commands.environment.iter().find(|(name, _)| name == "PATH");
+        let path = confinement.environment.iter().find(|(name, _)| name == "PATH");
         let folders = path.map(|(_, folders)| folders.as_str()).unwrap_or_default().split(':');
         let programs = folders.filter(|folder| folder.starts_with('/')).map(|folder| Path::new(folder).join("python3"));
         programs.filter(|program| program.exists()).collect()
     }
 }
 
-async fn ask(sandbox: &Sandbox, policy: &Policy, commands: &Commands, program: &Path) -> Result<FoundPython, String> {
+async fn ask(
+    sandbox: &Sandbox,
+    policy: &Policy,
+    confinement: &Confinement,
+    program: &Path,
+) -> Result<FoundPython, String> {
     let args = ["-I", "-S", "-B", "-c", ASK].map(str::to_owned).to_vec();
-    let env = commands.environment.clone();
+    let env = confinement.environment.clone();
     let command = Command { args, env, ..Command::new(program.to_string_lossy()) };
     let child = sandbox.spawn(policy, command).await.map_err(|error| format!("does not start: {error}"))?;
     let ended = child.wait().await.map_err(|error| format!("does not answer: {error}"))?;

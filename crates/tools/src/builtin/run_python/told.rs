@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use updraft_run::Output;
 use updraft_sandbox::{Ended, Killed};
 
-use super::super::run_command::aside_words;
+use super::super::run_command::aside_in_words;
 use crate::worker::{Done, Fault, Printed};
 
 /// One variant that was tried.
@@ -68,7 +68,7 @@ impl Attempt {
         if end.left {
             notes.push("processes that it had started still ran at the end and were ended".to_owned());
         }
-        notes.extend(done.moved_aside.iter().map(aside_words));
+        notes.extend(done.moved_aside.iter().map(aside_in_words));
         notes.extend(done.troubles);
         let came = match said {
             Some(said) if said.ok => Ok((said.result, said.shown)),
@@ -94,7 +94,7 @@ impl Attempt {
         };
         let mut notes = Vec::new();
         if let Some(ended) = ended {
-            notes.extend(ended.moved_aside.iter().map(aside_words));
+            notes.extend(ended.moved_aside.iter().map(aside_in_words));
             notes.extend(ended.troubles);
         }
         let printed = joined(&printed, 0, "");
