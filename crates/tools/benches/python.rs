@@ -115,7 +115,7 @@ async fn measure(rounds: usize) {
     let calls = format!(
         "import time\nbegan = time.perf_counter()\nfor n in range({CALLS}): echo(n=n)\ntime.perf_counter() - began"
     );
-    let mut times: [Vec<Duration>; 3] = Default::default();
+    let mut times: [Vec<Duration>; 4] = Default::default();
     for round in 0..rounds {
         let began = Instant::now();
         bare.call().await;
@@ -123,16 +123,26 @@ async fn measure(rounds: usize) {
         let began = Instant::now();
         assert_eq!(world.call("x + 1").await, json!(42));
         times[1].push(began.elapsed());
+        // Agents think between two calls; meanwhile the process for the next one is made.
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        let began = Instant::now();
+        assert_eq!(world.call("x + 1").await, json!(42));
+        times[2].push(began.elapsed());
         if round % 10 == 0 {
             let seconds = world.call(&calls).await.as_f64().unwrap();
-            times[2].push(Duration::from_secs_f64(seconds) / CALLS);
+            times[3].push(Duration::from_secs_f64(seconds) / CALLS);
         }
     }
     print(times);
 }
 
-fn print(times: [Vec<Duration>; 3]) {
-    let names = ["a line to a bare Python and back", "run_python: x + 1, warm", "a tool call from code and back"];
+fn print(times: [Vec<Duration>; 4]) {
+    let names = [
+        "a line to a bare Python and back",
+        "run_python: x + 1, back to back",
+        "run_python: x + 1, 10 ms apart",
+        "a tool call from code and back",
+    ];
     println!("{:<36} {:>8} {:>8} {:>8} {:>8}", "", "min µs", "p50 µs", "p95 µs", "÷ bare");
     let mut floor = None;
     for (name, mut times) in names.into_iter().zip(times) {
