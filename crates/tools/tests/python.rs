@@ -487,6 +487,7 @@ async fn a_python_that_is_missing_or_too_old_is_named_with_the_remedy() {
     world.put("python3", script);
     std::fs::set_permissions(world.path("python3"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let python = Python { program: Some(world.path("python3")), ..Python::default() };
-    let why = python.find(&confined::confinement().await.unwrap(), &world.path("")).await;
-    assert!(why.is_err());
+    let root = world.place.workspace.root().to_owned();
+    let why = python.find(&confined::confinement().await.unwrap(), &root).await.unwrap_err();
+    assert!(why.message.contains("is Python 3.7.16, which is too old"), "{why}");
 }
