@@ -10,6 +10,7 @@ use common::confined;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use updraft_run::{Class, Failure, FailureKind, Output, Reply, ToolCall, ToolSpec};
+use updraft_sandbox::Level;
 use updraft_tools::worker::Python;
 use updraft_tools::{CallContext, Caller, Calling, Limits, Registry};
 
@@ -309,6 +310,25 @@ async fn what_a_person_plants_meanwhile_stays() {
     drop(world.inner.dispatcher);
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert_eq!(std::fs::read(world.inner.folder.path().join("work/.envrc")).unwrap(), b"of the user");
+}
+
+#[tokio::test]
+async fn without_namespaces_it_is_the_same() {
+    let Some(mut confinement) = confined::confinement().await else { return };
+    confinement.level = Some(Level::Landlock);
+    let registry = Registry::default().with_python(confinement, Python::default());
+    let world = World { inner: common::World::of(registry, Limits::default()) };
+    assert_eq!(world.result("import json\njson.dumps = None\n1 + 1").await, json!(2));
+    let left = "import os, tempfile\nopen(os.path.join(tempfile.gettempdir(), 'left'), 'w').write('x')";
+    assert_eq!(world.result(left).await, json!(1));
+    let look =
+        "import json, os, tempfile\n[json.dumps(1), os.listdir(tempfile.gettempdir()), os.listdir(os.environ['HOME'])]";
+    assert_eq!(world.result(look).await, json!(["1", [], []]));
+    let output = world.output(json!({ "code": "open('.envrc', 'w').write('echo planted')" })).await;
+    assert!(output.text.contains("it was moved to") && !world.inner.path(".envrc").exists(), "{}", output.text);
+    let process = "import os, time\nif os.fork() == 0:\n  os.setsid()\n  time.sleep(60)\n2";
+    let output = world.output(json!({ "code": process })).await;
+    assert_eq!(told(&output), "[processes that it had started still ran at the end and were ended]\nresult: 2");
 }
 
 /// Answers calls as a run would, and remembers them.
