@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use updraft_engine::{Agents, Engine, Hands, Prompts, Trust, Watch};
 use updraft_journal::{Filter, Journal};
 use updraft_run::RunId;
+use updraft_tools::worker::Python;
 use updraft_tools::{Confinement, Dispatcher, Limits, Registry};
 
 use tokio_util::sync::CancellationToken;
@@ -103,15 +104,28 @@ pub(crate) fn cast(places: &Places, workspace: &Path, settings: &Settings) -> Re
     Ok((agents, prompts))
 }
 
-/// The tools that are always there.
+/// The tools that are always there, as nobody has set them.
 pub(crate) fn dispatcher() -> Dispatcher {
-    dispatcher_with(Confinement::new(sandbox::LAUNCHER, sandbox::policy(Path::new("/nonexistent"))))
+    let confinement = Confinement::new(sandbox::LAUNCHER, sandbox::policy(Path::new("/nonexistent")));
+    with(confinement, Python::default())
 }
 
-/// The same, with commands confined like this.
-pub(crate) fn dispatcher_with(confinement: Confinement) -> Dispatcher {
+/// The tools that are always there, with children confined like this and all else as the settings have it.
+pub(crate) fn dispatcher_with(confinement: Confinement, settings: &Settings) -> Dispatcher {
+    with(confinement, python(settings))
+}
+
+fn with(confinement: Confinement, python: Python) -> Dispatcher {
     let limits = Limits::default();
-    Dispatcher::new(Registry::standard(&limits).with_commands(confinement), limits)
+    let registry = Registry::standard(&limits).with_commands(confinement.clone()).with_python(confinement, python);
+    Dispatcher::new(registry, limits)
+}
+
+/// The Python that runs agents' code.
+pub(crate) fn python(settings: &Settings) -> Python {
+    let program = &settings.meant.python_program.value;
+    let program = (!program.is_empty()).then(|| PathBuf::from(program));
+    Python { program, packages: settings.meant.python_packages.value, ..Python::default() }
 }
 
 /// Whether a tool that is always there only reads. What is not there is not offered anyway.

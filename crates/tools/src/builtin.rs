@@ -9,6 +9,7 @@ mod edit_file;
 mod list_files;
 mod read_file;
 mod run_command;
+mod run_python;
 mod search_files;
 mod write_file;
 
@@ -22,6 +23,7 @@ use updraft_run::{Failure, FailureKind, Output, Reply, ToolSpec};
 use crate::confinement::Confinement;
 use crate::limits::Limits;
 use crate::tool::Tool;
+use crate::worker::Python;
 
 pub use ask_model::ASK_MODEL;
 pub use ask_user::ask_user_spec;
@@ -44,6 +46,11 @@ pub(crate) fn standard(limits: &Limits) -> [Arc<dyn Tool>; 8] {
 /// Commands, in the sandbox.
 pub(crate) fn commands(confinement: Confinement) -> Arc<dyn Tool> {
     run_command::tool(confinement)
+}
+
+/// Python, in the sandbox.
+pub(crate) fn python(confinement: Confinement, python: Python) -> Arc<dyn Tool> {
+    run_python::tool(confinement, python)
 }
 
 /// What measures us.

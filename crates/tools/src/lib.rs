@@ -35,6 +35,7 @@
 //! | `place` | the workspace, reached only through its directory descriptor |
 //! | `confinement` | how every child process is confined |
 //! | `picture` | pictures, told by their first bytes |
+//! | [`worker`] | programs in the sandbox that serve one call after another |
 //! | `builtin` | the tools that are always there, one file each |
 
 mod builtin;
@@ -50,6 +51,7 @@ mod schema;
 mod shell;
 mod text;
 mod tool;
+pub mod worker;
 
 pub use builtin::{ASK_MODEL, Nap, ask_user_spec};
 pub use confinement::{Confinement, MOVED, Moved, not_started};

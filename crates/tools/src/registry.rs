@@ -12,6 +12,7 @@ use crate::error::Error;
 use crate::limits::Limits;
 use crate::schema::Schema;
 use crate::tool::Tool;
+use crate::worker::Python;
 
 /// Bytes of a description: every one is sent with every question to a model.
 const DESCRIPTION: usize = 16 << 10;
@@ -46,6 +47,13 @@ impl Registry {
     #[must_use]
     pub fn with_commands(mut self, confinement: Confinement) -> Self {
         self.insert_own(builtin::commands(confinement));
+        self
+    }
+
+    /// Adds `run_python`, which runs code in the sandbox. Python is looked for with the first call.
+    #[must_use]
+    pub fn with_python(mut self, confinement: Confinement, python: Python) -> Self {
+        self.insert_own(builtin::python(confinement, python));
         self
     }
 

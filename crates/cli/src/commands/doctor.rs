@@ -10,6 +10,7 @@ use updraft_tools::Workspace;
 
 use super::sandbox;
 use crate::args::Place;
+use crate::confine;
 use crate::fault::{Code, Fault};
 use crate::out::{self, Paint};
 use crate::places::Places;
@@ -195,8 +196,23 @@ fn in_workspace(places: &Places, workspace: &Path) -> Vec<Check> {
         Ok((agents, _)) => ok("agents", format!("{} agents", agents.iter().count())),
         Err(fault) => failed("agents", fault),
     });
+    checks.push(python(places, &settings, workspace));
     checks.extend(models(places, &settings, workspace));
     checks
+}
+
+/// Whether agents can run Python here.
+fn python(places: &Places, settings: &Settings, workspace: &Path) -> Check {
+    let confinement = confine::confinement(places, settings);
+    let found = wire::block_on(async { Ok(wire::python(settings).find(&confinement, workspace).await) });
+    match found {
+        Ok(Ok(found)) => {
+            let (major, minor, patch) = found.version;
+            ok("python", format!("{} is Python {major}.{minor}.{patch}", found.program))
+        }
+        Ok(Err(failure)) => check(Health::Warn, "python", "agents can run no Python here", failure.message),
+        Err(fault) => failed("python", fault),
+    }
 }
 
 fn models(places: &Places, settings: &Settings, workspace: &Path) -> Vec<Check> {

@@ -76,6 +76,10 @@ pub(crate) struct Meant {
     /// Whether identical requests are answered from a cache.
     pub(crate) cache: Sourced<bool>,
     pub(crate) models: Models,
+    /// Which Python runs agents' code; empty for the first on `PATH`.
+    pub(crate) python_program: Sourced<String>,
+    /// Whether that code may import installed packages.
+    pub(crate) python_packages: Sourced<bool>,
     pub(crate) log: Sourced<String>,
     /// What agents' commands may do.
     pub(crate) sandbox: Confined,
@@ -103,6 +107,8 @@ impl Default for Meant {
             probe: Sourced::default_of(true),
             cache: Sourced::default_of(false),
             models: Models::default(),
+            python_program: Sourced::default_of(String::new()),
+            python_packages: Sourced::default_of(false),
             log: Sourced::default_of("warn".into()),
             sandbox: Confined::default(),
         }
@@ -154,6 +160,9 @@ impl Meant {
         taking.free("cache", &mut self.cache, written.cache.as_ref());
         self.models.take(layer, taking.ignored)?;
         self.sandbox.take(layer, taking.ignored)?;
+        let python = &written.python;
+        taking.free("python.program", &mut self.python_program, python.program.as_ref());
+        taking.free("python.packages", &mut self.python_packages, python.packages.as_ref());
         taking.free("log.level", &mut self.log, written.log.level.as_ref());
         Ok(())
     }
@@ -202,6 +211,8 @@ impl Meant {
             row("stall", &self.stall, |value| format!("\"{} s\"", value.0 / 1000)),
             row("probe", &self.probe, ToString::to_string),
             row("cache", &self.cache, ToString::to_string),
+            row("python.program", &self.python_program, |value| format!("{value:?}")),
+            row("python.packages", &self.python_packages, ToString::to_string),
             row("log.level", &self.log, |value| format!("{value:?}")),
         ];
         rows.extend(self.budget.list("budget"));

@@ -16,6 +16,7 @@ mod injection;
 mod input;
 mod manage;
 mod permissions;
+mod python;
 mod run;
 mod sandbox;
 mod settings;

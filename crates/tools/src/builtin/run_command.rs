@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use updraft_run::{Class, Failure, Output, Prepared, Reply, ToolSpec};
-use updraft_sandbox::{Command, Ended, Level};
+use updraft_sandbox::{Command, Ended, Level, MovedAside};
 
 use super::{parse, reply, spec, whole};
 use crate::confinement::{Confinement, not_started};
@@ -108,14 +108,17 @@ pub(super) fn tool(confinement: Confinement) -> Arc<dyn Tool> {
     Arc::new(RunCommand::new(confinement))
 }
 
+/// What a model is told of a file that was taken away.
+pub(super) fn aside_in_words(moved: &MovedAside) -> String {
+    let (path, kept, why) = (moved.path.display(), moved.kept_at.display(), &moved.why);
+    format!("`{path}` would run later ({why}); it was moved to `{kept}` until someone approves it")
+}
+
 /// What the model is told: how it ended, what it said, what was refused and moved.
 fn output(ended: &Ended) -> Output {
     let mut lines = vec![head(ended)];
     lines.extend(ended.refused.iter().map(|refusal| format!("[{refusal}]")));
-    lines.extend(ended.moved_aside.iter().map(|moved| {
-        let (path, kept, why) = (moved.path.display(), moved.kept_at.display(), &moved.why);
-        format!("[`{path}` would run later ({why}); it was moved to `{kept}` until someone approves it]")
-    }));
+    lines.extend(ended.moved_aside.iter().map(|moved| format!("[{}]", aside_in_words(moved))));
     lines.extend(ended.troubles.iter().map(|trouble| format!("[{trouble}]")));
     for (name, said) in [("stdout", &ended.stdout), ("stderr", &ended.stderr)] {
         let text = said.text();

@@ -1,6 +1,7 @@
 //! A workspace in a temporary folder, and short ways to call tools in it.
 #![allow(dead_code, reason = "each test file uses what it needs")]
 
+pub(crate) mod confined;
 pub(crate) mod scripted;
 
 use std::path::Path;

@@ -1,0 +1,234 @@
+//! Workers kept warm: as many as are needed at once, up to a limit, and none for long when nothing is to be done.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use updraft_run::{Failure, FailureKind};
+use updraft_sandbox::Lifetime;
+
+use super::process::{Broken, Worker};
+use super::{Done, Fault, Host, Printed, Program};
+use crate::confinement::Confinement;
+
+/// How many workers there are, and how much each may say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// Workers that serve a call at the same time. Further calls wait for their turn, within their own time.
+    pub at_once: usize,
+    /// Workers that are kept while nothing is to be done.
+    pub idle: usize,
+    /// How long they are kept.
+    pub idle_time: Duration,
+    /// Bytes of one frame.
+    pub frame: usize,
+    /// Questions that a worker may have open at the same time.
+    pub questions: usize,
+    /// Bytes of what is printed in a call that are kept.
+    pub printed: usize,
+    /// Bytes of stderr that are kept of its beginning, and as many of its end.
+    pub stderr: usize,
+}
+
+impl Default for Sizes {
+    fn default() -> Self {
+        Self {
+            at_once: 64,
+            idle: 8,
+            idle_time: Duration::from_mins(1),
+            frame: 32 << 20,
+            questions: 256,
+            printed: 256 << 10,
+            stderr: 8 << 10,
+        }
+    }
+}
+
+/// Workers of one program, for any number of workspaces. Cheap to clone; dropping the last clone ends them all.
+#[derive(Clone)]
+pub struct Pool(Arc<Inner>);
+
+struct Inner {
+    confinement: Confinement,
+    program: Program,
+    sizes: Sizes,
+    turns: Semaphore,
+    idle: Mutex<Vec<Idle>>,
+    /// The one task that ends workers which have waited for too long; none while nobody waits.
+    sweeper: Mutex<JoinSet<()>>,
+}
+
+/// A worker that waits for a call.
+struct Idle {
+    worker: Worker,
+    workspace: PathBuf,
+    since: Instant,
+}
+
+impl Pool {
+    /// A pool that has no workers yet. Each is confined to the workspace of its first call.
+    pub fn new(confinement: Confinement, program: Program, sizes: Sizes) -> Self {
+        Self(Arc::new(Inner {
+            confinement,
+            program,
+            sizes,
+            turns: Semaphore::new(sizes.at_once),
+            idle: Mutex::default(),
+            sweeper: Mutex::default(),
+        }))
+    }
+
+    /// Makes a call in a workspace, within a time that includes waiting for a worker.
+    ///
+    /// Dropping this future ends the worker and everything it started.
+    pub async fn call(&self, workspace: &Path, call: &Value, host: &dyn Host, limit: Duration) -> Result<Done, Fault> {
+        let deadline = Instant::now() + limit;
+        let call = call.to_string();
+        if call.len() > self.0.sizes.frame {
+            let why = format!("the call takes {} bytes; at most {} can be told", call.len(), self.0.sizes.frame);
+            return Err(Fault::NotStarted(Failure::new(FailureKind::Validation, why)));
+        }
+        let mut printed = Printed::default();
+        let ready = tokio::time::timeout_at(deadline, async {
+            let turn = self.0.turns.acquire().await;
+            (turn, self.0.ready(workspace).await)
+        });
+        let Ok((_turn, ready)) = ready.await else { return Err(Fault::TimedOut { limit, printed, ended: None }) };
+        let mut worker = ready?;
+        let called = tokio::time::timeout_at(deadline, worker.call(call.as_bytes(), host, &mut printed)).await;
+        match called {
+            Ok(Ok((value, end))) => Ok(self.0.done(worker, workspace, Done::of(value, end, printed)).await),
+            Ok(Err(Broken::Ended)) => Err(Fault::Ended { printed, ended: worker.ended().await }),
+            Ok(Err(Broken::Forged(why))) => Err(Fault::Forged { why, ended: worker.end().await }),
+            Err(_) => Err(Fault::TimedOut { limit, printed, ended: worker.end().await }),
+        }
+    }
+
+    /// How many workers wait for a call.
+    pub fn idle(&self) -> usize {
+        self.0.idle().len()
+    }
+
+    /// Ends the workers that wait for a call, and waits until they are gone.
+    pub async fn close(&self) {
+        let idle = std::mem::take(&mut *self.0.idle());
+        for idle in idle {
+            idle.worker.end().await;
+        }
+    }
+}
+
+impl Done {
+    fn of(value: Option<Value>, end: Value, printed: Printed) -> Self {
+        Self { value, end, printed, moved_aside: Vec::new(), troubles: Vec::new() }
+    }
+}
+
+impl Inner {
+    /// A worker for this workspace: one that waits, or a new one.
+    async fn ready(&self, workspace: &Path) -> Result<Worker, Fault> {
+        while let Some(mut worker) = self.take_idle(workspace) {
+            if worker.is_fit().await {
+                return Ok(worker);
+            }
+            worker.end().await;
+        }
+        self.start(workspace).await
+    }
+
+    /// The one that waited shortest: the others may then be ended.
+    fn take_idle(&self, workspace: &Path) -> Option<Worker> {
+        let mut idle = self.idle();
+        let at = idle.iter().rposition(|idle| idle.workspace == workspace)?;
+        Some(idle.remove(at).worker)
+    }
+
+    async fn start(&self, workspace: &Path) -> Result<Worker, Fault> {
+        let Program { name, read, hello, start, .. } = &self.program;
+        let sandbox = self.confinement.sandbox().await.map_err(Fault::NotStarted)?;
+        let mut policy = self.confinement.policy_for(workspace);
+        policy.lifetime = Lifetime::Session;
+        policy.read.extend(read.iter().cloned());
+        let started = Worker::start(&sandbox, &policy, &self.confinement.environment, &self.program, self.sizes).await;
+        let mut worker = started.map_err(|error| {
+            Fault::NotStarted(Failure::new(FailureKind::Security, format!("{name} was not started: {error}")))
+        })?;
+        let mut hello = hello.clone();
+        hello["level"] = Value::String(sandbox.level().to_string());
+        let why = match tokio::time::timeout(*start, worker.greet(&hello)).await {
+            Ok(Ok(())) => return Ok(worker),
+            Ok(Err(Broken::Forged(why))) => format!("it said {why}"),
+            Ok(Err(Broken::Ended)) => "it ended at once".to_owned(),
+            Err(_) => format!("it was not ready after {} s", start.as_secs()),
+        };
+        let ended = worker.end().await;
+        let stderr = ended.map(|ended| ended.stderr.text()).unwrap_or_default();
+        let why = format!("{name} did not start: {why}; {}", crate::cut::line(stderr.trim(), 2_000));
+        Err(Fault::NotStarted(Failure::new(FailureKind::Tool, why.trim_end_matches("; "))))
+    }
+
+    /// Keeps the worker for the next call, or ends it if it is spent.
+    async fn done(self: &Arc<Self>, mut worker: Worker, workspace: &Path, mut done: Done) -> Done {
+        let is_spent = done.end["spent"] == Value::Bool(true);
+        let looked_after = if is_spent { None } else { worker.look_after().await };
+        let Some((moved_aside, troubles)) = looked_after else {
+            match worker.end().await {
+                Some(ended) => (done.moved_aside, done.troubles) = (ended.moved_aside, ended.troubles),
+                None => done.troubles.push(format!("the end of a worker of {} was not seen", self.program.name)),
+            }
+            return done;
+        };
+        (done.moved_aside, done.troubles) = (moved_aside, troubles);
+        let too_many = {
+            let mut idle = self.idle();
+            idle.push(Idle { worker, workspace: workspace.to_owned(), since: Instant::now() });
+            (idle.len() > self.sizes.idle).then(|| idle.remove(0))
+        };
+        if let Some(oldest) = too_many {
+            oldest.worker.end().await;
+        }
+        self.sweep_later();
+        done
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Idle>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sees to it that the workers that wait now are ended in time.
+    fn sweep_later(self: &Arc<Self>) {
+        let mut sweeper = self.sweeper.lock().unwrap_or_else(PoisonError::into_inner);
+        // One that has come to its end, or went down with an earlier runtime, makes room.
+        while sweeper.try_join_next().is_some() {}
+        if sweeper.is_empty() {
+            sweeper.spawn(sweep(Arc::downgrade(self), self.sizes.idle_time));
+        }
+    }
+}
+
+/// Ends workers that have waited for too long, until nobody waits any more. Holds no pool while it sleeps.
+async fn sweep(pool: Weak<Inner>, idle_time: Duration) {
+    let mut wake = Instant::now() + idle_time;
+    loop {
+        tokio::time::sleep_until(wake).await;
+        let Some(pool) = pool.upgrade() else { return };
+        let old: Vec<Idle> = {
+            let mut idle = pool.idle();
+            let now = Instant::now();
+            let (old, young) = std::mem::take(&mut *idle).into_iter().partition(|one| one.since + idle_time <= now);
+            *idle = young;
+            old
+        };
+        for idle in old {
+            idle.worker.end().await;
+        }
+        match pool.idle().iter().map(|idle| idle.since).min() {
+            Some(oldest) => wake = oldest + idle_time,
+            None => return,
+        }
+    }
+}

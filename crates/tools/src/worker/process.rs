@@ -1,0 +1,202 @@
+//! One worker: a process in the sandbox, its pipes, and one call at a time.
+
+use std::io;
+use std::time::Duration;
+
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::unix::pipe;
+use updraft_sandbox::{Capture, Child, Command, Ended, MovedAside, Output, Policy, Sandbox, Stdin};
+
+use super::frame::{self, Frame, Kind, Nonce};
+use super::{Host, Printed, Program, Sizes};
+
+/// The nonce of what belongs to no call.
+const NO_CALL: Nonce = [0; 8];
+/// What is read at once.
+const READ: usize = 64 << 10;
+/// How long a worker that is to end is waited for.
+const LAST_WAIT: Duration = Duration::from_secs(5);
+
+/// One worker.
+pub(super) struct Worker {
+    child: Child,
+    input: pipe::Sender,
+    output: pipe::Receiver,
+    /// What has come and is not taken yet.
+    come: Vec<u8>,
+    sizes: Sizes,
+}
+
+/// Why a worker cannot go on.
+#[derive(Debug)]
+pub(super) enum Broken {
+    /// It closed its pipes, which is its end.
+    Ended,
+    /// It said what no worker may say.
+    Forged(String),
+}
+
+impl From<io::Error> for Broken {
+    /// Our ends of the pipes fail only when theirs are closed.
+    fn from(_: io::Error) -> Self {
+        Broken::Ended
+    }
+}
+
+#[derive(Deserialize)]
+struct Question {
+    id: u64,
+    what: Value,
+}
+
+impl Worker {
+    /// Starts one. It is not ready before [`Worker::greet`].
+    pub(super) async fn start(
+        sandbox: &Sandbox,
+        policy: &Policy,
+        environment: &[(String, String)],
+        program: &Program,
+        sizes: Sizes,
+    ) -> Result<Self, updraft_sandbox::Error> {
+        let command = Command {
+            args: program.args.clone(),
+            env: environment.to_vec(),
+            stdin: Stdin::Pipe,
+            output: Output::Pipe(Capture { head: sizes.stderr, tail: sizes.stderr, ..Capture::default() }),
+            ..Command::new(&program.program)
+        };
+        let mut child = sandbox.spawn(policy, command).await?;
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout()) else {
+            return Err(updraft_sandbox::Error::Lost);
+        };
+        Ok(Self { child, input, output, come: Vec::new(), sizes })
+    }
+
+    /// Says what it is told once, and waits until it is ready.
+    pub(super) async fn greet(&mut self, hello: &Value) -> Result<(), Broken> {
+        self.input.write_all(&frame::frame(Kind::Hello, NO_CALL, hello.to_string().as_bytes())).await?;
+        loop {
+            if let Some(said) = self.take()? {
+                return match said {
+                    Frame { kind: Kind::Ready, nonce: NO_CALL, .. } => Ok(()),
+                    other => Err(Broken::Forged(format!("{:?} before it was ready", other.kind))),
+                };
+            }
+            self.read().await?;
+        }
+    }
+
+    /// Whether it said anything although nothing was asked.
+    fn has_babbled(&mut self) -> bool {
+        let mut byte = [0];
+        let is_quiet =
+            matches!(self.output.try_read(&mut byte), Err(error) if error.kind() == io::ErrorKind::WouldBlock);
+        !is_quiet || !self.come.is_empty()
+    }
+
+    /// Whether it still guards the right files, and said nothing unasked.
+    pub(super) async fn is_fit(&mut self) -> bool {
+        !self.has_babbled() && self.child.is_current().await.unwrap_or(false)
+    }
+
+    /// Takes files that run later out of the way, as at the end of a command. Nothing, if it cannot go on.
+    pub(super) async fn look_after(&mut self) -> Option<(Vec<MovedAside>, Vec<String>)> {
+        self.child.look_after().await.ok()
+    }
+
+    /// Makes one call. If this is dropped or fails, the worker must not be used again.
+    pub(super) async fn call(
+        &mut self,
+        call: &[u8],
+        host: &dyn Host,
+        printed: &mut Printed,
+    ) -> Result<(Option<Value>, Value), Broken> {
+        let nonce = new_nonce()?;
+        let mut to_say = frame::frame(Kind::Call, nonce, call);
+        let mut said = 0;
+        let mut asked = 0;
+        let mut answers = FuturesUnordered::new();
+        let mut value = None;
+        loop {
+            while let Some(frame) = self.take()? {
+                if frame.nonce != nonce {
+                    return Err(Broken::Forged("a frame that does not belong to this call".to_owned()));
+                }
+                match frame.kind {
+                    Kind::Printed => self.hear(&frame.payload, host, printed),
+                    Kind::Value if value.is_none() => value = Some(read(&frame.payload)?),
+                    Kind::Question => {
+                        let question: Question = read(&frame.payload)?;
+                        asked += 1;
+                        if question.id != asked || answers.len() >= self.sizes.questions {
+                            let (id, open) = (question.id, answers.len());
+                            return Err(Broken::Forged(format!("question {id}, as number {asked}, with {open} open")));
+                        }
+                        answers.push(async move { (question.id, host.answer(question.what).await) });
+                    }
+                    Kind::Done => return Ok((value, read(&frame.payload)?)),
+                    other => return Err(Broken::Forged(format!("{other:?} in the middle of a call"))),
+                }
+            }
+            tokio::select! {
+                count = read_some(&mut self.output, &mut self.come) => count?,
+                count = self.input.write(&to_say[said..]), if said < to_say.len() => said += count?,
+                Some((id, value)) = answers.next(), if !answers.is_empty() => {
+                    to_say.drain(..said);
+                    said = 0;
+                    let answer = json!({ "id": id, "value": value }).to_string();
+                    to_say.extend(frame::frame(Kind::Answer, nonce, answer.as_bytes()));
+                }
+            }
+        }
+    }
+
+    /// Ends it and everything it started, and waits until they are gone. Nothing, if that could not be seen.
+    pub(super) async fn end(self) -> Option<Box<Ended>> {
+        let Self { child, .. } = self;
+        let ended = tokio::time::timeout(LAST_WAIT, child.end()).await;
+        ended.ok().and_then(Result::ok).map(Box::new)
+    }
+
+    /// How it ended by itself.
+    pub(super) async fn ended(self) -> Option<Box<Ended>> {
+        let Self { child, .. } = self;
+        let ended = tokio::time::timeout(LAST_WAIT, child.wait()).await;
+        ended.ok().and_then(Result::ok).map(Box::new)
+    }
+
+    fn take(&mut self) -> Result<Option<Frame>, Broken> {
+        frame::take(&mut self.come, self.sizes.frame).map_err(Broken::Forged)
+    }
+
+    async fn read(&mut self) -> Result<(), Broken> {
+        read_some(&mut self.output, &mut self.come).await
+    }
+
+    fn hear(&self, bytes: &[u8], host: &dyn Host, printed: &mut Printed) {
+        let fits = bytes.len().min(self.sizes.printed.saturating_sub(printed.head.len()));
+        printed.head.extend_from_slice(&bytes[..fits]);
+        printed.omitted += (bytes.len() - fits) as u64;
+        host.printed(&String::from_utf8_lossy(&bytes[..fits]));
+    }
+}
+
+/// May be dropped half way: what was read is kept.
+async fn read_some(output: &mut pipe::Receiver, come: &mut Vec<u8>) -> Result<(), Broken> {
+    come.reserve(READ);
+    if output.read_buf(come).await? == 0 { Err(Broken::Ended) } else { Ok(()) }
+}
+
+/// JSON from a worker. serde_json bounds its depth; the frame bounds its length.
+fn read<T: for<'de> Deserialize<'de>>(payload: &[u8]) -> Result<T, Broken> {
+    serde_json::from_slice(payload).map_err(|error| Broken::Forged(format!("JSON that cannot be read: {error}")))
+}
+
+fn new_nonce() -> Result<Nonce, Broken> {
+    let mut nonce = Nonce::default();
+    getrandom::fill(&mut nonce).map_err(|error| Broken::Forged(format!("the system gives no randomness: {error}")))?;
+    Ok(nonce)
+}

@@ -1,0 +1,8 @@
+//! A program that is the launcher of this crate's tests and benchmarks: what `updraft` does first thing, and no more.
+
+fn main() -> std::process::ExitCode {
+    if std::env::args().nth(1).as_deref() == Some(updraft_sandbox::launch::ARGUMENT) {
+        updraft_sandbox::launch::main();
+    }
+    std::process::ExitCode::from(2)
+}
