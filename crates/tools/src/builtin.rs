@@ -9,6 +9,7 @@ mod list_files;
 mod read_file;
 mod run_command;
 mod search_files;
+mod web_fetch;
 mod write_file;
 
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use updraft_run::{Failure, FailureKind, Output, Reply, ToolSpec};
 
 use crate::limits::Limits;
 use crate::tool::Tool;
+use crate::web::Web;
 
 pub use ask_user::ask_user_spec;
 pub use bench::Nap;
@@ -41,6 +43,11 @@ pub(crate) fn standard(limits: &Limits) -> [Arc<dyn Tool>; 7] {
 /// Commands, in the sandbox.
 pub(crate) fn commands(commands: Commands) -> Arc<dyn Tool> {
     run_command::tool(commands)
+}
+
+/// Pages of the web.
+pub(crate) fn web(web: Web) -> Arc<dyn Tool> {
+    web_fetch::tool(web)
 }
 
 /// What measures us.

@@ -34,6 +34,7 @@
 //! | `schema` | arguments against a JSON Schema that may be hostile |
 //! | `place` | the workspace, reached only through its directory descriptor |
 //! | `picture` | pictures, told by their first bytes |
+//! | `web` | pages: which addresses may be asked for, and what of a page is text |
 //! | `builtin` | the tools that are always there, one file each |
 
 mod builtin;
@@ -47,6 +48,7 @@ mod registry;
 mod schema;
 mod text;
 mod tool;
+mod web;
 
 pub use builtin::{Commands, Nap, ask_user_spec};
 pub use dispatch::{Called, Dispatcher};
@@ -57,3 +59,4 @@ pub use place::{Inside, Place, Workspace};
 pub use registry::Registry;
 pub use schema::{Mismatch, Schema};
 pub use tool::{Around, CallContext, Caller, Calling, Log, Source, Tool, Traits};
+pub use web::{Detour, Web, WebLimits};

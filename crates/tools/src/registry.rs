@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::limits::Limits;
 use crate::schema::Schema;
 use crate::tool::Tool;
+use crate::web::Web;
 
 /// Bytes of a description: every one is sent with every question to a model.
 const DESCRIPTION: usize = 16 << 10;
@@ -45,6 +46,13 @@ impl Registry {
     #[must_use]
     pub fn with_commands(mut self, commands: Commands) -> Self {
         self.insert_own(builtin::commands(commands));
+        self
+    }
+
+    /// Adds `web_fetch`, which reads pages of the web.
+    #[must_use]
+    pub fn with_web(mut self, web: Web) -> Self {
+        self.insert_own(builtin::web(web));
         self
     }
 

@@ -1,7 +1,9 @@
 //! A workspace in a temporary folder, and short ways to call tools in it.
 #![allow(dead_code, reason = "each test file uses what it needs")]
 
+pub(crate) mod names;
 pub(crate) mod scripted;
+pub(crate) mod site;
 
 use std::path::Path;
 use std::sync::Arc;
