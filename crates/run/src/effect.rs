@@ -98,6 +98,9 @@ pub struct Prepared {
     /// It reaches beyond workspace and sandbox, so it needs approval.
     #[serde(default, skip_serializing_if = "is_false")]
     pub outside: bool,
+    /// Why it needs approval, where neither host nor command says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub because: Option<String>,
     /// It can carry something out of this machine: what it is given, or what it finds.
     #[serde(default, skip_serializing_if = "is_false")]
     pub sends: bool,
@@ -118,6 +121,7 @@ impl Default for Prepared {
             hosts: Vec::new(),
             command: None,
             outside: false,
+            because: None,
             sends: false,
             destroys: false,
             fault: None,
@@ -128,7 +132,7 @@ impl Default for Prepared {
 impl Prepared {
     /// Whether it is a harmless read inside this process.
     pub fn is_plain(&self) -> bool {
-        let Self { class, reads: _, writes, hosts, command, outside, sends, destroys, fault } = self;
+        let Self { class, reads: _, writes, hosts, command, outside, because: _, sends, destroys, fault } = self;
         let touches_nothing = writes.is_empty() && hosts.is_empty() && command.is_none() && fault.is_none();
         *class == Class::Pure && touches_nothing && !(*outside || *sends || *destroys)
     }

@@ -43,13 +43,13 @@ fn packed(how: &str, body: &[u8]) -> Answer {
     with("200 OK", &[("content-type", "text/plain"), ("content-encoding", how)], body)
 }
 
-const ARTICLE: &str = r##"<!doctype html><html><head><title>Otters &amp; rivers</title><script>var hidden = 1;</script></head>
+const ARTICLE: &str = r#"<!doctype html><html><head><title>Otters &amp; rivers</title><script>var hidden = 1;</script></head>
 <body><nav><a href="/">Home</a> <a href="/about">About us</a></nav>
 <main><h1>Otters</h1>
 <p>Otters are semiaquatic mammals, most of them eat fish, and they live along rivers, lakes and coasts of the whole
 world; see <a href="../rivers#top">the page on rivers</a> for where exactly, and in what numbers, they are found.</p>
 <ul><li>They hold hands,</li><li>and use tools.</li></ul>
-<pre>otter --help</pre></main><footer>Imprint</footer></body></html>"##;
+<pre>otter --help</pre></main><footer>Imprint</footer></body></html>"#;
 
 #[tokio::test]
 async fn a_page_becomes_its_title_its_main_text_and_its_links() {
@@ -315,7 +315,7 @@ async fn a_page_that_is_built_to_take_for_ever_does_not() {
         "/deep" => page("text/html", format!("<title>Deep</title>{}bottom", "<div>".repeat(20_000))),
         "/lists" => page("text/html", format!("<title>Deep</title>{}bottom", "<ul><li>".repeat(10_000))),
         "/attributes" => {
-            let attributes: String = (0..300_000).map(|at| format!("a{at} ")).collect();
+            let attributes = (0..300_000).map(|at| format!("a{at} ")).collect::<Vec<_>>().concat();
             page("text/html", format!("<title>Deep</title>bottom<a {attributes}>"))
         }
         _ => page("text/html", format!("<title>Deep</title>bottom{}", "<table><tr><td>x".repeat(5_000))),

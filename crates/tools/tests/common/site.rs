@@ -31,7 +31,8 @@ pub(crate) fn page(kind: &str, body: impl AsRef<[u8]>) -> Answer {
 /// An answer with status, headers and body.
 pub(crate) fn with(status: &str, headers: &[(&str, &str)], body: impl AsRef<[u8]>) -> Answer {
     let body = body.as_ref();
-    let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let headers: Vec<String> = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let headers = headers.concat();
     let head = format!("HTTP/1.1 {status}\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n", body.len());
     Answer::Whole([head.as_bytes(), body].concat())
 }
