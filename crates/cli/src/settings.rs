@@ -8,6 +8,7 @@ mod meant;
 mod models;
 mod spending;
 mod trust;
+mod web;
 mod written;
 
 use std::path::Path;

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use updraft_engine::{Agents, Engine, Hands, Prompts, Trust, Watch};
 use updraft_journal::{Filter, Journal};
 use updraft_run::RunId;
-use updraft_tools::{Commands, Dispatcher, Limits, Registry};
+use updraft_tools::{Commands, Dispatcher, Limits, Registry, Web};
 
 use tokio_util::sync::CancellationToken;
 
@@ -104,7 +104,7 @@ pub(crate) fn cast(places: &Places, workspace: &Path, settings: &Settings) -> Re
 }
 
 /// The tools that are always there.
-pub(crate) fn dispatcher() -> Dispatcher {
+pub(crate) fn dispatcher(web: Web) -> Dispatcher {
     let limits = Limits::default();
     let commands = Commands {
         launcher: sandbox::LAUNCHER.into(),
@@ -113,14 +113,14 @@ pub(crate) fn dispatcher() -> Dispatcher {
         policy: sandbox::policy(Path::new("/nonexistent")),
         environment: places::all(),
     };
-    Dispatcher::new(Registry::standard(&limits).with_commands(commands), limits)
+    Dispatcher::new(Registry::standard(&limits).with_commands(commands).with_web(web), limits)
 }
 
 /// Whether a tool that is always there only reads. What is not there is not offered anyway.
 pub(crate) fn only_reads(name: &str) -> bool {
     static CHANGE: OnceLock<BTreeSet<String>> = OnceLock::new();
     let change = CHANGE.get_or_init(|| {
-        let dispatcher = dispatcher();
+        let dispatcher = dispatcher(Web::default());
         let tools = dispatcher.registry().iter().filter(|tool| tool.traits().class != updraft_run::Class::Pure);
         tools.map(|tool| tool.spec().name.clone()).filter(|name| name != updraft_run::ASK_USER).collect()
     });

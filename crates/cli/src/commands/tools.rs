@@ -4,22 +4,24 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 use updraft_run::{Outcome as Ended, Reply, ToolCall, outcome_words};
-use updraft_tools::{CallContext, Place, Workspace};
+use updraft_tools::{CallContext, Place, Web, Workspace};
 
 use crate::args::{self, Tools, ToolsCommand};
 use crate::fault::{Code, Fault, Outcome};
 use crate::out::{self, Paint};
+use crate::places::Places;
+use crate::settings::{Settings, Written};
 use crate::wire;
 
-pub(crate) fn run(args: Tools) -> Outcome {
+pub(crate) fn run(places: &Places, args: Tools) -> Outcome {
     match args.command {
-        Some(ToolsCommand::Call(call)) => wire::block_on(make(call)),
+        Some(ToolsCommand::Call(call)) => wire::block_on(make(places, call)),
         None => Ok(list(args.json)),
     }
 }
 
 fn list(as_json: bool) -> Code {
-    let dispatcher = wire::dispatcher();
+    let dispatcher = wire::dispatcher(Web::default());
     let paint = Paint::for_stdout();
     let mut text = String::new();
     for tool in dispatcher.registry().iter() {
@@ -55,8 +57,10 @@ fn parameters(schema: &Value) -> String {
     format!("({})", words.collect::<Vec<_>>().join(", "))
 }
 
-async fn make(args: args::ToolCall) -> Outcome {
-    let dispatcher = wire::dispatcher();
+async fn make(places: &Places, args: args::ToolCall) -> Outcome {
+    let workspace = wire::workspace(args.workspace.as_deref())?;
+    let settings = Settings::load(places, &workspace, Written::default())?;
+    let dispatcher = wire::dispatcher(settings.meant.web.web()?);
     let given: Value = serde_json::from_str(&args.args).map_err(|error| {
         Fault::usage(format!("the arguments are not JSON: {error}")).hint("for instance '{\"path\": \"README.md\"}'")
     })?;
@@ -69,7 +73,7 @@ async fn make(args: args::ToolCall) -> Outcome {
     if tool.spec().name == updraft_run::ASK_USER {
         return Err(Fault::usage(format!("`{}` is a question of a run; it cannot be called alone", args.name)));
     }
-    let place = Place { workspace: Workspace::open(&wire::workspace(args.workspace.as_deref())?)? };
+    let place = Place { workspace: Workspace::open(&workspace)? };
     let call = ToolCall { id: "1".into(), name: args.name, args: given, fault: None };
     let called = dispatcher.call(&call, &CallContext::new(place, wire::new_id()?.to_string())).await;
     let is_good = matches!(&called.reply, Reply::Output(output) if !output.is_error);

@@ -6,6 +6,7 @@ use updraft_run::{Budget, Millis, Settings as Rules, Think};
 use super::layer::Layer;
 use super::models::Models;
 use super::spending::Spending;
+use super::web::Pages;
 use super::written::Consent;
 use crate::fault::Fault;
 
@@ -73,6 +74,8 @@ pub(crate) struct Meant {
     /// Whether identical requests are answered from a cache.
     pub(crate) cache: Sourced<bool>,
     pub(crate) models: Models,
+    /// How pages of the web are reached.
+    pub(crate) web: Pages,
     pub(crate) log: Sourced<String>,
 }
 
@@ -97,6 +100,7 @@ impl Default for Meant {
             probe: Sourced::default_of(true),
             cache: Sourced::default_of(false),
             models: Models::default(),
+            web: Pages::default(),
             log: Sourced::default_of("warn".into()),
         }
     }
@@ -138,6 +142,7 @@ impl Meant {
         taking.free("stall", &mut self.stall, written.stall.as_ref());
         taking.free("probe", &mut self.probe, written.probe.as_ref());
         taking.free("cache", &mut self.cache, written.cache.as_ref());
+        self.web.take(&mut taking, &written.web)?;
         self.models.take(layer, taking.ignored)?;
         taking.free("log.level", &mut self.log, written.log.level.as_ref());
         Ok(())
@@ -190,6 +195,7 @@ impl Meant {
         ];
         rows.extend(self.budget.list("budget"));
         rows.extend(self.step_budget.list("step_budget"));
+        rows.extend(self.web.list());
         rows.extend(self.models.list());
         rows
     }
@@ -197,7 +203,7 @@ impl Meant {
 
 /// Taking over the values of one layer.
 pub(super) struct Taking<'a> {
-    layer: &'a Layer,
+    pub(super) layer: &'a Layer,
     ignored: &'a mut Vec<String>,
 }
 
@@ -205,6 +211,23 @@ impl Taking<'_> {
     /// A value that only a trusted source may decide.
     fn free<T: Clone>(&mut self, name: &str, slot: &mut Sourced<T>, written: Option<&Spanned<T>>) {
         self.ordered(name, slot, written, |_, _| false);
+    }
+
+    /// A value that only the user decides, never a file of a workspace, trusted or not.
+    pub(super) fn own<T: Clone>(&mut self, name: &str, slot: &mut Sourced<T>, written: Option<&Spanned<T>>) {
+        match self.layer.origin {
+            Origin::Workspace | Origin::Stranger if written.is_some() => {
+                self.ignored.push(format!("`{name}`, which only your own settings decide"));
+            }
+            Origin::Default
+            | Origin::User
+            | Origin::Workspace
+            | Origin::Stranger
+            | Origin::Environment
+            | Origin::Flag => {
+                self.ordered(name, slot, written, |_, _| true);
+            }
+        }
     }
 
     /// A number within bounds, which a stranger may only lower.

@@ -7,6 +7,7 @@ use toml::Spanned;
 use updraft_run::{Approvals, Cost, Millis};
 
 use super::models::{WrittenLimit, WrittenPrice, WrittenProfile, WrittenProvider};
+use super::web::WrittenWeb;
 use crate::moment;
 
 /// A `config.toml` as it was written.
@@ -34,6 +35,7 @@ pub(crate) struct Written {
     pub(crate) providers: BTreeMap<String, Spanned<WrittenProvider>>,
     pub(crate) limits: BTreeMap<String, Spanned<WrittenLimit>>,
     pub(crate) prices: BTreeMap<String, Spanned<WrittenPrice>>,
+    pub(crate) web: WrittenWeb,
     pub(crate) log: WrittenLog,
 }
 
