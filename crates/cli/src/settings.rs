@@ -11,6 +11,7 @@ mod rules;
 mod sandbox;
 mod spending;
 mod trust;
+mod web;
 mod written;
 
 use std::path::Path;

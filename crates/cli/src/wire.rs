@@ -8,7 +8,7 @@ use updraft_engine::{Agents, Engine, Hands, Prompts, Trust, Watch};
 use updraft_journal::{Filter, Journal};
 use updraft_run::RunId;
 use updraft_tools::worker::Python;
-use updraft_tools::{Confinement, Dispatcher, Limits, Registry};
+use updraft_tools::{Confinement, Dispatcher, Limits, Registry, Web};
 
 use tokio_util::sync::CancellationToken;
 
@@ -107,18 +107,18 @@ pub(crate) fn cast(places: &Places, workspace: &Path, settings: &Settings) -> Re
 /// The tools that are always there, as nobody has set them.
 pub(crate) fn dispatcher() -> Dispatcher {
     let confinement = Confinement::new(sandbox::LAUNCHER, sandbox::policy(Path::new("/nonexistent")));
-    with(confinement, Python::default())
+    with(confinement, Python::default(), Web::default())
 }
 
 /// The tools that are always there, with children confined like this and all else as the settings have it.
-pub(crate) fn dispatcher_with(confinement: Confinement, settings: &Settings) -> Dispatcher {
-    with(confinement, python(settings))
+pub(crate) fn dispatcher_with(confinement: Confinement, settings: &Settings) -> Result<Dispatcher, Fault> {
+    Ok(with(confinement, python(settings), settings.meant.web.web()?))
 }
 
-fn with(confinement: Confinement, python: Python) -> Dispatcher {
+fn with(confinement: Confinement, python: Python, web: Web) -> Dispatcher {
     let limits = Limits::default();
     let registry = Registry::standard(&limits).with_commands(confinement.clone()).with_python(confinement, python);
-    Dispatcher::new(registry, limits)
+    Dispatcher::new(registry.with_web(web), limits)
 }
 
 /// The Python that runs agents' code.
@@ -132,7 +132,7 @@ pub(crate) fn python(settings: &Settings) -> Python {
 pub(crate) fn only_reads(name: &str) -> bool {
     static CHANGE: OnceLock<BTreeSet<String>> = OnceLock::new();
     let change = CHANGE.get_or_init(|| {
-        let dispatcher = dispatcher();
+        let dispatcher = dispatcher(Web::default());
         let tools = dispatcher.registry().iter().filter(|tool| tool.traits().class != updraft_run::Class::Pure);
         tools.map(|tool| tool.spec().name.clone()).filter(|name| name != updraft_run::ASK_USER).collect()
     });

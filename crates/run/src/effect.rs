@@ -111,6 +111,9 @@ pub struct Prepared {
     /// It reaches beyond workspace and sandbox, so it needs approval.
     #[serde(default, skip_serializing_if = "is_false")]
     pub outside: bool,
+    /// Why it needs approval, where neither host nor command says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub because: Option<String>,
     /// It can carry something out of this machine: what it is given, or what it finds.
     #[serde(default, skip_serializing_if = "is_false")]
     pub sends: bool,
@@ -136,6 +139,7 @@ impl Default for Prepared {
             parts: Vec::new(),
             lists_changes: false,
             outside: false,
+            because: None,
             sends: false,
             destroys: false,
             model: None,

@@ -95,5 +95,6 @@ pub(crate) fn reach(name: &str, prepared: &Prepared) -> String {
     if parts.is_empty() {
         parts.push("is called".into());
     }
-    format!("`{name}` {}", parts.join(" and "))
+    let because = prepared.because.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+    format!("`{name}` {}{because}", parts.join(" and "))
 }

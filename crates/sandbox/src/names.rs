@@ -113,9 +113,10 @@ const NAMES: [(&str, &str); 52] = [
 ];
 
 /// Guarded in every folder, though in plain sight.
-const UNDOTTED: [(&str, &str); 3] = [
+const UNDOTTED: [(&str, &str); 4] = [
     ("mise.toml", "mise runs it on entering the folder"),
     ("mcp.json", "an agent starts servers from it"),
+    ("mcp_servers.json", "an agent starts servers from it"),
     ("updraft.toml", "our own settings"),
 ];
 

@@ -11,6 +11,7 @@ mod read_file;
 mod run_command;
 mod run_python;
 mod search_files;
+mod web_fetch;
 mod write_file;
 
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use crate::confinement::Confinement;
 use crate::limits::Limits;
 use crate::tool::Tool;
 use crate::worker::Python;
+use crate::web::Web;
 
 pub use ask_model::ASK_MODEL;
 pub use ask_user::ask_user_spec;
@@ -51,6 +53,11 @@ pub(crate) fn commands(confinement: Confinement) -> Arc<dyn Tool> {
 /// Python, in the sandbox.
 pub(crate) fn python(confinement: Confinement, python: Python) -> Arc<dyn Tool> {
     run_python::tool(confinement, python)
+}
+
+/// Pages of the web.
+pub(crate) fn web(web: Web) -> Arc<dyn Tool> {
+    web_fetch::tool(web)
 }
 
 /// What measures us.

@@ -36,6 +36,7 @@
 //! | `confinement` | how every child process is confined |
 //! | `picture` | pictures, told by their first bytes |
 //! | [`worker`] | programs in the sandbox that serve one call after another |
+//! | `web` | pages: which addresses may be asked for, and what of a page is text |
 //! | `builtin` | the tools that are always there, one file each |
 
 mod builtin;
@@ -52,6 +53,7 @@ mod shell;
 mod text;
 mod tool;
 pub mod worker;
+mod web;
 
 pub use builtin::{ASK_MODEL, Nap, ask_user_spec};
 pub use confinement::{Confinement, MOVED, Moved, not_started};
@@ -63,3 +65,4 @@ pub use place::{Inside, Place, Workspace};
 pub use registry::Registry;
 pub use schema::{Mismatch, Schema};
 pub use tool::{Around, CallContext, Caller, Calling, Log, Source, Tool, Traits};
+pub use web::{Detour, Web, WebLimits};

@@ -4,6 +4,7 @@
 //! the magic links of `/proc`, however quickly somebody swaps a folder for a link. Nothing here goes by a path from `/`.
 
 mod atomic;
+mod guarded;
 mod ignored;
 mod path;
 mod walk;

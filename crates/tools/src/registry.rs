@@ -13,6 +13,7 @@ use crate::limits::Limits;
 use crate::schema::Schema;
 use crate::tool::Tool;
 use crate::worker::Python;
+use crate::web::Web;
 
 /// Bytes of a description: every one is sent with every question to a model.
 const DESCRIPTION: usize = 16 << 10;
@@ -54,6 +55,13 @@ impl Registry {
     #[must_use]
     pub fn with_python(mut self, confinement: Confinement, python: Python) -> Self {
         self.insert_own(builtin::python(confinement, python));
+        self
+    }
+
+    /// Adds `web_fetch`, which reads pages of the web.
+    #[must_use]
+    pub fn with_web(mut self, web: Web) -> Self {
+        self.insert_own(builtin::web(web));
         self
     }
 

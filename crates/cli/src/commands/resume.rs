@@ -120,7 +120,7 @@ pub(super) fn engine(
     let settings = Settings::load(places, &workspace, flags)?;
     log::begin(places, &settings.meant.log.value);
     let confinement = confine::confinement(places, &settings);
-    let dispatcher = wire::dispatcher_with(confinement, &settings);
+    let dispatcher = wire::dispatcher_with(confinement, &settings)?;
     let hands = Hands::new(reach::access(places, &settings, &workspace), dispatcher);
     let (watch, stop) = match shown {
         Some((face, stop)) => (face.watch.clone(), stop),

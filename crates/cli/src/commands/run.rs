@@ -139,7 +139,7 @@ async fn carry_out(places: &Places, plan: Plan, id: RunId) -> Outcome {
     let confinement = confine::confinement(places, &plan.settings);
     let level = confine::level_of(&confinement).await?;
     confine::warn(&level, &face);
-    let dispatcher = wire::dispatcher_with(confinement, &plan.settings);
+    let dispatcher = wire::dispatcher_with(confinement, &plan.settings)?;
     let tools = {
         let dispatcher = dispatcher.clone();
         move |wanted: &[String]| dispatcher.registry().specs_for(wanted)

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 use updraft_run::{Outcome as Ended, Reply, ToolCall, outcome_words};
-use updraft_tools::{CallContext, Place, Workspace};
+use updraft_tools::{CallContext, Place, Web, Workspace};
 
 use crate::args::{self, Tools, ToolsCommand};
 use crate::confine;
@@ -61,7 +61,7 @@ fn parameters(schema: &Value) -> String {
 async fn make(places: &Places, args: args::ToolCall) -> Outcome {
     let workspace = wire::workspace(args.workspace.as_deref())?;
     let settings = Settings::load(places, &workspace, Written::default())?;
-    let dispatcher = wire::dispatcher_with(confine::confinement(places, &settings), &settings);
+    let dispatcher = wire::dispatcher_with(confine::confinement(places, &settings), &settings)?;
     let given: Value = serde_json::from_str(&args.args).map_err(|error| {
         Fault::usage(format!("the arguments are not JSON: {error}")).hint("for instance '{\"path\": \"README.md\"}'")
     })?;

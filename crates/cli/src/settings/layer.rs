@@ -7,6 +7,7 @@ use toml::Spanned;
 use updraft_run::Millis;
 
 use super::meant::Origin;
+use super::web::WrittenWeb;
 use super::written::{Consent, Written, WrittenBudget, WrittenLog, dollars_to_cost};
 use crate::args::ModeWord;
 use crate::fault::Fault;
@@ -66,6 +67,7 @@ impl Layer {
                 turns: number("UPDRAFT_MAX_TURNS")?,
                 calls: number("UPDRAFT_MAX_CALLS")?,
             },
+            web: WrittenWeb { loopback: parsed("UPDRAFT_WEB_LOOPBACK", yes_or_no)?, ..WrittenWeb::default() },
             log: WrittenLog { level: places::set("UPDRAFT_LOG").map(plain) },
             ..Written::default()
         };

@@ -8,6 +8,7 @@ use super::models::Models;
 use super::rules;
 use super::sandbox::Confined;
 use super::spending::Spending;
+use super::web::Pages;
 use super::written::Consent;
 use crate::fault::Fault;
 
@@ -80,6 +81,8 @@ pub(crate) struct Meant {
     pub(crate) python_program: Sourced<String>,
     /// Whether that code may import installed packages.
     pub(crate) python_packages: Sourced<bool>,
+    /// How pages of the web are reached.
+    pub(crate) web: Pages,
     pub(crate) log: Sourced<String>,
     /// What agents' commands may do.
     pub(crate) sandbox: Confined,
@@ -109,6 +112,7 @@ impl Default for Meant {
             models: Models::default(),
             python_program: Sourced::default_of(String::new()),
             python_packages: Sourced::default_of(false),
+            web: Pages::default(),
             log: Sourced::default_of("warn".into()),
             sandbox: Confined::default(),
         }
@@ -158,6 +162,7 @@ impl Meant {
         taking.free("stall", &mut self.stall, written.stall.as_ref());
         taking.free("probe", &mut self.probe, written.probe.as_ref());
         taking.free("cache", &mut self.cache, written.cache.as_ref());
+        self.web.take(&mut taking, &written.web)?;
         self.models.take(layer, taking.ignored)?;
         self.sandbox.take(layer, taking.ignored)?;
         let python = &written.python;
@@ -218,6 +223,7 @@ impl Meant {
         rows.extend(self.budget.list("budget"));
         rows.extend(self.step_budget.list("step_budget"));
         rows.extend(self.sandbox.list());
+        rows.extend(self.web.list());
         rows.extend(self.models.list());
         rows
     }
@@ -225,7 +231,7 @@ impl Meant {
 
 /// Taking over the values of one layer.
 pub(super) struct Taking<'a> {
-    layer: &'a Layer,
+    pub(super) layer: &'a Layer,
     ignored: &'a mut Vec<String>,
 }
 
@@ -233,6 +239,23 @@ impl Taking<'_> {
     /// A value that only a trusted source may decide.
     fn free<T: Clone>(&mut self, name: &str, slot: &mut Sourced<T>, written: Option<&Spanned<T>>) {
         self.ordered(name, slot, written, |_, _| false);
+    }
+
+    /// A value that only the user decides, never a file of a workspace, trusted or not.
+    pub(super) fn own<T: Clone>(&mut self, name: &str, slot: &mut Sourced<T>, written: Option<&Spanned<T>>) {
+        match self.layer.origin {
+            Origin::Workspace | Origin::Stranger if written.is_some() => {
+                self.ignored.push(format!("`{name}`, which only your own settings decide"));
+            }
+            Origin::Default
+            | Origin::User
+            | Origin::Workspace
+            | Origin::Stranger
+            | Origin::Environment
+            | Origin::Flag => {
+                self.ordered(name, slot, written, |_, _| true);
+            }
+        }
     }
 
     /// A number within bounds, which a stranger may only lower.

@@ -10,6 +10,7 @@ use super::models::{WrittenLimit, WrittenPrice, WrittenProfile, WrittenProvider}
 use super::rules::WrittenRules;
 use crate::args::ModeWord;
 use super::sandbox::WrittenSandbox;
+use super::web::WrittenWeb;
 use crate::moment;
 
 /// A `config.toml` as it was written.
@@ -41,6 +42,7 @@ pub(crate) struct Written {
     pub(crate) limits: BTreeMap<String, Spanned<WrittenLimit>>,
     pub(crate) prices: BTreeMap<String, Spanned<WrittenPrice>>,
     pub(crate) python: WrittenPython,
+    pub(crate) web: WrittenWeb,
     pub(crate) log: WrittenLog,
     pub(crate) sandbox: WrittenSandbox,
 }

@@ -75,7 +75,9 @@ fn append(args: &Value, place: &Place, most: usize) -> Result<Output, Failure> {
     place.workspace.append(&path, &line)?;
     let mut output = Output { text: format!("added a line to `{path}`\n"), ..Output::default() };
     // It is written by now, so a file that cannot be read any more is no failure.
-    if let (Some(before), Ok(after)) = (before, hash()) {
+    if let Some(before) = before
+        && let Ok(after) = hash()
+    {
         output.changes.push(Change { path: path.to_string(), before, after });
     }
     Ok(output)

@@ -39,7 +39,11 @@ pub(super) fn reading(args: &Value, place: &Place) -> Prepared {
 /// What a call that writes the file `path` would touch.
 pub(super) fn prepare(args: &Value, class: Class, place: &Place) -> Prepared {
     match locate(args, place) {
-        Ok(path) => Prepared { class, writes: vec![path.to_string()], ..Prepared::default() },
+        Ok(path) => {
+            let because = place.workspace.why_guarded(&path).map(str::to_owned);
+            let outside = because.is_some();
+            Prepared { class, writes: vec![path.to_string()], outside, because, ..Prepared::default() }
+        }
         Err(fault) => Prepared { class, fault: Some(fault), ..Prepared::default() },
     }
 }
@@ -87,6 +91,9 @@ impl Plan {
             && let Err(failure) = place.workspace.replace(&self.path, &self.after, self.before.as_ref())
         {
             return Reply::Failed(failure);
+        }
+        if self.before.as_ref().is_some_and(Existing::has_other_names) && !output.changes.is_empty() {
+            output.text.push_str("[it had other names (hard links); under those nothing changed]\n");
         }
         let old = self.before.map_or(Some(Vec::new()), |existing| existing.bytes);
         if let (Some(old), Some(value)) = (old, output.value.as_mut()) {

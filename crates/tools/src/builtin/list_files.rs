@@ -99,8 +99,8 @@ impl Tool for ListFiles {
 
 fn output(start: &Inside, listing: Listing) -> Output {
     let Listing { files, folders, more, is_cut } = listing;
-    let mut lines: Vec<String> = folders.iter().map(|folder| format!("{folder}/")).collect();
-    lines.extend(files.iter().map(|(path, _)| path.to_string()));
+    let mut lines: Vec<String> = folders.iter().map(|folder| format!("{}/", folder.on_one_line())).collect();
+    lines.extend(files.iter().map(|(path, _)| path.on_one_line().into_owned()));
     lines.sort();
     if lines.is_empty() {
         lines.push(format!("[no files in `{start}`]"));

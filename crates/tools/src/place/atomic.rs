@@ -12,6 +12,9 @@ use updraft_run::{Failure, FailureKind, Hash};
 
 use super::{Inside, Links, Workspace, failure, open_beneath, refuse_unless_file};
 
+/// Bytes of a file that is hashed: more would take longer than a call may.
+const LARGEST: u64 = 1 << 30;
+
 /// A file that is about to be replaced.
 pub(crate) struct Existing {
     /// The hash of its content.
@@ -26,10 +29,16 @@ impl Existing {
     pub(crate) fn len(&self) -> usize {
         self.stat.st_size as usize
     }
+
+    /// Whether it can be reached by a second name.
+    pub(crate) fn has_other_names(&self) -> bool {
+        self.stat.st_nlink > 1
+    }
 }
 
 impl Workspace {
-    /// Takes a path that may be written to: a file, and not one of git's own.
+    /// Takes a path that may be written to: a file, and not of git's own storage. What git acts on (hooks, settings) may
+    /// be, if a person agrees; who prepares the call says so.
     pub(crate) fn locate_for_writing(&self, path: &str) -> Result<Inside, Failure> {
         let names_folder = path.ends_with('/');
         let path = self.locate(path)?;
@@ -39,7 +48,7 @@ impl Workspace {
         if path.is_root() {
             return Err(Failure::new(FailureKind::Validation, "the path is the workspace itself; expected a file"));
         }
-        if path.is_in_git() {
+        if path.is_in_git() && self.why_guarded(&path).is_none() {
             let why = "is in git's own storage, which tools do not write to";
             return Err(Failure::new(FailureKind::Security, format!("`{path}` {why}")));
         }
@@ -56,6 +65,10 @@ impl Workspace {
         };
         let stat = rustix::fs::fstat(&file).map_err(|errno| failure(path, errno))?;
         refuse_unless_file(path, &stat)?;
+        if stat.st_size as u64 > LARGEST {
+            let why = format!("`{path}` has {} bytes; files of more than {LARGEST} are not changed", stat.st_size);
+            return Err(Failure::new(FailureKind::Tool, why));
+        }
         let (hash, bytes) = taken_in(File::from(file), most)
             .map_err(|error| Failure::new(FailureKind::Tool, format!("`{path}` could not be read: {error}")))?;
         Ok(Some(Existing { hash, bytes, stat }))
@@ -82,6 +95,11 @@ impl Workspace {
             .map_err(|errno| failure(path, errno))?;
         let stat = rustix::fs::fstat(&file).map_err(|errno| failure(path, errno))?;
         refuse_unless_file(path, &stat)?;
+        if stat.st_nlink > 1 {
+            // Unlike a write, which puts a new file in place of this name only.
+            let why = "has other names (hard links), which the line would be added to as well; use write_file";
+            return Err(Failure::new(FailureKind::Security, format!("`{path}` {why}")));
+        }
         let wrote = append_to(&file, stat.st_size as u64, line).and_then(|()| rustix::fs::fsync(&folder));
         wrote.map_err(|errno| failure(path, errno))
     }

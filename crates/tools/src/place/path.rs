@@ -1,9 +1,11 @@
 //! Paths inside the workspace, as text. What the text cannot show, links, the kernel refuses when it is opened.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
 use updraft_run::{Failure, FailureKind};
+use updraft_sandbox::names::is_repository_name;
 
 /// Linux takes no longer ones.
 const LONGEST: usize = 4095;
@@ -77,14 +79,28 @@ impl Inside {
         if self.is_root() { Self(name.to_owned()) } else { Self(format!("{}/{name}", self.0)) }
     }
 
+    /// The path made of these parts, each a name.
+    pub(super) fn from_parts<'a>(parts: impl Iterator<Item = &'a str>) -> Self {
+        Self(parts.collect::<Vec<_>>().join("/"))
+    }
+
+    /// As one line whatever is in it: a name with a line end in it must not look like two.
+    pub(crate) fn on_one_line(&self) -> Cow<'_, str> {
+        if !self.0.contains(char::is_control) {
+            return Cow::Borrowed(&self.0);
+        }
+        let escaped = self.0.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.into() });
+        Cow::Owned(escaped.collect())
+    }
+
     /// Its parts, from the outermost folder to the name.
     pub(crate) fn parts(&self) -> impl Iterator<Item = &str> {
         self.0.split('/').filter(|part| *part != ".")
     }
 
-    /// Whether it is git's own storage, where a write could plant a command that git runs later.
+    /// Whether it is in a folder that git keeps for itself, however that is spelt.
     pub(crate) fn is_in_git(&self) -> bool {
-        self.parts().any(|part| part.eq_ignore_ascii_case(".git"))
+        self.split().is_some_and(|(folder, _)| folder.parts().any(is_repository_name))
     }
 }
 

@@ -2,7 +2,9 @@
 #![allow(dead_code, reason = "each test file uses what it needs")]
 
 pub(crate) mod confined;
+pub(crate) mod names;
 pub(crate) mod scripted;
+pub(crate) mod site;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -41,7 +41,7 @@ pub(super) async fn import(places: &Places, args: &Import, text: &str) -> Outcom
     (rules.replans, rules.revisits) = (session.replans(), 0);
     rules.parallel += session.open_steps() as u32;
 
-    let dispatcher = wire::dispatcher();
+    let dispatcher = wire::dispatcher(settings.meant.web.web()?);
     let (mut roster, words) = Words::gather(
         agents.iter(),
         &prompts,

@@ -62,7 +62,7 @@ impl Hits {
             }
             self.show(path, &lines, from.max(next)..index);
             let shown = excerpt(line, at);
-            let _ = writeln!(self.text, "{path}:{}: {shown}", index + 1);
+            let _ = writeln!(self.text, "{}:{}: {shown}", path.on_one_line(), index + 1);
             self.found.push(json!({ "path": path.as_str(), "line": index + 1, "text": shown }));
             is_first = false;
             next = index + 1;
@@ -78,7 +78,7 @@ impl Hits {
     /// Shows lines of context.
     fn show(&mut self, path: &Inside, lines: &[&[u8]], range: std::ops::Range<usize>) {
         for index in range {
-            let _ = writeln!(self.text, "{path}-{}- {}", index + 1, excerpt(lines[index], 0));
+            let _ = writeln!(self.text, "{}-{}- {}", path.on_one_line(), index + 1, excerpt(lines[index], 0));
         }
     }
 

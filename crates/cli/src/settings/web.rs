@@ -1,0 +1,128 @@
+//! `[web]`: how pages are reached. Only the user decides it: a workspace that could would open this machine to its agents.
+
+use std::net::{IpAddr, SocketAddr};
+
+use serde::Deserialize;
+use toml::Spanned;
+use updraft_tools::Web;
+
+use super::meant::{Sourced, Taking};
+use crate::fault::Fault;
+
+/// Where name servers listen.
+const DNS_PORT: u16 = 53;
+
+/// The table `[web]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct WrittenWeb {
+    pub(crate) loopback: Option<Spanned<bool>>,
+    pub(crate) certificates: Option<Spanned<String>>,
+    pub(crate) dns: Option<Spanned<String>>,
+}
+
+/// How pages of the web are reached.
+#[derive(Clone, Debug)]
+pub(crate) struct Pages {
+    /// Whether this machine may be reached, for tests.
+    loopback: Sourced<bool>,
+    /// A file of certificates to trust besides the system's.
+    certificates: Sourced<Option<String>>,
+    /// The name server to ask in place of the system.
+    dns: Sourced<Option<SocketAddr>>,
+}
+
+impl Default for Pages {
+    fn default() -> Self {
+        Self {
+            loopback: Sourced::default_of(false),
+            certificates: Sourced::default_of(None),
+            dns: Sourced::default_of(None),
+        }
+    }
+}
+
+impl Pages {
+    pub(super) fn take(&mut self, taking: &mut Taking<'_>, written: &WrittenWeb) -> Result<(), Fault> {
+        taking.own("web.loopback", &mut self.loopback, written.loopback.as_ref());
+        let certificates =
+            written.certificates.as_ref().map(|file| Spanned::new(file.span(), Some(file.get_ref().clone())));
+        taking.own("web.certificates", &mut self.certificates, certificates.as_ref());
+        if let Some(dns) = &written.dns {
+            let text = dns.get_ref();
+            let alone = || text.parse::<IpAddr>().map(|address| SocketAddr::new(address, DNS_PORT));
+            let Ok(server) = text.parse::<SocketAddr>().or_else(|_| alone()) else {
+                let place = taking.layer.place(dns);
+                return Err(Fault::config(format!(
+                    "{place}: `web.dns` is `{text}`; expected an address like `9.9.9.9`"
+                )));
+            };
+            taking.own("web.dns", &mut self.dns, Some(&Spanned::new(dns.span(), Some(server))));
+        }
+        Ok(())
+    }
+
+    /// The settings for the tool.
+    pub(crate) fn web(&self) -> Result<Web, Fault> {
+        let certificates = match &self.certificates.value {
+            None => Vec::new(),
+            Some(file) => std::fs::read(file).map_err(|error| {
+                Fault::config(format!("`web.certificates` names `{file}`, which cannot be read: {error}"))
+            })?,
+        };
+        Ok(Web { loopback: self.loopback.value, certificates, dns: self.dns.value, ..Web::default() })
+    }
+
+    /// Every setting: name, value as TOML, where it came from.
+    pub(super) fn list(&self) -> Vec<(String, String, String)> {
+        fn shown<T: ToString>(value: Option<&T>) -> String {
+            value.map_or_else(|| "none".into(), |value| format!("{:?}", value.to_string()))
+        }
+        vec![
+            ("web.loopback".into(), self.loopback.value.to_string(), self.loopback.from.clone()),
+            ("web.certificates".into(), shown(self.certificates.value.as_ref()), self.certificates.from.clone()),
+            ("web.dns".into(), shown(self.dns.value.as_ref()), self.dns.from.clone()),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::settings::{Layer, Meant, Origin};
+
+    fn taken(origin: Origin, text: &str) -> Result<(bool, Vec<String>), String> {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config.toml");
+        std::fs::write(&file, text).unwrap();
+        let (mut meant, mut ignored) = (Meant::default(), Vec::new());
+        meant.take(&Layer::file(&file, origin).unwrap(), &mut ignored).map_err(|fault| fault.message)?;
+        Ok((meant.web.web().map_err(|fault| fault.message)?.loopback, ignored))
+    }
+
+    #[test]
+    fn a_workspace_cannot_open_this_machine_however_trusted_it_is() {
+        let text = "[web]\nloopback = true\ncertificates = \"/nonexistent\"\ndns = \"127.0.0.1:5353\"\n";
+        for origin in [Origin::Workspace, Origin::Stranger] {
+            let (loopback, ignored) = taken(origin, text).unwrap();
+            assert_eq!(
+                (loopback, ignored.len(), ignored[0].as_str()),
+                (false, 3, "`web.loopback`, which only your own settings decide")
+            );
+        }
+        assert_eq!(taken(Origin::User, "[web]\nloopback = true\ndns = \"::1\"\n"), Ok((true, Vec::new())));
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_named() {
+        let unreadable = taken(Origin::User, "[web]\ncertificates = \"/nonexistent\"\n").unwrap_err();
+        assert!(
+            unreadable.starts_with("`web.certificates` names `/nonexistent`, which cannot be read"),
+            "{unreadable}"
+        );
+        let unknown = taken(Origin::User, "[web]\ndns = \"quad9\"\n").unwrap_err();
+        assert!(
+            unknown.ends_with("config.toml:2: `web.dns` is `quad9`; expected an address like `9.9.9.9`"),
+            "{unknown}"
+        );
+    }
+}

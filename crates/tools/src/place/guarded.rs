@@ -1,0 +1,53 @@
+//! Which files of the workspace run later by themselves, so that a write to one needs a person's consent.
+
+use updraft_sandbox::names;
+
+use super::{Inside, Links, Workspace};
+
+/// What a folder is told to be a repository by.
+const MARKS: [&str; 4] = ["HEAD", "objects", "refs", "commondir"];
+
+impl Workspace {
+    /// What would run the file, or act on it, if anything does. Looks at names, and at the folders above for repositories
+    /// that go by another name.
+    pub(crate) fn why_guarded(&self, path: &Inside) -> Option<&'static str> {
+        let parts: Vec<&str> = path.parts().collect();
+        for (at, name) in parts.iter().enumerate() {
+            let folder = if at == 0 { "" } else { parts[at - 1] };
+            if let Some(why) = names::why_guarded(folder, name) {
+                return Some(why);
+            }
+            let is_file = at + 1 == parts.len();
+            if is_file && names::is_repository_name(name) {
+                return Some("git follows it to another repository");
+            }
+            if let Some(why) = self.why_in_repository(&parts[..at], &parts[at..]) {
+                return Some(why);
+            }
+        }
+        None
+    }
+
+    /// What in `folder`, if that is a repository or becomes one by this write, makes git run the file `below` it.
+    fn why_in_repository(&self, folder: &[&str], below: &[&str]) -> Option<&'static str> {
+        let (name, inner) = below.split_last()?;
+        let by_name = folder.last().is_some_and(|name| names::is_repository_name(name));
+        if !by_name && !self.is_repository(folder, None) {
+            let becomes_one = self.is_repository(folder, below.first().copied());
+            return becomes_one.then_some("it makes the folder a git repository");
+        }
+        // What stands deeper is judged by its last folder: git knows no deeper ones that it acts on.
+        names::why_guarded_in_repository(&inner.join("/"), name)
+            .or_else(|| (inner.first() == Some(&"hooks")).then_some("git runs it as a hook"))
+    }
+
+    /// Whether git would take a folder for a repository, by what is in it and what would be.
+    fn is_repository(&self, folder: &[&str], with: Option<&str>) -> bool {
+        let has = |mark: &str| {
+            let path = Inside::from_parts(folder.iter().copied().chain([mark]));
+            with == Some(mark) || self.stat(&path, Links::Inside).is_ok()
+        };
+        let [head, objects, refs, commondir] = MARKS.map(has);
+        (head && (objects || refs || commondir)) || (objects && refs)
+    }
+}

@@ -1,0 +1,73 @@
+//! From a name to addresses that may be connected to. All of them are checked here, and nothing else is connected to.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use updraft_run::{Failure, FailureKind};
+use updraft_sandbox::address::public_only;
+
+use super::{Detour, Web, dns};
+
+/// Resolves names for the client, which connects to what it is given here and never asks again.
+#[derive(Clone)]
+pub(super) struct Names {
+    loopback: bool,
+    dns: Option<SocketAddr>,
+    detour: Option<Detour>,
+}
+
+/// Why a name gave no address to connect to.
+#[derive(Debug)]
+pub(super) struct NoAddress(pub(super) Failure);
+
+impl fmt::Display for NoAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for NoAddress {}
+
+impl Names {
+    pub(super) fn new(web: &Web) -> Self {
+        Self { loopback: web.loopback, dns: web.dns, detour: web.detour.clone() }
+    }
+
+    async fn addresses(&self, name: &str) -> Result<Vec<SocketAddr>, NoAddress> {
+        let failed = |kind, why: String| NoAddress(Failure::new(kind, format!("`{name}` {why}")));
+        let found = match self.dns {
+            // This machine's own name is no business of a name server.
+            Some(server) if name != "localhost" => dns::lookup(server, name).await,
+            _ => system(name).await,
+        };
+        let found = found.map_err(|error| failed(FailureKind::Tool, format!("does not resolve: {error}")))?;
+        if found.is_empty() {
+            return Err(failed(FailureKind::Tool, "has no address".into()));
+        }
+        if self.loopback && name == "localhost" && found.iter().all(IpAddr::is_loopback) {
+            return Ok(found.into_iter().map(|address| SocketAddr::new(address, 0)).collect());
+        }
+        // One inner address among public ones is a name that means harm.
+        for address in &found {
+            public_only(*address).map_err(|why| failed(FailureKind::Security, format!("resolves to {why}")))?;
+        }
+        // Port 0 stands for the port of the address that was asked for.
+        let there = |address| self.detour.as_ref().map_or(SocketAddr::new(address, 0), |detour| (detour.0)(address));
+        Ok(found.into_iter().map(there).collect())
+    }
+}
+
+impl Resolve for Names {
+    fn resolve(&self, name: Name) -> Resolving {
+        let names = self.clone();
+        Box::pin(async move {
+            let found = names.addresses(name.as_str()).await?;
+            Ok(Box::new(found.into_iter()) as Addrs)
+        })
+    }
+}
+
+async fn system(name: &str) -> std::io::Result<Vec<IpAddr>> {
+    Ok(tokio::net::lookup_host((name, 0)).await?.map(|address| address.ip()).collect())
+}

@@ -1,0 +1,140 @@
+//! An address as a model or a redirect wrote it: what is refused by its looks alone, before anyone is asked about it.
+
+use std::net::IpAddr;
+
+use updraft_run::{Failure, FailureKind};
+use updraft_sandbox::address::{Host, is_written_address};
+use url::Url;
+
+use super::Web;
+use crate::cut;
+
+/// Longer ones are no addresses of pages, and would carry more than a question.
+const LONGEST: usize = 4096;
+/// Where HTTPS is served.
+const PORTS: [u16; 2] = [443, 8443];
+/// Endings of names that mean something inside a network, or nothing at all: asking about them would only tell others.
+const INNER: [&str; 12] = [
+    "localhost",
+    "local",
+    "internal",
+    "intranet",
+    "lan",
+    "home",
+    "corp",
+    "private",
+    "arpa",
+    "onion",
+    "invalid",
+    "test",
+];
+
+/// An address that may be asked for, if its name turns out to be public.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub(crate) url: Url,
+    /// It is this machine, which the settings allow.
+    pub(crate) is_loopback: bool,
+}
+
+impl Target {
+    /// Judges an address as it is written.
+    pub(crate) fn parse(text: &str, web: &Web) -> Result<Self, Failure> {
+        let shown = || cut::line(text, 200);
+        if text.len() > LONGEST {
+            return refused(&shown(), &format!("is longer than {LONGEST} bytes"));
+        }
+        // Parsers differ over these, and two that differ are a way round a check.
+        if text.contains(|c: char| c.is_whitespace() || c.is_control() || c == '\\') {
+            return refused(
+                &shown(),
+                "holds a blank, a control character or a backslash; write them as `%20` and so on",
+            );
+        }
+        let Ok(url) = Url::parse(text) else {
+            return refused(&shown(), "is no address; expected one like `https://example.com/page`");
+        };
+        let Some((_, rest)) = text.split_once("://") else {
+            return refused(&shown(), "is no address; expected one like `https://example.com/page`");
+        };
+        let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
+        if authority.contains('@') || !url.username().is_empty() || url.password().is_some() {
+            // What is not shown is not spread.
+            return Err(Failure::new(
+                FailureKind::Security,
+                "the address carries a user name or password; pages are asked for without",
+            ));
+        }
+        if authority.contains('%') {
+            return refused(&shown(), "has a host that is written in an odd way");
+        }
+        Self::judge(url, web)
+    }
+
+    /// Judges where a redirect leads, as seen from here.
+    pub(crate) fn follow(&self, location: &str, web: &Web) -> Result<Self, Failure> {
+        let whole = self.url.join(location).map_err(|_| {
+            Failure::new(
+                FailureKind::Tool,
+                format!("the page redirects to `{}`, which is no address", cut::line(location, 200)),
+            )
+        })?;
+        let next = Self::parse(whole.as_str(), web)?;
+        if next.is_loopback && !self.is_loopback {
+            return refused(&cut::line(whole.as_str(), 200), "is this machine, and the redirect comes from elsewhere");
+        }
+        if self.url.scheme() == "https" && next.url.scheme() != "https" {
+            return refused(&cut::line(whole.as_str(), 200), "would leave HTTPS");
+        }
+        Ok(next)
+    }
+
+    /// The host as it is asked for.
+    pub(crate) fn host(&self) -> &str {
+        self.url.host_str().unwrap_or_default()
+    }
+
+    /// Whether both are the same site: a redirect within it needs no new consent.
+    pub(crate) fn is_same_site(&self, other: &Self) -> bool {
+        let bare = |host: &str| host.strip_prefix("www.").unwrap_or(host).to_owned();
+        bare(self.host()) == bare(other.host()) && self.url.port() == other.url.port()
+    }
+
+    fn judge(mut url: Url, web: &Web) -> Result<Self, Failure> {
+        url.set_fragment(None);
+        let shown = cut::line(url.as_str(), 200);
+        let host = url.host_str().unwrap_or_default().to_owned();
+        let is_web = url.scheme() == "https" || url.scheme() == "http";
+        if is_web && web.loopback && is_this_machine(&host) {
+            return Ok(Self { url, is_loopback: true });
+        }
+        if url.scheme() != "https" {
+            return refused(&shown, "is not HTTPS; only `https://` is fetched");
+        }
+        if is_written_address(&host) {
+            return refused(&shown, "names a network address; only names of public hosts are fetched");
+        }
+        if host.ends_with('.') || host.parse::<Host>().is_err() {
+            return refused(&shown, "has a host that is written in an odd way");
+        }
+        let Some((_, ending)) = host.rsplit_once('.') else {
+            return refused(&shown, "names a host of an inner network; only public hosts are fetched");
+        };
+        if INNER.contains(&ending) {
+            return refused(&shown, &format!("is in `.{ending}`, which is not public"));
+        }
+        if !PORTS.contains(&url.port_or_known_default().unwrap_or(0)) {
+            return refused(&shown, "is at a port where no pages are served; expected 443 or 8443");
+        }
+        Ok(Self { url, is_loopback: false })
+    }
+}
+
+fn refused<T>(what: &str, why: &str) -> Result<T, Failure> {
+    Err(Failure::new(FailureKind::Security, format!("`{what}` {why}")))
+}
+
+fn is_this_machine(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}

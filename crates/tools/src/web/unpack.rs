@@ -1,0 +1,36 @@
+//! Bodies that were packed for the way, unpacked up to a limit: a small body can stand for an endless one.
+
+use std::io::Read;
+
+use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
+
+/// What we say we can unpack.
+pub(super) const ACCEPTED: &str = "gzip, deflate, br";
+
+/// The body as it was before it was packed, and whether there was more than `most` bytes of it. What can be unpacked of
+/// a body that is broken or cut counts; nothing of it at all is an error.
+pub(super) fn unpack(packing: &str, body: Vec<u8>, most: usize) -> Result<(Vec<u8>, bool), String> {
+    match packing {
+        "" | "identity" => Ok((body, false)),
+        "gzip" | "x-gzip" => limited(MultiGzDecoder::new(&body[..]), most),
+        // The standard means zlib; some servers send the bare stream.
+        "deflate" => {
+            limited(ZlibDecoder::new(&body[..]), most).or_else(|_| limited(DeflateDecoder::new(&body[..]), most))
+        }
+        "br" => limited(brotli_decompressor::Decompressor::new(&body[..], 4096), most),
+        other => Err(format!("it is packed as `{other}`; expected one of {ACCEPTED}")),
+    }
+}
+
+fn limited(packed: impl Read, most: usize) -> Result<(Vec<u8>, bool), String> {
+    let mut body = Vec::new();
+    match packed.take(most as u64 + 1).read_to_end(&mut body) {
+        Err(error) if body.is_empty() => Err(format!("it cannot be unpacked: {error}")),
+        Err(_) => Ok((body, true)),
+        Ok(_) => {
+            let is_cut = body.len() > most;
+            body.truncate(most);
+            Ok((body, is_cut))
+        }
+    }
+}
