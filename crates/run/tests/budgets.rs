@@ -4,8 +4,11 @@ mod support;
 
 use std::sync::Arc;
 
-use support::{World, at, calls, costs, given, gives, outside, raise, resume, says};
-use updraft_run::{Budget, Ceiling, Cost, Failure, FailureKind, Input, Limit, Millis, Phase, Reply, Settings, Start};
+use support::{World, at, calls, costs, given, gives, outside, raise, resume, says, used};
+use updraft_run::{
+    Budget, Ceiling, Cost, Failure, FailureKind, Input, Limit, Millis, Output, Phase, Prepared, Reply, Settings, Start,
+    ToolCall,
+};
 
 fn tokens(limit: u64, start: Start) -> Start {
     Start { budget: Budget { tokens: Some(limit), ..Budget::default() }, ..start }
@@ -182,7 +185,7 @@ fn summaries_and_judgements_count_as_turns_too() {
 #[test]
 fn a_question_that_was_cut_off_may_have_been_paid_for() {
     let mut world = World::of(tokens(1_000, given(&["a"])));
-    for attempt in 1..=3 {
+    for attempt in 1..=3_u64 {
         estimate(&mut world, "a/0/0/ask.0", 20);
         world.begin(&at("a/0/0/ask.0"));
         world.recover(Vec::new());
@@ -249,4 +252,68 @@ fn a_step_that_uses_up_its_time_fails_with_what_depends_on_it() {
             .any(|event| matches!(event, updraft_run::Event::StepFailed { step, .. } if step.as_str() == "a"))
     );
     assert_eq!(world.run.step(&step("c")).unwrap().status(), "skipped");
+}
+
+/// A step that asks another model, with a budget of this many tokens.
+fn consulting(tokens: u64) -> World {
+    let model = Prepared { model: Some("other/model".into()), ..Prepared::default() };
+    let budget = Budget { tokens: Some(tokens), ..Budget::default() };
+    World::of(Start { budget, ..given(&["a"]) })
+        .says("a", [calls(&["fetch opinion"]), calls(&["never"]), says("done")])
+        .prepares("fetch", model)
+}
+
+#[test]
+fn a_call_that_asks_a_model_is_reserved_billed_and_counted_like_a_question() {
+    let mut world = consulting(1_000);
+    world.step_on();
+    world.step_on();
+    let call = at("a/0/0/call.0");
+    assert!(!world.run.may_begin(&call), "nothing was reserved yet");
+    world.feed(Input::Estimated { id: call.clone(), ceiling: world.ceiling });
+    assert_eq!(world.last(), "reserves 10 for a/0/0/call.0");
+    world.begin(&call);
+    let output = Output { text: "yes".into(), usage: Some(Box::new(used(7))), ..Output::default() };
+    world.reply(&call, Reply::Output(Arc::new(output)));
+    let ledger = world.run.ledger();
+    assert_eq!((ledger.usage.tokens(), ledger.reservations, ledger.turns, ledger.calls), (17, 0, 3, 1));
+    assert_eq!(world.step("a").ledger.usage.tokens(), 17);
+}
+
+#[test]
+fn a_question_to_another_model_that_was_cut_off_is_doubtful_and_asked_again() {
+    let mut world = consulting(1_000);
+    world.step_on();
+    world.step_on();
+    let call = at("a/0/0/call.0");
+    for attempt in 1..=3_u64 {
+        world.feed(Input::Estimated { id: call.clone(), ceiling: world.ceiling });
+        world.begin(&call);
+        world.recover(Vec::new());
+        assert!(world.last().contains(&format!("interrupted at attempt {attempt}")), "{}", world.last());
+        assert_eq!(world.run.ledger().doubtful.tokens, 10 * attempt);
+    }
+    assert!(world.last().contains("cut off 3 times"), "{}", world.last());
+}
+
+#[test]
+fn a_question_to_another_model_that_does_not_fit_stops_the_run_or_fails_the_code() {
+    let mut world = consulting(25);
+    world.step_on();
+    world.step_on();
+    let ceiling = Ceiling { tokens: 100, ..world.ceiling };
+    world.feed(Input::Estimated { id: at("a/0/0/call.0"), ceiling });
+    assert!(world.last().contains("exhausted: tokens"), "{}", world.last());
+
+    let budget = Budget { tokens: Some(25), ..Budget::default() };
+    let mut world = World::of(Start { budget, ..given(&["a"]) }).says("a", [calls(&["run_python x"])]);
+    world.step_on();
+    world.step_on();
+    let under = at("a/0/0/call.0");
+    let call = ToolCall { id: String::new(), name: "fetch".into(), args: serde_json::json!({}), fault: None };
+    let prepared = Prepared { model: Some("other/model".into()), ..Prepared::default() };
+    world.feed(Input::Wished { under: under.clone(), call, prepared });
+    world.feed(Input::Estimated { id: under.within(0), ceiling });
+    assert!(world.last().contains("the run has used up its budget of tokens"), "{}", world.last());
+    assert_eq!(world.open(), ["a/0/0/call.0"], "the code goes on");
 }

@@ -81,9 +81,13 @@ impl Confined {
             (Network::Allow(new), Network::Allow(old)) => new.iter().all(|host| old.contains(host)),
             (Network::Allow(_) | Network::Host, _) => false,
         })?;
-        taking.put("toolchains", &mut self.toolchains, written.toolchains.as_ref(), toolchains, |new, old| {
-            new.iter().all(|one| old.contains(one))
-        })?;
+        taking.put(
+            "toolchains",
+            &mut self.toolchains,
+            written.toolchains.as_ref(),
+            |list| toolchains(list),
+            |new, old| new.iter().all(|one| old.contains(one)),
+        )?;
         taking.add("read", &mut self.read, written.read.as_ref(), path)?;
         taking.add("write", &mut self.write, written.write.as_ref(), path)?;
         taking.add("environment", &mut self.environment, written.environment.as_ref(), |name| Ok(name.to_owned()))?;
@@ -91,7 +95,7 @@ impl Confined {
         if is_ours && written.level.as_ref().is_some_and(|level| level.get_ref() == "none") {
             taking.ignored.push("`sandbox.level`".to_owned());
         } else {
-            taking.put("level", &mut self.level, written.level.as_ref(), level, |new, old| new >= old)?;
+            taking.put("level", &mut self.level, written.level.as_ref(), |text| level(text), |new, old| new >= old)?;
         }
         taking.put("memory", &mut self.memory, written.memory.as_ref(), |text| size(text), |new, old| new <= old)?;
         taking.put("disk", &mut self.disk, written.disk.as_ref(), |text| size(text), |new, old| new <= old)?;
@@ -215,7 +219,7 @@ fn network(written: &WrittenNetwork) -> Result<Network, String> {
     }
 }
 
-fn toolchains(written: &Vec<String>) -> Result<Vec<String>, String> {
+fn toolchains(written: &[String]) -> Result<Vec<String>, String> {
     let known = |text: &String| match text.parse::<Toolchain>() {
         Ok(_) => Ok(text.clone()),
         Err(error) if text.starts_with(['/', '~']) => {
@@ -226,8 +230,8 @@ fn toolchains(written: &Vec<String>) -> Result<Vec<String>, String> {
     written.iter().map(known).collect()
 }
 
-fn level(text: &String) -> Result<Option<Level>, String> {
-    match text.as_str() {
+fn level(text: &str) -> Result<Option<Level>, String> {
+    match text {
         "full" => Ok(Some(Level::Full)),
         "landlock" => Ok(Some(Level::Landlock)),
         "none" => Ok(Some(Level::None)),

@@ -5,11 +5,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
-use updraft_run::{Address, Event, Input, Record, Reply, ToolCall};
+use updraft_run::{Address, Class, Event, Input, Record, Reply, ToolCall};
 use updraft_tools::{Around, Caller};
 
 use super::{Drive, Mail};
 use crate::conversation::history;
+use crate::perform::Perform;
 
 /// Wishes that wait at the same time; whoever has more waits to wish.
 pub(crate) const MOST_WISHES: usize = 256;
@@ -25,6 +26,8 @@ pub(crate) struct Wish {
 struct Wishing {
     under: Address,
     send: mpsc::Sender<Wish>,
+    hands: Arc<dyn Perform>,
+    workspace: String,
 }
 
 impl Caller for Wishing {
@@ -38,6 +41,10 @@ impl Caller for Wishing {
             }
             hears.await.unwrap_or(Reply::Cancelled)
         })
+    }
+
+    fn class(&self, call: &ToolCall) -> Class {
+        self.hands.prepare(&self.workspace, call).class
     }
 }
 
@@ -87,12 +94,20 @@ impl Drive {
         let variables = step.opening.as_ref().map(|opening| Arc::new(opening.inputs.clone())).unwrap_or_default();
         let (intent, context, past) =
             (self.run.goal().text.clone(), Arc::clone(&self.context.1), history(&self.run, step));
+        let agent = self.kit.agent(&step.spec.agent);
+        let caller = Wishing {
+            under: id.clone(),
+            send: self.wishing.clone(),
+            hands: Arc::clone(&self.engine.hands),
+            workspace: self.run.settings().workspace.clone(),
+        };
         Around {
             run: self.id.to_string(),
             step: id.step.to_string(),
             variables,
             context: Some(Arc::new(move || context.to_json(&intent, &past))),
-            caller: Some(Arc::new(Wishing { under: id.clone(), send: self.wishing.clone() })),
+            tools: agent.map(|agent| Arc::clone(&agent.tools)).unwrap_or_default(),
+            caller: Some(Arc::new(caller)),
         }
     }
 }

@@ -127,6 +127,9 @@ impl Perform for ScriptedHands {
     }
 
     fn prepare(&self, _: &str, call: &ToolCall) -> Prepared {
+        if call.name == "consult" {
+            return Prepared { model: Some("scripted/other".into()), ..Prepared::default() };
+        }
         let opaque = call.name == "code" || call.name == "stamp" && self.wrong != Wrong::NoBegun;
         Prepared { class: if opaque { Class::Opaque } else { Class::Pure }, ..Prepared::default() }
     }
@@ -219,7 +222,10 @@ pub(crate) fn answer(prompt: &Prompt<'_>) -> Answer {
             calls(&absent.map(|(name, _)| ("stamp", json!({ "name": name }))).collect::<Vec<_>>())
         }
         "asker" if turn(prompt) == 0 => calls(&[("ask_user", json!({ "question": "which?" }))]),
+        // Another model is asked what to say.
+        "asker" if turn(prompt) == 1 => calls(&[("consult", json!({ "question": results.join(" ") }))]),
         "asker" => says(results.join(" ")),
+        updraft_tools::ASK_MODEL => says(brief.task.clone()),
         _ if brief.step == "bad" => says(r#"{"status": "failed", "error": "it cannot be done"}"#),
         "thinker" => {
             let inputs: Vec<String> = brief.inputs.values().map(|value| value.as_str().unwrap().to_owned()).collect();
@@ -241,12 +247,12 @@ pub(crate) fn agents() -> Agents {
     };
     agents.insert(agent("stamper", &["stamp", "look", "check"]));
     agents.insert(agent("coder", &["code", "stamp", "look", "check"]));
-    agents.insert(agent("asker", &["ask_user"]));
+    agents.insert(agent("asker", &["ask_user", "consult"]));
     agents
 }
 
 pub(crate) fn specs(names: &[String]) -> Vec<ToolSpec> {
-    let known = ["ask_user", "check", "code", "look", "stamp"];
+    let known = ["ask_user", "check", "code", "consult", "look", "stamp"];
     let named = known.iter().filter(|known| names.iter().any(|name| name == **known));
     named
         .map(|name| ToolSpec {

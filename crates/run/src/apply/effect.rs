@@ -235,7 +235,12 @@ impl Run {
         let usage = match reply {
             Reply::Answer(answer) => Some(&answer.usage),
             Reply::Output(output) => output.usage.as_deref().filter(|_| is_paid),
-            _ => None,
+            Reply::Said(_)
+            | Reply::Verdict(_)
+            | Reply::Failed(_)
+            | Reply::TimedOut { .. }
+            | Reply::Cancelled
+            | Reply::InDoubt { .. } => None,
         };
         if let Some(usage) = usage {
             if let Funds::Reserved(ceiling) = open.funds {

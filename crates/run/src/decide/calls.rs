@@ -47,10 +47,7 @@ impl Run {
         let is_call =
             |event: &&Event| matches!(event, Event::Wanted { effect: Effect::Call | Effect::Approval { .. }, .. });
         let wanted = decided.iter().filter(is_call).count() as u64;
-        let asks_model = |event: &&Event| match event {
-            Event::Wanted { id, effect: Effect::Call } => self.consulted(id).is_some(),
-            _ => false,
-        };
+        let asks_model = |event: &&Event| matches!(event, Event::Wanted { id, effect: Effect::Call } if self.consulted(id).is_some());
         let asks = decided.iter().filter(asks_model).count() as u64;
         if let Some(which) = self.ledger.counts_break(&self.budget, asks, wanted).filter(|_| wanted > 0) {
             return Some(vec![Event::Exhausted { which }]);

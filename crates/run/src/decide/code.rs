@@ -106,9 +106,9 @@ pub(super) fn called_so_far(open: &Open, closing: &[Event]) -> String {
         return String::new();
     }
     let closed = |k: usize| {
-        closing.iter().find_map(|event| match event {
-            Event::Replied { id, reply, .. } if id.inner == Some(k as u32) => Some(Inner::end_of(reply)),
-            _ => None,
+        closing.iter().find_map(|event| {
+            let Event::Replied { id, reply, .. } = event else { return None };
+            (id.inner == Some(k as u32)).then(|| Inner::end_of(reply))
         })
     };
     let words = open.inner.iter().enumerate().take(MOST_NAMED).map(|(k, inner)| {

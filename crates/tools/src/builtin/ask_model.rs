@@ -38,7 +38,7 @@ impl Tool for AskModel {
 
     fn traits(&self) -> Traits {
         // It changes nothing; that asking twice may be billed twice, the run knows from the model it names.
-        Traits { class: Class::Pure, group: ASK_MODEL, time: Duration::from_secs(600), ..Traits::default() }
+        Traits { class: Class::Pure, group: ASK_MODEL, time: Duration::from_mins(10), ..Traits::default() }
     }
 
     fn prepare(&self, args: &Value, _: &Place) -> Prepared {
