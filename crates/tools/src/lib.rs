@@ -35,11 +35,13 @@
 //! | `place` | the workspace, reached only through its directory descriptor |
 //! | `picture` | pictures, told by their first bytes |
 //! | [`worker`] | programs in the sandbox that serve one call after another |
+//! | `dropin` | tools that people drop into a folder: Python functions, programs that describe themselves |
 //! | `builtin` | the tools that are always there, one file each |
 
 mod builtin;
 mod cut;
 mod dispatch;
+mod dropin;
 mod error;
 mod limits;
 mod picture;
@@ -52,6 +54,7 @@ pub mod worker;
 
 pub use builtin::{Commands, Nap, ask_user_spec};
 pub use dispatch::{Called, Dispatcher};
+pub use dropin::{DropIns, ListedFile, Listing, Look, Problem, Severity, ToolFolder};
 pub use error::Error;
 pub use limits::Limits;
 pub use picture::{LARGEST_PICTURE, mime_of};

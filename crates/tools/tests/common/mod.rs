@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test file uses what it needs")]
 
 pub(crate) mod confined;
+pub(crate) mod dropped;
 pub(crate) mod scripted;
 
 use std::path::Path;
