@@ -12,6 +12,7 @@ mod files;
 mod models;
 mod sandbox;
 mod shared;
+mod tools;
 
 pub(crate) use files::{Export, Format, Import};
 pub(crate) use models::Models;
@@ -19,6 +20,7 @@ use models::thinking;
 pub(crate) use sandbox::{Exec, Sandbox, SandboxCommand};
 use shared::variable;
 pub(crate) use shared::{Named, Output, Permission, Place, Spending};
+pub(crate) use tools::{ToolCall, Tools, ToolsCommand};
 
 /// Carries out goals with agents, and does not lose its place.
 #[derive(Debug, Parser)]
@@ -378,37 +380,6 @@ pub(crate) struct Prune {
     /// Only say what would be removed
     #[arg(long)]
     pub(crate) dry_run: bool,
-}
-
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct Tools {
-    #[command(subcommand)]
-    pub(crate) command: Option<ToolsCommand>,
-    /// One JSON object a line
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum ToolsCommand {
-    /// Call one tool in the workspace
-    Call(ToolCall),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ToolCall {
-    /// The tool
-    pub(crate) name: String,
-    /// Its arguments, as a JSON object
-    #[arg(value_name = "JSON", default_value = "{}")]
-    pub(crate) args: String,
-    /// The folder it works in (default: the current one)
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) workspace: Option<PathBuf>,
-    /// The reply as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

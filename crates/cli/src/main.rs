@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod complete;
+mod dropins;
 mod fault;
 mod log;
 mod moment;
@@ -66,7 +67,7 @@ fn dispatch(command: Command) -> Outcome {
         Command::Import(args) => c::import::run(&places, &args),
         Command::Rm(args) => c::rm::rm(&places, &args),
         Command::Prune(args) => c::rm::prune(&places, &args),
-        Command::Tools(args) => c::tools::run(args),
+        Command::Tools(args) => c::tools::run(&places, args),
         Command::Agents(args) => c::agents::run(&places, &args),
         Command::Models(args) => c::models::run(&places, &args),
         Command::Sandbox(args) => c::sandbox::run(args),

@@ -7,6 +7,7 @@ mod layer;
 mod meant;
 mod models;
 mod spending;
+mod tools;
 mod trust;
 mod written;
 

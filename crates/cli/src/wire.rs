@@ -1,17 +1,17 @@
 //! Puts the parts together: journal, models, tools, agents, engine. Each only when a command needs it.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use updraft_engine::{Agents, Engine, Hands, Prompts, Trust, Watch};
 use updraft_journal::{Filter, Journal};
-use updraft_run::RunId;
-use updraft_tools::{Commands, Dispatcher, Limits, Registry};
+use updraft_run::{Class, RunId};
+use updraft_tools::{Commands, Dispatcher, Limits, Listing, Look, Registry};
 
 use tokio_util::sync::CancellationToken;
 
 use crate::commands::sandbox;
+use crate::dropins;
 use crate::fault::Fault;
 use crate::places::{self, Places};
 use crate::settings::Settings;
@@ -103,8 +103,13 @@ pub(crate) fn cast(places: &Places, workspace: &Path, settings: &Settings) -> Re
     Ok((agents, prompts))
 }
 
-/// The tools that are always there.
-pub(crate) fn dispatcher() -> Dispatcher {
+/// The tools for a workspace: those that are always there, and those dropped into folders.
+pub(crate) async fn dispatcher(places: &Places, workspace: &Path, settings: &Settings) -> Dispatcher {
+    tools(places, workspace, settings, Look::Kept).await.0
+}
+
+/// The same, and what is to be said about dropped-in files.
+pub(crate) async fn tools(places: &Places, workspace: &Path, settings: &Settings, look: Look) -> (Dispatcher, Listing) {
     let limits = Limits::default();
     let commands = Commands {
         launcher: sandbox::LAUNCHER.into(),
@@ -113,18 +118,15 @@ pub(crate) fn dispatcher() -> Dispatcher {
         policy: sandbox::policy(Path::new("/nonexistent")),
         environment: places::all(),
     };
-    Dispatcher::new(Registry::standard(&limits).with_commands(commands), limits)
+    let mut registry = Registry::standard(&limits).with_commands(commands.clone());
+    let listing = dropins::of(places, workspace, settings, commands).register(&mut registry, look).await;
+    (Dispatcher::new(registry, limits), listing)
 }
 
-/// Whether a tool that is always there only reads. What is not there is not offered anyway.
-pub(crate) fn only_reads(name: &str) -> bool {
-    static CHANGE: OnceLock<BTreeSet<String>> = OnceLock::new();
-    let change = CHANGE.get_or_init(|| {
-        let dispatcher = dispatcher();
-        let tools = dispatcher.registry().iter().filter(|tool| tool.traits().class != updraft_run::Class::Pure);
-        tools.map(|tool| tool.spec().name.clone()).filter(|name| name != updraft_run::ASK_USER).collect()
-    });
-    !change.contains(name)
+/// Whether a tool only reads. What is not there is not offered anyway.
+pub(crate) fn only_reads(dispatcher: &Dispatcher, name: &str) -> bool {
+    let is_pure = dispatcher.registry().get(name).is_none_or(|tool| tool.traits().class == Class::Pure);
+    is_pure || name == updraft_run::ASK_USER
 }
 
 /// An engine over a journal.

@@ -68,7 +68,7 @@ async fn one(places: &Places, journal: &Journal, id: &RunId, args: &Resume) -> O
     let stop = CancellationToken::new();
     let mut signals = Signals::listen(stop.clone())?;
     let face = Face::of(&args.output);
-    let engine = engine(places, journal, id, &args.output, Some((&face, stop)))?;
+    let engine = engine(places, journal, id, &args.output, Some((&face, stop))).await?;
     loop {
         match engine.open(id).await {
             Ok(mut handle) => {
@@ -93,7 +93,7 @@ async fn one(places: &Places, journal: &Journal, id: &RunId, args: &Resume) -> O
 }
 
 /// An engine for a run that is there, in the run's own workspace.
-pub(super) fn engine(
+pub(super) async fn engine(
     places: &Places,
     journal: &Journal,
     id: &RunId,
@@ -103,7 +103,8 @@ pub(super) fn engine(
     let workspace = std::path::PathBuf::from(journal.head(id)?.workspace);
     let settings = Settings::load(places, &workspace, Written::default())?;
     log::begin(places, &settings.meant.log.value);
-    let hands = Hands::new(reach::access(places, &settings, &workspace), wire::dispatcher());
+    let dispatcher = wire::dispatcher(places, &workspace, &settings).await;
+    let hands = Hands::new(reach::access(places, &settings, &workspace), dispatcher);
     let (watch, stop) = match shown {
         Some((face, stop)) => (face.watch.clone(), stop),
         None => (Face::of(output).watch, CancellationToken::new()),

@@ -6,6 +6,7 @@ use updraft_run::{Budget, Millis, Settings as Rules, Think};
 use super::layer::Layer;
 use super::models::Models;
 use super::spending::Spending;
+use super::tools::Tools;
 use super::written::Consent;
 use crate::fault::Fault;
 
@@ -73,6 +74,7 @@ pub(crate) struct Meant {
     /// Whether identical requests are answered from a cache.
     pub(crate) cache: Sourced<bool>,
     pub(crate) models: Models,
+    pub(crate) tools: Tools,
     pub(crate) log: Sourced<String>,
 }
 
@@ -97,6 +99,7 @@ impl Default for Meant {
             probe: Sourced::default_of(true),
             cache: Sourced::default_of(false),
             models: Models::default(),
+            tools: Tools::default(),
             log: Sourced::default_of("warn".into()),
         }
     }
@@ -138,6 +141,7 @@ impl Meant {
         taking.free("stall", &mut self.stall, written.stall.as_ref());
         taking.free("probe", &mut self.probe, written.probe.as_ref());
         taking.free("cache", &mut self.cache, written.cache.as_ref());
+        self.tools.take(&mut taking, &written.tools);
         self.models.take(layer, taking.ignored)?;
         taking.free("log.level", &mut self.log, written.log.level.as_ref());
         Ok(())
@@ -190,6 +194,7 @@ impl Meant {
         ];
         rows.extend(self.budget.list("budget"));
         rows.extend(self.step_budget.list("step_budget"));
+        rows.extend(self.tools.list());
         rows.extend(self.models.list());
         rows
     }
@@ -203,7 +208,7 @@ pub(super) struct Taking<'a> {
 
 impl Taking<'_> {
     /// A value that only a trusted source may decide.
-    fn free<T: Clone>(&mut self, name: &str, slot: &mut Sourced<T>, written: Option<&Spanned<T>>) {
+    pub(super) fn free<T: Clone>(&mut self, name: &str, slot: &mut Sourced<T>, written: Option<&Spanned<T>>) {
         self.ordered(name, slot, written, |_, _| false);
     }
 
@@ -239,7 +244,7 @@ impl Taking<'_> {
     }
 
     /// A value that a stranger may decide only where it is no laxer than what was there.
-    fn ordered<T: Clone>(
+    pub(super) fn ordered<T: Clone>(
         &mut self,
         name: &str,
         slot: &mut Sourced<T>,

@@ -17,5 +17,6 @@ mod run;
 mod sandbox;
 mod settings;
 mod terminal;
+mod tools;
 mod traces;
 mod world;
