@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::time::Duration;
 
-use updraft_tools::{Commands, DropIns, ListedFile, Listing, Severity, ToolFolder};
+use updraft_tools::{Confinement, DropIns, ListedFile, Listing, Severity, ToolFolder};
 
 use crate::places::Places;
 use crate::settings::Settings;
 
 /// The user's own folder first: what a workspace brings never takes the place of what its user made.
-pub(crate) fn of(places: &Places, workspace: &Path, settings: &Settings, commands: Commands) -> DropIns {
+pub(crate) fn of(places: &Places, workspace: &Path, settings: &Settings, confinement: Confinement) -> DropIns {
     let tools = &settings.meant.tools;
     let mut folders = Vec::new();
     if let Ok(own) = places.config.join("tools").canonicalize() {
@@ -23,12 +23,14 @@ pub(crate) fn of(places: &Places, workspace: &Path, settings: &Settings, command
         }
     }
     // A name is looked for on the path; everything else is a place, seen from the workspace.
-    let python = match tools.python.value.as_str() {
+    let usual = if tools.python.value.is_empty() { &settings.meant.python_program } else { &tools.python };
+    let python = match usual.value.as_str() {
+        "" => "python3".to_owned(),
         path if path.contains('/') => tidy(&workspace.join(path)).display().to_string(),
         name => name.to_owned(),
     };
     let time = Duration::from_millis(tools.time.value.0);
-    DropIns { folders, cache: places.state.join("tools"), python, commands, time }
+    DropIns { folders, cache: places.state.join("tools"), python, confinement, time }
 }
 
 /// The path without `.` and doubled slashes, which mean nothing.

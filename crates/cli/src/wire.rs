@@ -6,7 +6,8 @@ use std::sync::Arc;
 use updraft_engine::{Agents, Engine, Hands, Prompts, Trust, Watch};
 use updraft_journal::{Filter, Journal};
 use updraft_run::{Class, RunId};
-use updraft_tools::{Commands, Dispatcher, Limits, Listing, Look, Registry};
+use updraft_tools::worker::Python;
+use updraft_tools::{Confinement, Dispatcher, Limits, Listing, Look, Registry};
 
 use tokio_util::sync::CancellationToken;
 
@@ -110,17 +111,27 @@ pub(crate) async fn dispatcher(places: &Places, workspace: &Path, settings: &Set
 
 /// The same, and what is to be said about dropped-in files.
 pub(crate) async fn tools(places: &Places, workspace: &Path, settings: &Settings, look: Look) -> (Dispatcher, Listing) {
-    let limits = Limits::default();
-    let commands = Commands {
-        launcher: sandbox::LAUNCHER.into(),
-        level: None,
-        // Its workspace is put in with each call.
-        policy: sandbox::policy(Path::new("/nonexistent")),
-        environment: places::all(),
-    };
-    let mut registry = Registry::standard(&limits).with_commands(commands.clone());
-    let listing = dropins::of(places, workspace, settings, commands).register(&mut registry, look).await;
+    let (limits, confinement) = (Limits::default(), confinement());
+    let always = Registry::standard(&limits).with_commands(confinement.clone());
+    let mut registry = always.with_python(confinement.clone(), python(settings));
+    let listing = dropins::of(places, workspace, settings, confinement).register(&mut registry, look).await;
     (Dispatcher::new(registry, limits), listing)
+}
+
+/// The Python that runs agents' code.
+pub(crate) fn python(settings: &Settings) -> Python {
+    let program = &settings.meant.python_program.value;
+    let program = (!program.is_empty()).then(|| PathBuf::from(program));
+    Python { program, packages: settings.meant.python_packages.value, ..Python::default() }
+}
+
+/// How every child process is confined: commands, Python, drop-in tools, MCP servers.
+pub(crate) fn confinement() -> Confinement {
+    // Its workspace is put in with each child.
+    let policy = sandbox::policy(Path::new("/nonexistent"));
+    let mut confinement = Confinement::new(sandbox::LAUNCHER, policy);
+    confinement.environment = places::all();
+    confinement
 }
 
 /// Whether a tool only reads. What is not there is not offered anyway.

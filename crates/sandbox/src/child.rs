@@ -9,11 +9,12 @@ use tokio::net::unix::pipe;
 use tokio::task::JoinSet;
 
 use crate::capture::{Captured, Collector, Meter, Over};
+use crate::channel;
 use crate::command::Output;
 use crate::ended::Ended;
 use crate::error::{Doing, Error};
 use crate::line::Line;
-use crate::order::{Exit, Killed, News, Verdict};
+use crate::order::{Exit, Killed, MovedAside, News, Request, Verdict};
 use crate::policy::{Level, Limits, Policy};
 use crate::proxy::Proxy;
 use crate::refusal;
@@ -55,7 +56,8 @@ impl Child {
             tokio::select! {
                 news = self.line.next() => match news.doing("listening to the launcher")? {
                     Some((News::Ended(verdict), _)) => break verdict,
-                    Some((News::Listening | News::Steps(_) | News::Started | News::Fault(_), _)) => {}
+                    // Among them an answer that nobody waits for any more.
+                    Some(_) => {}
                     None => return Err(Error::Lost),
                 },
                 () = self.streams.meter.is_over.notified(), if killed.is_none() => {
@@ -67,6 +69,33 @@ impl Child {
         self.launcher.wait().await.doing("collecting the launcher")?;
         let (stdout, stderr) = self.streams.finish().await.doing("reading the output")?;
         Ok(self.ended(verdict, killed, stdout, stderr))
+    }
+
+    /// Whether the files that run later are those that it was started with. One that was made since by someone else is
+    /// not read-only for this child, so that a child which is to be used again should then be ended instead.
+    pub async fn is_current(&mut self) -> Result<bool, Error> {
+        match self.ask(&Request::IsCurrent).await? {
+            News::Current(is_current) => Ok(is_current),
+            _ => Err(Error::Lost),
+        }
+    }
+
+    /// Looks after files that run later while the child stays, as at its end: between two uses of it, when none of its
+    /// processes does anything. What appears from then on until [`Child::is_current`] is asked is taken for the work of
+    /// others, even at the child's end.
+    pub async fn look_after(&mut self) -> Result<(Vec<MovedAside>, Vec<String>), Error> {
+        match self.ask(&Request::LookAfter).await? {
+            News::LookedAfter(verdict) => Ok((verdict.moved_aside, verdict.troubles)),
+            _ => Err(Error::Lost),
+        }
+    }
+
+    /// If this is dropped half way the answer goes unheard, and the next one would be taken for it: end the child then.
+    async fn ask(&mut self, request: &Request) -> Result<News, Error> {
+        let frame = channel::frame(request).doing("asking the launcher")?;
+        self.line.send(&frame, None).await.doing("asking the launcher")?;
+        let news = self.line.next().await.doing("listening to the launcher")?;
+        news.map(|(news, _)| news).ok_or(Error::Lost)
     }
 
     /// Ends the program and every descendant now, and waits until they are gone.

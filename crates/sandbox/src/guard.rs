@@ -153,6 +153,16 @@ impl Guard {
         outcome
     }
 
+    /// Whether the guarded files are those that were found before, and as they were.
+    pub(crate) fn is_as_before(&self) -> bool {
+        let now = Walk::all(&self.root, Some((&self.before, self.settled)));
+        let stamps =
+            |found: &Found| -> Vec<_> { found.items.iter().map(|(path, item)| (path.clone(), item.stamp)).collect() };
+        now.repositories == self.before.repositories
+            && now.folders == self.before.folders
+            && stamps(&now) == stamps(&self.before)
+    }
+
     /// Whether it is new or changed, and could run something.
     fn is_suspicious(&self, path: &Path, item: &Item) -> bool {
         if let Some(old) = self.before.items.get(path) {

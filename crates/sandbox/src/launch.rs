@@ -6,6 +6,7 @@
 
 mod attend;
 mod confine;
+mod desk;
 mod first;
 mod kernel;
 mod processes;
@@ -25,6 +26,7 @@ use crate::guard::Guard;
 use crate::order::{Exit, Fault, Killed, News, Order, Step, Task, Verdict};
 use crate::policy::{Level, Lifetime};
 use attend::{Watch, attend};
+use desk::{Desk, Wish};
 use kernel::Fork;
 use processes::Family;
 
@@ -72,17 +74,13 @@ fn run(order: &Order, stdin: Option<OwnedFd>, line: &Channel, started: Instant) 
     steps::mark("reading the order");
     let guards = guards(order)?;
     steps::mark("finding guarded files");
+    let desk = Desk::new(line, &guards, order.policy.aside.as_deref());
     let (exit, killed_for) = match order.level {
-        Level::Full => with_namespaces(order, stdin, line, deadline, &guards)?,
-        Level::Landlock | Level::None => without_namespaces(order, stdin, line, deadline)?,
+        Level::Full => with_namespaces(order, stdin, &desk, deadline, &guards)?,
+        Level::Landlock | Level::None => without_namespaces(order, stdin, &desk, deadline)?,
     };
-    let mut verdict = Verdict { exit, killed_for, ..Verdict::default() };
-    for guard in &guards {
-        let outcome = guard.after(order.policy.aside.as_deref());
-        verdict.moved_aside.extend(outcome.moved);
-        verdict.troubles.extend(outcome.troubles);
-    }
-    Ok(verdict)
+    let outcome = desk.last_look();
+    Ok(Verdict { exit, killed_for, moved_aside: outcome.moved, troubles: outcome.troubles })
 }
 
 /// One for each writable folder of the user. Without a sandbox nothing is guarded either.
@@ -102,7 +100,7 @@ type Ending = (Option<Exit>, Option<Killed>);
 fn with_namespaces(
     order: &Order,
     stdin: Option<OwnedFd>,
-    line: &Channel,
+    desk: &Desk<'_>,
     deadline: Option<Instant>,
     guards: &[Guard],
 ) -> Result<Ending, Fault> {
@@ -118,7 +116,7 @@ fn with_namespaces(
     };
     steps::mark("making namespaces");
     drop((theirs, stdin, holds));
-    let ended = follow(pid, &inner, line, deadline);
+    let ended = follow(pid, &inner, desk, deadline);
     // Its end is that of every process in its namespace: the kernel lets us collect it only then.
     let _ = rustix::process::kill_process(pid, Signal::KILL);
     attend::wait_out(pid);
@@ -126,7 +124,8 @@ fn with_namespaces(
 }
 
 /// Passes news outward until the first process of the namespaces ends or must end.
-fn follow(pid: Pid, inner: &Channel, line: &Channel, deadline: Option<Instant>) -> Result<Ending, Fault> {
+fn follow(pid: Pid, inner: &Channel, desk: &Desk<'_>, deadline: Option<Instant>) -> Result<Ending, Fault> {
+    let line = desk.line;
     program::let_go_of_streams().map_err(Fault::set_up("opening /dev/null"))?;
     let process = rustix::process::pidfd_open(pid, PidfdFlags::empty())
         .map_err(|error| Fault::set_up("watching a process")(error.into()))?;
@@ -140,7 +139,7 @@ fn follow(pid: Pid, inner: &Channel, line: &Channel, deadline: Option<Instant>) 
                 Ok(Some((news, beside))) => drop(line.send(&news, beside.as_ref().map(AsFd::as_fd))),
                 Ok(None) | Err(_) => return Ok((None, None)),
             }
-        } else if ready[1] || ready[2] {
+        } else if ready[2] || (ready[1] && desk.answer() == Wish::End) {
             return Ok((None, None));
         }
         if deadline.is_some_and(|at| Instant::now() >= at) {
@@ -158,9 +157,10 @@ fn joined(theirs: Vec<Step>) -> Vec<Step> {
 fn without_namespaces(
     order: &Order,
     stdin: Option<OwnedFd>,
-    line: &Channel,
+    desk: &Desk<'_>,
     deadline: Option<Instant>,
 ) -> Result<Ending, Fault> {
+    let line = desk.line;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(|error| Fault::set_up("adopting orphans")(error.into()))?;
     let private = private_folder(&order.policy.scratch).map_err(Fault::set_up("making a temporary folder"))?;
@@ -182,7 +182,7 @@ fn without_namespaces(
         lifetime: order.policy.lifetime,
         disk: &order.policy.workspace,
         deadline,
-        line: Some(line.as_fd()),
+        desk: Some(desk),
     });
     processes::end_descendants();
     Ok(ending)

@@ -30,6 +30,15 @@ pub(crate) enum Task {
     Probe,
 }
 
+/// What the launcher is asked while the program runs. Closing the line asks for its end.
+#[derive(Serialize, Deserialize)]
+pub(crate) enum Request {
+    /// Are the guarded files still those it was started with?
+    IsCurrent,
+    /// Look after guarded files now, as at the end.
+    LookAfter,
+}
+
 /// What the launcher tells us.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum News {
@@ -39,6 +48,10 @@ pub(crate) enum News {
     Steps(Vec<Step>),
     Started,
     Fault(Fault),
+    /// Only if asked.
+    Current(bool),
+    /// Only if asked: what was moved, and what could not be looked after.
+    LookedAfter(Verdict),
     Ended(Verdict),
 }
 

@@ -152,7 +152,7 @@ impl Sandbox {
                 Some((News::Steps(all), _)) => steps = all,
                 Some((News::Fault(fault), _)) => return Err(told(fault, name)),
                 // Nothing ends before it starts but a probe.
-                Some((News::Ended(_), _)) | None => return Err(Error::Lost),
+                Some((News::Ended(_) | News::Current(_) | News::LookedAfter(_), _)) | None => return Err(Error::Lost),
             }
         }
         let child =

@@ -69,6 +69,16 @@ impl Child {
     }
 
     /// Cannot be called.
+    pub async fn is_current(&mut self) -> Result<bool, Error> {
+        match *self {}
+    }
+
+    /// Cannot be called.
+    pub async fn look_after(&mut self) -> Result<(Vec<crate::MovedAside>, Vec<String>), Error> {
+        match *self {}
+    }
+
+    /// Cannot be called.
     pub async fn wait(self) -> Result<Ended, Error> {
         match self {}
     }

@@ -163,6 +163,35 @@ async fn a_session_talks_through_pipes_until_it_is_let_go() {
 }
 
 #[tokio::test]
+async fn guarded_files_are_looked_after_between_two_uses_of_a_session() {
+    for level in levels() {
+        let place = Workspace::new();
+        let policy = Policy { lifetime: Lifetime::Session, ..place.policy() };
+        let script = "while read word; do echo planted > $word; echo done; done";
+        let command = Command { stdin: Stdin::Pipe, output: Output::Pipe(Capture::default()), ..shell(script) };
+        let mut child = Sandbox::new(support::PROGRAM, level).unwrap().spawn(&policy, command).await.unwrap();
+        let (mut stdin, stdout) = (child.stdin.take().unwrap(), child.stdout().unwrap());
+        let mut lines = BufReader::new(stdout).lines();
+        let envrc = place.path().join(".envrc");
+
+        stdin.write_all(b".envrc\n").await.unwrap();
+        assert_eq!(lines.next_line().await.unwrap().as_deref(), Some("done"), "{level}");
+        let (moved, troubles) = child.look_after().await.unwrap();
+        let moved: Vec<_> = moved.into_iter().map(|moved| moved.path).collect();
+        assert_eq!((moved, troubles, envrc.exists()), (vec![envrc.clone()], Vec::new(), false), "{level}");
+        assert!(child.is_current().await.unwrap(), "{level}");
+        child.look_after().await.unwrap();
+
+        // What somebody else writes while it waits is theirs, and it is not to be used again.
+        place.write(".envrc", "of the user");
+        assert!(!child.is_current().await.unwrap(), "{level}");
+        let ended = child.end().await.unwrap();
+        assert_eq!(ended.moved_aside, [], "{level}");
+        assert_eq!(std::fs::read_to_string(&envrc).unwrap(), "of the user");
+    }
+}
+
+#[tokio::test]
 async fn a_server_that_floods_its_stderr_goes_on() {
     for level in levels() {
         let place = Workspace::new();

@@ -8,6 +8,7 @@ mod edit_file;
 mod list_files;
 mod read_file;
 mod run_command;
+mod run_python;
 mod search_files;
 mod write_file;
 
@@ -18,12 +19,13 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use updraft_run::{Failure, FailureKind, Output, Reply, ToolSpec};
 
+use crate::confinement::Confinement;
 use crate::limits::Limits;
 use crate::tool::Tool;
+use crate::worker::Python;
 
 pub use ask_user::ask_user_spec;
 pub use bench::Nap;
-pub use run_command::Commands;
 
 /// Files, and questions to the user.
 pub(crate) fn standard(limits: &Limits) -> [Arc<dyn Tool>; 7] {
@@ -39,8 +41,13 @@ pub(crate) fn standard(limits: &Limits) -> [Arc<dyn Tool>; 7] {
 }
 
 /// Commands, in the sandbox.
-pub(crate) fn commands(commands: Commands) -> Arc<dyn Tool> {
-    run_command::tool(commands)
+pub(crate) fn commands(confinement: Confinement) -> Arc<dyn Tool> {
+    run_command::tool(confinement)
+}
+
+/// Python, in the sandbox.
+pub(crate) fn python(confinement: Confinement, python: Python) -> Arc<dyn Tool> {
+    run_python::tool(confinement, python)
 }
 
 /// What measures us.

@@ -18,9 +18,9 @@ use std::time::Duration;
 
 use tokio::sync::OnceCell;
 use updraft_run::{Class, Failure, FailureKind, Hash, ToolSpec};
-use updraft_sandbox::{Level, Network, Sandbox};
+use updraft_sandbox::{Level, Network};
 
-use crate::builtin::Commands;
+use crate::confinement::Confinement;
 use crate::error::Error;
 use crate::registry::Registry;
 use crate::tool::{Tool, Traits};
@@ -49,7 +49,7 @@ pub struct DropIns {
     /// The interpreter: a path, or a name to be found on `PATH`.
     pub python: String,
     /// How they are confined.
-    pub commands: Commands,
+    pub confinement: Confinement,
     /// How long a call may take.
     pub time: Duration,
 }
@@ -95,8 +95,6 @@ pub struct ListedFile {
 /// What all drop-in tools of a dispatcher share.
 struct Shared {
     settings: DropIns,
-    /// Found out when it is first needed.
-    sandbox: OnceCell<Sandbox>,
     /// The workers of each file (apart for those that may only read), and the content of its folder that they were
     /// started with.
     pools: Mutex<BTreeMap<(PathBuf, bool), (Hash, Pool)>>,
@@ -147,8 +145,7 @@ impl DropIns {
 
 impl Shared {
     fn new(settings: DropIns) -> Self {
-        let (sandbox, empty) = (OnceCell::new(), OnceCell::new());
-        Self { settings, sandbox, pools: Mutex::default(), empty }
+        Self { settings, pools: Mutex::default(), empty: OnceCell::new() }
     }
 
     /// The folder that a tool may write to: the workspace, or an empty one for a tool that only reads.
@@ -220,8 +217,8 @@ impl Shared {
     /// What kind of thing a tool is. That it only reads is seen to by the sandbox; that it may be repeated is a word of
     /// its own, and counts only where it is trusted.
     fn traits(&self, folder: &ToolFolder, said: Annotations) -> Traits {
-        let Commands { level, policy, .. } = &self.settings.commands;
-        let is_confined = *level != Some(Level::None);
+        let confinement = &self.settings.confinement;
+        let is_confined = confinement.level != Some(Level::None);
         let class = match said {
             Annotations { read_only_hint: true, .. } if is_confined || folder.is_trusted => Class::Pure,
             Annotations { idempotent_hint: true, .. } if folder.is_trusted => Class::Idempotent,
@@ -230,17 +227,13 @@ impl Shared {
         Traits {
             class,
             group: GROUP,
-            outside: policy.network == Network::Host || !is_confined,
-            sends: policy.network != Network::None,
+            outside: confinement.is_open(),
+            sends: confinement.policy.network != Network::None,
             destroys: said.destructive_hint,
             // Workers keep the time themselves, and say more about what they were doing.
             time: self.settings.time + Duration::from_secs(10),
             blocking: false,
         }
-    }
-
-    async fn sandbox(&self) -> Result<&Sandbox, Failure> {
-        self.sandbox.get_or_try_init(|| self.settings.commands.sandbox()).await
     }
 
     /// What a tool must be able to read besides the folder that it may write to: folders of tools that are elsewhere,

@@ -33,12 +33,14 @@
 //! | `dispatch` | one call from wish to reply |
 //! | `schema` | arguments against a JSON Schema that may be hostile |
 //! | `place` | the workspace, reached only through its directory descriptor |
+//! | `confinement` | how every child process is confined |
 //! | `picture` | pictures, told by their first bytes |
 //! | [`worker`] | programs in the sandbox that serve one call after another |
 //! | `dropin` | tools that people drop into a folder: Python functions, programs that describe themselves |
 //! | `builtin` | the tools that are always there, one file each |
 
 mod builtin;
+mod confinement;
 mod cut;
 mod dispatch;
 mod dropin;
@@ -52,7 +54,8 @@ mod text;
 mod tool;
 pub mod worker;
 
-pub use builtin::{Commands, Nap, ask_user_spec};
+pub use builtin::{Nap, ask_user_spec};
+pub use confinement::{Confinement, not_started};
 pub use dispatch::{Called, Dispatcher};
 pub use dropin::{DropIns, ListedFile, Listing, Look, Problem, Severity, ToolFolder};
 pub use error::Error;

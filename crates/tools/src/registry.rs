@@ -6,11 +6,13 @@ use std::sync::Arc;
 use serde_json::Value;
 use updraft_run::ToolSpec;
 
-use crate::builtin::{self, Commands, Nap};
+use crate::builtin::{self, Nap};
+use crate::confinement::Confinement;
 use crate::error::Error;
 use crate::limits::Limits;
 use crate::schema::Schema;
 use crate::tool::Tool;
+use crate::worker::Python;
 
 /// Bytes of a description: every one is sent with every question to a model.
 const DESCRIPTION: usize = 16 << 10;
@@ -43,8 +45,15 @@ impl Registry {
 
     /// Adds `run_command`, which runs what it is told in the sandbox.
     #[must_use]
-    pub fn with_commands(mut self, commands: Commands) -> Self {
-        self.insert_own(builtin::commands(commands));
+    pub fn with_commands(mut self, confinement: Confinement) -> Self {
+        self.insert_own(builtin::commands(confinement));
+        self
+    }
+
+    /// Adds `run_python`, which runs code in the sandbox. Python is looked for with the first call.
+    #[must_use]
+    pub fn with_python(mut self, confinement: Confinement, python: Python) -> Self {
+        self.insert_own(builtin::python(confinement, python));
         self
     }
 

@@ -185,6 +185,8 @@ pub struct Around {
     pub variables: Arc<Vec<(String, Arc<Value>)>>,
     /// Makes the documented context: intent, workspace, history, memory.
     pub context: Option<Arc<dyn Fn() -> Value + Send + Sync>>,
+    /// The tools that the agent may use.
+    pub tools: Arc<[ToolSpec]>,
     /// Makes calls on behalf of code: each is checked, allowed or refused, and written down like an agent's own.
     pub caller: Option<Arc<dyn Caller>>,
 }
@@ -199,6 +201,12 @@ impl fmt::Debug for Around {
 pub trait Caller: Send + Sync {
     /// Makes one call. A refusal is a reply, with a hint; nobody is asked.
     fn call(&self, call: ToolCall) -> Pin<Box<dyn Future<Output = Reply> + Send + '_>>;
+
+    /// Whether a call may be made twice. Has no effects.
+    fn class(&self, call: &ToolCall) -> Class {
+        let _ = call;
+        Class::Opaque
+    }
 }
 
 /// Where a tool tells how it is getting on. Lines may be lost: they are for whoever watches, not for the journal.

@@ -13,7 +13,7 @@
 //!
 //! | letter | from | payload |
 //! |---|---|---|
-//! | `H` | us, once | JSON: [`Program::hello`]; its nonce is zero |
+//! | `H` | us, once | JSON: [`Program::hello`], and the sandbox's level as `level`; its nonce is zero |
 //! | `R` | worker, once | nothing: it is ready for calls; its nonce is zero |
 //! | `C` | us | JSON: the call. Its nonce stands on every frame of the call, in both directions |
 //! | `O` | worker | bytes: something was printed |
@@ -25,6 +25,7 @@
 mod frame;
 mod pool;
 mod process;
+mod python;
 
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -35,6 +36,7 @@ use updraft_run::Failure;
 use updraft_sandbox::{Ended, MovedAside};
 
 pub use pool::{Pool, Sizes};
+pub use python::{FoundPython, Python};
 
 /// A program that can be a worker.
 #[derive(Clone, Debug)]
@@ -47,7 +49,7 @@ pub struct Program {
     pub args: Vec<String>,
     /// Files and folders that it must be able to read, besides what the policy grants.
     pub read: Vec<PathBuf>,
-    /// What it is told before the first call.
+    /// What it is told before the first call: an object.
     pub hello: Value,
     /// How long it may take until it is ready.
     pub start: Duration,

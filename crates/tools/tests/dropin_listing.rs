@@ -294,7 +294,8 @@ async fn what_did_not_change_is_not_looked_at_again() {
     let Some(mut dropped) = Dropped::new(&files).await else { return };
     let before = (dropped.tools(), dropped.problems());
     // Nothing can be started any more, and nothing needs to be.
-    dropped.settings.commands.launcher = "/nonexistent".into();
+    let policy = dropped.settings.confinement.policy.clone();
+    dropped.settings.confinement = updraft_tools::Confinement::new("/nonexistent", policy);
     dropped.list().await;
     assert_eq!((dropped.tools(), dropped.problems()), before);
     dropped.put("a.py", "def two(): 't'");

@@ -59,7 +59,7 @@ impl World {
             hello: json!({}),
             start: Duration::from_mins(1),
         };
-        let pool = Pool::new(confined::commands().await?, program, sizes);
+        let pool = Pool::new(confined::confinement().await?, program, sizes);
         Some(Self { pool, folder: tempfile::tempdir().unwrap() })
     }
 

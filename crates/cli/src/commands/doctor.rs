@@ -195,8 +195,22 @@ fn in_workspace(places: &Places, workspace: &Path) -> Vec<Check> {
         Ok((agents, _)) => ok("agents", format!("{} agents", agents.iter().count())),
         Err(fault) => failed("agents", fault),
     });
+    checks.push(python(&settings, workspace));
     checks.extend(models(places, &settings, workspace));
     checks
+}
+
+/// Whether agents can run Python here.
+fn python(settings: &Settings, workspace: &Path) -> Check {
+    let found = wire::block_on(async { Ok(wire::python(settings).find(&wire::confinement(), workspace).await) });
+    match found {
+        Ok(Ok(found)) => {
+            let (major, minor, patch) = found.version;
+            ok("python", format!("{} is Python {major}.{minor}.{patch}", found.program))
+        }
+        Ok(Err(failure)) => check(Health::Warn, "python", "agents can run no Python here", failure.message),
+        Err(fault) => failed("python", fault),
+    }
 }
 
 fn models(places: &Places, settings: &Settings, workspace: &Path) -> Vec<Check> {

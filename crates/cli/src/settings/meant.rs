@@ -75,6 +75,10 @@ pub(crate) struct Meant {
     pub(crate) cache: Sourced<bool>,
     pub(crate) models: Models,
     pub(crate) tools: Tools,
+    /// Which Python runs agents' code; empty for the first on `PATH`.
+    pub(crate) python_program: Sourced<String>,
+    /// Whether that code may import installed packages.
+    pub(crate) python_packages: Sourced<bool>,
     pub(crate) log: Sourced<String>,
 }
 
@@ -100,6 +104,8 @@ impl Default for Meant {
             cache: Sourced::default_of(false),
             models: Models::default(),
             tools: Tools::default(),
+            python_program: Sourced::default_of(String::new()),
+            python_packages: Sourced::default_of(false),
             log: Sourced::default_of("warn".into()),
         }
     }
@@ -143,6 +149,9 @@ impl Meant {
         taking.free("cache", &mut self.cache, written.cache.as_ref());
         self.tools.take(&mut taking, &written.tools);
         self.models.take(layer, taking.ignored)?;
+        let python = &written.python;
+        taking.free("python.program", &mut self.python_program, python.program.as_ref());
+        taking.free("python.packages", &mut self.python_packages, python.packages.as_ref());
         taking.free("log.level", &mut self.log, written.log.level.as_ref());
         Ok(())
     }
@@ -190,6 +199,8 @@ impl Meant {
             row("stall", &self.stall, |value| format!("\"{} s\"", value.0 / 1000)),
             row("probe", &self.probe, ToString::to_string),
             row("cache", &self.cache, ToString::to_string),
+            row("python.program", &self.python_program, |value| format!("{value:?}")),
+            row("python.packages", &self.python_packages, ToString::to_string),
             row("log.level", &self.log, |value| format!("{value:?}")),
         ];
         rows.extend(self.budget.list("budget"));

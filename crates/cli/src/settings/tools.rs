@@ -23,7 +23,7 @@ pub(crate) struct WrittenTools {
 pub(crate) struct Tools {
     /// Relative to the workspace, or whole paths.
     pub(crate) folders: Sourced<Vec<String>>,
-    /// A name to be found on `PATH`, or a path that may be relative to the workspace.
+    /// A name to be found on `PATH`, or a path that may be relative to the workspace; empty for that of agents' code.
     pub(crate) python: Sourced<String>,
     /// How long one call may take.
     pub(crate) time: Sourced<Millis>,
@@ -33,7 +33,7 @@ impl Default for Tools {
     fn default() -> Self {
         Self {
             folders: Sourced::default_of(vec!["tools".into(), ".updraft/tools".into()]),
-            python: Sourced::default_of("python3".into()),
+            python: Sourced::default_of(String::new()),
             time: Sourced::default_of(Millis(60_000)),
         }
     }

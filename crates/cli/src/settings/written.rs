@@ -36,6 +36,7 @@ pub(crate) struct Written {
     pub(crate) limits: BTreeMap<String, Spanned<WrittenLimit>>,
     pub(crate) prices: BTreeMap<String, Spanned<WrittenPrice>>,
     pub(crate) tools: WrittenTools,
+    pub(crate) python: WrittenPython,
     pub(crate) log: WrittenLog,
 }
 
@@ -50,6 +51,14 @@ pub(crate) struct WrittenBudget {
     pub(crate) time: Option<Spanned<Millis>>,
     pub(crate) turns: Option<Spanned<u64>>,
     pub(crate) calls: Option<Spanned<u64>>,
+}
+
+/// The table `[python]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct WrittenPython {
+    pub(crate) program: Option<Spanned<String>>,
+    pub(crate) packages: Option<Spanned<bool>>,
 }
 
 /// The table `[log]`.

@@ -13,6 +13,7 @@ mod export;
 mod import;
 mod input;
 mod manage;
+mod python;
 mod run;
 mod sandbox;
 mod settings;

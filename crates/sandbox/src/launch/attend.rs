@@ -8,6 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, WaitOptions, WaitStatus};
 
+use super::desk::{Desk, Wish};
 use super::processes::Family;
 use crate::order::{Exit, Killed};
 use crate::policy::{Lifetime, Limits};
@@ -28,8 +29,8 @@ pub(super) struct Watch<'a> {
     /// A folder on the disk that must not fill.
     pub(super) disk: &'a Path,
     pub(super) deadline: Option<Instant>,
-    /// Closed or spoken on when it shall end.
-    pub(super) line: Option<BorrowedFd<'a>>,
+    /// Where its end is asked for, and other things.
+    pub(super) desk: Option<&'a Desk<'a>>,
 }
 
 /// Returns when the program has ended or must end. Descendants may be left.
@@ -45,7 +46,7 @@ pub(super) fn attend(watch: &Watch<'_>) -> (Option<Exit>, Option<Killed>) {
     let mut tick = shortest;
     loop {
         let wait = watch.deadline.map_or(tick, |at| at.saturating_duration_since(Instant::now()).min(tick));
-        let news = wait_for(&program, watch.line, wait);
+        let news = wait_for(&program, watch.desk.map(AsFd::as_fd), wait);
         if let Some(exit) = collect(watch.program) {
             return (Some(exit), None);
         }
@@ -53,7 +54,8 @@ pub(super) fn attend(watch: &Watch<'_>) -> (Option<Exit>, Option<Killed>) {
             return (None, Some(Killed::Time));
         }
         match news {
-            News::Line => return (None, None),
+            News::Line if watch.desk.is_none_or(|desk| desk.answer() == Wish::End) => return (None, None),
+            News::Line => {}
             News::Program => {}
             News::Nothing => {
                 let began = Instant::now();

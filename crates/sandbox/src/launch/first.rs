@@ -67,7 +67,7 @@ fn live(order: &Order, stdin: Option<&OwnedFd>, line: &Channel, holds: &[Hold], 
         lifetime: order.policy.lifetime,
         disk: &order.policy.workspace,
         deadline: None,
-        line: None,
+        desk: None,
     });
     Ok(Verdict { exit, killed_for, ..Verdict::default() })
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
-use updraft_sandbox::{Capture, Command, Ended, Network, Output, Policy, Sandbox, Stdin};
+use updraft_sandbox::{Capture, Command, Ended, Network, Output, Stdin};
 
 use super::Shared;
 use super::definition::{Annotations, Definition, Described, Problem, Severity};
@@ -177,16 +177,17 @@ async fn run(
     most: usize,
 ) -> Result<Ended, Trouble> {
     let other = |error: &dyn std::fmt::Display| Trouble::Other(format!("it could not be looked at: {error}"));
-    let sandbox: &Sandbox = shared.sandbox().await.map_err(|failure| other(&failure.message))?;
+    let confinement = &shared.settings.confinement;
+    let sandbox = confinement.sandbox().await.map_err(|failure| other(&failure.message))?;
     let empty = tempfile::tempdir().map_err(|error| other(&error))?;
-    let mut policy = Policy { workspace: empty.path().to_owned(), ..shared.settings.commands.policy.clone() };
+    let mut policy = confinement.policy_for(empty.path());
     policy.network = Network::None;
     policy.write.clear();
     policy.read.extend(read);
     policy.limits.time = Some(time);
     policy.limits.memory = policy.limits.memory.min(super::MEMORY * 3 / 2);
     let command = Command {
-        env: shared.settings.commands.environment.clone(),
+        env: confinement.environment.clone(),
         stdin: Stdin::Pipe,
         output: Output::Capture(Capture { head: most, tail: 0, ..Capture::default() }),
         ..command

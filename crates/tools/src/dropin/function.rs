@@ -105,8 +105,8 @@ impl Function {
 
     fn new_pool(&self, workspace: &Path) -> Pool {
         let settings = &self.shared.settings;
-        let mut commands = settings.commands.clone();
-        commands.policy.limits.memory = commands.policy.limits.memory.min(super::MEMORY);
+        let mut confinement = settings.confinement.clone();
+        confinement.policy.limits.memory = confinement.policy.limits.memory.min(super::MEMORY);
         let program = worker::Program {
             name: format!("Python for `{}`", self.shown),
             program: settings.python.clone(),
@@ -116,7 +116,7 @@ impl Function {
             hello: json!({ "path": self.path, "folder": workspace }),
             start: START,
         };
-        Pool::new(commands, program, Sizes::default())
+        Pool::new(confinement, program, Sizes::default())
     }
 
     /// Whether the changed file still has this function, with the same parameters and result.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
 use updraft_run::{Failure, FailureKind, Hash, Millis, Output, Reply, ToolSpec};
-use updraft_sandbox::{Command, Ended, Policy, Stdin};
+use updraft_sandbox::{Command, Ended, Stdin};
 
 use super::definition::Definition;
 use super::find::{self, Found, Kind};
@@ -32,15 +32,15 @@ impl Program {
 
     async fn run(&self, args: &Value, cx: &CallContext) -> Result<Reply, Failure> {
         self.compare().await?;
-        let sandbox = self.shared.sandbox().await?;
         let (settings, workspace) = (&self.shared.settings, cx.place.workspace.root());
         let writable = self.shared.writable(workspace, self.traits.class).await?;
-        let mut policy = Policy { workspace: writable, ..settings.commands.policy.clone() };
+        let sandbox = settings.confinement.sandbox().await?;
+        let mut policy = settings.confinement.policy_for(&writable);
         policy.read.extend(self.shared.readable(workspace, self.traits.class));
         policy.limits.memory = policy.limits.memory.min(super::MEMORY);
         policy.limits.time = Some(settings.time);
         let command = Command {
-            env: settings.commands.environment.clone(),
+            env: settings.confinement.environment.clone(),
             cwd: Some(workspace.to_owned()),
             stdin: Stdin::Pipe,
             ..Command::new(self.path.display().to_string())

@@ -5,15 +5,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::sync::{OnceCell, Semaphore};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use updraft_run::{Failure, FailureKind};
-use updraft_sandbox::{Lifetime, Policy, Sandbox};
+use updraft_sandbox::Lifetime;
 
 use super::process::{Broken, Worker};
 use super::{Done, Fault, Host, Printed, Program};
-use crate::builtin::Commands;
+use crate::confinement::Confinement;
 
 /// How many workers there are, and how much each may say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,11 +53,9 @@ impl Default for Sizes {
 pub struct Pool(Arc<Inner>);
 
 struct Inner {
-    commands: Commands,
+    confinement: Confinement,
     program: Program,
     sizes: Sizes,
-    /// Found out with the first call.
-    sandbox: OnceCell<Sandbox>,
     turns: Semaphore,
     idle: Mutex<Vec<Idle>>,
     /// The one task that ends workers which have waited for too long; none while nobody waits.
@@ -72,13 +70,12 @@ struct Idle {
 }
 
 impl Pool {
-    /// A pool that has no workers yet. Each gets the policy of `commands`, with the workspace of its first call.
-    pub fn new(commands: Commands, program: Program, sizes: Sizes) -> Self {
+    /// A pool that has no workers yet. Each is confined to the workspace of its first call.
+    pub fn new(confinement: Confinement, program: Program, sizes: Sizes) -> Self {
         Self(Arc::new(Inner {
-            commands,
+            confinement,
             program,
             sizes,
-            sandbox: OnceCell::new(),
             turns: Semaphore::new(sizes.at_once),
             idle: Mutex::default(),
             sweeper: Mutex::default(),
@@ -135,11 +132,10 @@ impl Inner {
     /// A worker for this workspace: one that waits, or a new one.
     async fn ready(&self, workspace: &Path) -> Result<Worker, Fault> {
         while let Some(mut worker) = self.take_idle(workspace) {
-            if worker.has_babbled() {
-                worker.end().await;
-                continue;
+            if worker.is_fit().await {
+                return Ok(worker);
             }
-            return Ok(worker);
+            worker.end().await;
         }
         self.start(workspace).await
     }
@@ -153,15 +149,17 @@ impl Inner {
 
     async fn start(&self, workspace: &Path) -> Result<Worker, Fault> {
         let Program { name, read, hello, start, .. } = &self.program;
-        let sandbox = self.sandbox.get_or_try_init(|| self.commands.sandbox()).await.map_err(Fault::NotStarted)?;
-        let mut policy = Policy { workspace: workspace.to_owned(), ..self.commands.policy.clone() };
+        let sandbox = self.confinement.sandbox().await.map_err(Fault::NotStarted)?;
+        let mut policy = self.confinement.policy_for(workspace);
         policy.lifetime = Lifetime::Session;
         policy.read.extend(read.iter().cloned());
-        let started = Worker::start(sandbox, &policy, &self.commands.environment, &self.program, self.sizes).await;
+        let started = Worker::start(&sandbox, &policy, &self.confinement.environment, &self.program, self.sizes).await;
         let mut worker = started.map_err(|error| {
             Fault::NotStarted(Failure::new(FailureKind::Security, format!("{name} was not started: {error}")))
         })?;
-        let why = match tokio::time::timeout(*start, worker.greet(hello)).await {
+        let mut hello = hello.clone();
+        hello["level"] = Value::String(sandbox.level().to_string());
+        let why = match tokio::time::timeout(*start, worker.greet(&hello)).await {
             Ok(Ok(())) => return Ok(worker),
             Ok(Err(Broken::Forged(why))) => format!("it said {why}"),
             Ok(Err(Broken::Ended)) => "it ended at once".to_owned(),
@@ -174,17 +172,17 @@ impl Inner {
     }
 
     /// Keeps the worker for the next call, or ends it if it is spent.
-    async fn done(self: &Arc<Self>, worker: Worker, workspace: &Path, mut done: Done) -> Done {
-        if done.end["spent"] == Value::Bool(true) {
+    async fn done(self: &Arc<Self>, mut worker: Worker, workspace: &Path, mut done: Done) -> Done {
+        let is_spent = done.end["spent"] == Value::Bool(true);
+        let looked_after = if is_spent { None } else { worker.look_after().await };
+        let Some((moved_aside, troubles)) = looked_after else {
             match worker.end().await {
-                Some(ended) => {
-                    done.moved_aside = ended.moved_aside;
-                    done.troubles = ended.troubles;
-                }
+                Some(ended) => (done.moved_aside, done.troubles) = (ended.moved_aside, ended.troubles),
                 None => done.troubles.push(format!("the end of a worker of {} was not seen", self.program.name)),
             }
             return done;
-        }
+        };
+        (done.moved_aside, done.troubles) = (moved_aside, troubles);
         let too_many = {
             let mut idle = self.idle();
             idle.push(Idle { worker, workspace: workspace.to_owned(), since: Instant::now() });

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
-use updraft_sandbox::{Capture, Child, Command, Ended, Output, Policy, Sandbox, Stdin};
+use updraft_sandbox::{Capture, Child, Command, Ended, MovedAside, Output, Policy, Sandbox, Stdin};
 
 use super::frame::{self, Frame, Kind, Nonce};
 use super::{Host, Printed, Program, Sizes};
@@ -90,11 +90,21 @@ impl Worker {
     }
 
     /// Whether it said anything although nothing was asked.
-    pub(super) fn has_babbled(&mut self) -> bool {
+    fn has_babbled(&mut self) -> bool {
         let mut byte = [0];
         let is_quiet =
             matches!(self.output.try_read(&mut byte), Err(error) if error.kind() == io::ErrorKind::WouldBlock);
         !is_quiet || !self.come.is_empty()
+    }
+
+    /// Whether it still guards the right files, and said nothing unasked.
+    pub(super) async fn is_fit(&mut self) -> bool {
+        !self.has_babbled() && self.child.is_current().await.unwrap_or(false)
+    }
+
+    /// Takes files that run later out of the way, as at the end of a command. Nothing, if it cannot go on.
+    pub(super) async fn look_after(&mut self) -> Option<(Vec<MovedAside>, Vec<String>)> {
+        self.child.look_after().await.ok()
     }
 
     /// Makes one call. If this is dropped or fails, the worker must not be used again.

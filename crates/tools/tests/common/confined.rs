@@ -4,27 +4,24 @@ use std::io::Write;
 use std::path::Path;
 
 use updraft_sandbox::{Level, Policy, Sandbox};
-use updraft_tools::Commands;
+use updraft_tools::Confinement;
 
 const LAUNCHER: &str = env!("CARGO_BIN_EXE_updraft-tools-testing");
 
 /// A Python that every Linux system has in the same place, if it has one.
 pub(crate) const PYTHON: &str = "/usr/bin/python3";
 
-/// How commands are confined here. Nothing, said past the test runner's capture, where that cannot be tested.
-pub(crate) async fn commands() -> Option<Commands> {
+/// How children are confined here. Nothing, said past the test runner's capture, where that cannot be tested.
+pub(crate) async fn confinement() -> Option<Confinement> {
     let why = match Sandbox::probe(LAUNCHER).await {
         Ok(probe) if probe.level == Level::None => "there is no sandbox on this machine".to_owned(),
         Ok(_) if !Path::new(PYTHON).exists() => format!("there is no {PYTHON}"),
         Ok(_) => {
             let path = ("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned());
             let secret = ("OPENAI_API_KEY".to_owned(), "sk-a-secret-of-ours".to_owned());
-            return Some(Commands {
-                launcher: LAUNCHER.into(),
-                level: None,
-                policy: Policy::strict("/nonexistent"),
-                environment: vec![path, secret],
-            });
+            let mut confinement = Confinement::new(LAUNCHER, Policy::strict("/nonexistent"));
+            confinement.environment = vec![path, secret];
+            return Some(confinement);
         }
         Err(error) => error.to_string(),
     };

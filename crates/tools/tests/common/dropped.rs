@@ -31,7 +31,7 @@ impl Dropped {
             folders: vec![ToolFolder { path, shown: "tools".into(), is_trusted: true }],
             cache: world.folder.path().join("cache"),
             python: PYTHON.into(),
-            commands: confined::commands().await?,
+            confinement: confined::confinement().await?,
             time,
         };
         let mut dropped = Self { world, listing: Listing::default(), settings };

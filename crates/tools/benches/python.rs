@@ -1,0 +1,144 @@
+//! What a warm `run_python` call costs, and a tool call from code, beside a bare Python that answers on pipes.
+//!
+//! `cargo bench -p updraft-tools --bench python` prints the table; `-- 500` takes another number of rounds. The variants
+//! take turns, so that a busy moment of the machine falls on all of them.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a program for people"
+)]
+
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::process::{ChildStdin, ChildStdout};
+use updraft_run::{Class, Output, Reply, ToolCall, ToolSpec};
+use updraft_sandbox::Policy;
+use updraft_tools::worker::Python;
+use updraft_tools::{CallContext, Caller, Calling, Confinement, Dispatcher, Limits, Place, Registry, Workspace};
+
+const LAUNCHER: &str = env!("CARGO_BIN_EXE_updraft-tools-testing");
+const PYTHON: &str = "/usr/bin/python3";
+/// Tool calls made by one piece of code, so that the call around them hardly counts.
+const CALLS: u32 = 200;
+/// Reads a line of JSON, works it out in its own process, writes a line: nothing is fresh, nothing is confined.
+const BARE: &str = "import sys, json\nfor line in sys.stdin:\n  call = json.loads(line)\n  \
+                    print(json.dumps(eval(call['code'], dict(call['variables']))), flush=True)";
+
+fn main() {
+    let rounds = std::env::args().find_map(|arg| arg.parse().ok()).unwrap_or(300);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(measure(rounds));
+}
+
+/// A Python outside of any sandbox, which answers one line with one line.
+struct Bare {
+    _child: tokio::process::Child,
+    input: ChildStdin,
+    output: Lines<BufReader<ChildStdout>>,
+}
+
+impl Bare {
+    fn start() -> Self {
+        let mut command = tokio::process::Command::new(PYTHON);
+        command.args(["-ISBc", BARE]).stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+        let mut child = command.spawn().unwrap();
+        let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        Self { _child: child, input, output: BufReader::new(output).lines() }
+    }
+
+    async fn call(&mut self) {
+        let line = json!({ "code": "x + 1", "variables": { "x": 41 } }).to_string() + "\n";
+        self.input.write_all(line.as_bytes()).await.unwrap();
+        assert_eq!(self.output.next_line().await.unwrap().as_deref(), Some("42"));
+    }
+}
+
+/// Answers at once, so that only the way to it and back is measured.
+struct Echo;
+
+impl Caller for Echo {
+    fn call(&self, call: ToolCall) -> Calling<'_> {
+        Box::pin(async move { Reply::Output(Arc::new(Output { value: Some(call.args), ..Output::default() })) })
+    }
+
+    fn class(&self, _: &ToolCall) -> Class {
+        Class::Pure
+    }
+}
+
+struct World {
+    dispatcher: Dispatcher,
+    cx: CallContext,
+    _folder: tempfile::TempDir,
+}
+
+impl World {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut confinement = Confinement::new(LAUNCHER, Policy::strict("/nonexistent"));
+        confinement.environment = vec![("PATH".into(), "/usr/bin:/bin".into())];
+        let python = Python { program: Some(PYTHON.into()), ..Python::default() };
+        let registry = Registry::default().with_python(confinement, python);
+        let place = Place { workspace: Workspace::open(folder.path()).unwrap() };
+        let mut cx = CallContext::new(place, "bench");
+        cx.around.variables = Arc::new(vec![("x".to_owned(), Arc::new(json!(41)))]);
+        cx.around.caller = Some(Arc::new(Echo));
+        let echo = ToolSpec { name: "echo".into(), description: String::new(), parameters: json!({}) };
+        cx.around.tools = vec![echo].into();
+        Self { dispatcher: Dispatcher::new(registry, Limits::default()), cx, _folder: folder }
+    }
+
+    async fn call(&self, code: &str) -> Value {
+        let call = ToolCall { id: "1".into(), name: "run_python".into(), args: json!({ "code": code }), fault: None };
+        match self.dispatcher.call(&call, &self.cx).await.reply {
+            Reply::Output(output) if !output.is_error => output.value.as_ref().unwrap()["result"].clone(),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+async fn measure(rounds: usize) {
+    let (mut bare, world) = (Bare::start(), World::new());
+    let began = Instant::now();
+    world.call("x + 1").await;
+    println!(
+        "{rounds} rounds; the first call, with finding Python and starting a worker: {:.0} ms\n",
+        began.elapsed().as_secs_f64() * 1e3
+    );
+    let calls = format!(
+        "import time\nbegan = time.perf_counter()\nfor n in range({CALLS}): echo(n=n)\ntime.perf_counter() - began"
+    );
+    let mut times: [Vec<Duration>; 3] = Default::default();
+    for round in 0..rounds {
+        let began = Instant::now();
+        bare.call().await;
+        times[0].push(began.elapsed());
+        let began = Instant::now();
+        assert_eq!(world.call("x + 1").await, json!(42));
+        times[1].push(began.elapsed());
+        if round % 10 == 0 {
+            let seconds = world.call(&calls).await.as_f64().unwrap();
+            times[2].push(Duration::from_secs_f64(seconds) / CALLS);
+        }
+    }
+    print(times);
+}
+
+fn print(times: [Vec<Duration>; 3]) {
+    let names = ["a line to a bare Python and back", "run_python: x + 1, warm", "a tool call from code and back"];
+    println!("{:<36} {:>8} {:>8} {:>8} {:>8}", "", "min µs", "p50 µs", "p95 µs", "÷ bare");
+    let mut floor = None;
+    for (name, mut times) in names.into_iter().zip(times) {
+        times.sort();
+        let at = |part: usize| times[(times.len() - 1) * part / 100].as_secs_f64() * 1e6;
+        let floor = *floor.get_or_insert(at(50));
+        println!("{name:<36} {:>8.0} {:>8.0} {:>8.0} {:>8.1}", at(0), at(50), at(95), at(50) / floor);
+    }
+}

@@ -1,0 +1,220 @@
+//! `run_python`: code in a fresh Python in the sandbox, with the shared variables and the agent's tools at hand.
+
+mod host;
+mod told;
+mod traces;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use tokio::sync::OnceCell;
+use tokio::time::Instant;
+use updraft_run::{Class, Failure, FailureKind, Output, Prepared, Reply, ToolSpec};
+
+use super::{parse, reply, spec, whole};
+use crate::confinement::Confinement;
+use crate::place::Place;
+use crate::tool::{Around, CallContext, Calling, Tool, Traits};
+use crate::worker::{Fault, Pool, Python, Sizes};
+use host::Tools;
+use told::Attempt;
+use traces::Traces;
+
+/// What code may take if it does not say.
+const USUAL_TIME: u64 = 60;
+/// No code is waited for longer.
+const LONGEST_TIME: u64 = 3_600;
+/// How many ways to do the same may be given.
+const VARIANTS: usize = 8;
+
+pub(super) struct RunPython {
+    spec: ToolSpec,
+    output: Value,
+    confinement: Confinement,
+    python: Python,
+    /// Made with the first call, when Python has been found.
+    pool: OnceCell<Pool>,
+}
+
+#[derive(Deserialize)]
+struct Args {
+    #[serde(default)]
+    code: Option<String>,
+    #[serde(default)]
+    variants: Vec<String>,
+    #[serde(default, deserialize_with = "whole")]
+    seconds: Option<u64>,
+}
+
+impl RunPython {
+    fn new(confinement: Confinement, python: Python) -> Self {
+        let parameters = json!({
+            "type": "object",
+            "properties": {
+                "code": { "type": "string", "description": "Python code.", "examples": ["import math\nmath.sqrt(2)"] },
+                "variants": {
+                    "type": "array", "items": { "type": "string" }, "maxItems": VARIANTS,
+                    "description": "Several ways to do the same, instead of `code`: tried in turn until one succeeds."
+                },
+                "seconds": { "type": "integer", "minimum": 1, "maximum": LONGEST_TIME, "description": format!("Time limit; {USUAL_TIME} if left out.") }
+            },
+            "additionalProperties": false
+        });
+        let output = json!({
+            "type": "object",
+            "properties": {
+                "result": { "description": "The value of the last expression, or of `result`; text where it is no JSON." },
+                "stdout": { "type": "string" },
+                "seconds": { "type": "number" },
+                "variant": { "type": "integer", "description": "Which one succeeded, from 1." }
+            },
+            "required": ["result", "stdout", "seconds", "variant"]
+        });
+        let packages = if python.packages { "installed packages" } else { "no other packages" };
+        let description = format!(
+            "Run Python code in the workspace folder, in a sandbox: the standard library, {packages}. You get what it \
+             prints and the value of its last expression (or of a variable `result`). Shared variables are globals, and \
+             in the dict `reads_data`. Your tools are functions: `text = read_file(path=\"a.txt\")`; one that fails \
+             raises ToolError. {} Every call starts afresh; only files stay.",
+            confinement.network_in_words()
+        );
+        Self { spec: spec("run_python", &description, parameters), output, confinement, python, pool: OnceCell::new() }
+    }
+
+    async fn run(&self, args: Value, cx: &CallContext) -> Result<Output, Failure> {
+        let args: Args = parse(&args)?;
+        let codes: Vec<String> = args.code.into_iter().chain(args.variants).collect();
+        if codes.is_empty() || codes.len() > VARIANTS {
+            let why = format!("`run_python` takes `code`, or from 1 to {VARIANTS} `variants`; found {}", codes.len());
+            return Err(Failure::new(FailureKind::Validation, why));
+        }
+        let limit = Duration::from_secs(args.seconds.unwrap_or(USUAL_TIME).min(LONGEST_TIME));
+        let pool = self.pool.get_or_try_init(|| self.make_pool(cx)).await?;
+        let tools = Tools::new(cx);
+        let count = codes.len();
+        let attempts = self.attempts(pool, cx, &tools, codes, limit).await?;
+        Ok(tools.with_what_they_touched(told::output(&attempts, count)))
+    }
+
+    async fn make_pool(&self, cx: &CallContext) -> Result<Pool, Failure> {
+        let found = self.python.find(&self.confinement, cx.place.workspace.root()).await?;
+        Ok(Pool::new(self.confinement.clone(), self.python.worker(&found), Sizes::default()))
+    }
+
+    /// One after the other until one succeeds, the time is over, or a failed one may have had an effect.
+    async fn attempts(
+        &self,
+        pool: &Pool,
+        cx: &CallContext,
+        tools: &Tools<'_>,
+        codes: Vec<String>,
+        limit: Duration,
+    ) -> Result<Vec<Attempt>, Failure> {
+        let deadline = Instant::now() + limit;
+        let count = codes.len();
+        let mut attempts: Vec<Attempt> = Vec::new();
+        for (at, code) in codes.into_iter().enumerate() {
+            let is_last = at + 1 == count;
+            let before = if is_last { None } else { Traces::of(&cx.place.workspace).await };
+            let began = Instant::now();
+            let left = deadline.saturating_duration_since(began);
+            let call = call(&code, &cx.around);
+            let called = pool.call(cx.place.workspace.root(), &call, tools, left).await;
+            if let Err(Fault::NotStarted(failure)) = called {
+                return Err(failure);
+            }
+            let mut attempt = Attempt::of(called, began.elapsed(), limit);
+            if !(attempt.is_good() || is_last) {
+                attempt.stopped = self.why_not_go_on(cx, tools, before, deadline).await;
+            }
+            let is_over = attempt.is_good() || attempt.stopped.is_some();
+            attempts.push(attempt);
+            if is_over {
+                break;
+            }
+        }
+        Ok(attempts)
+    }
+
+    /// Why the next variant must not be tried after one that failed.
+    async fn why_not_go_on(
+        &self,
+        cx: &CallContext,
+        tools: &Tools<'_>,
+        before: Option<Traces>,
+        deadline: Instant,
+    ) -> Option<String> {
+        if Instant::now() >= deadline {
+            return Some("the time is over".to_owned());
+        }
+        if let Some(tool) = tools.unrepeatable() {
+            return Some(format!("it called `{tool}`, which must not be done twice"));
+        }
+        let after = Traces::of(&cx.place.workspace).await;
+        match (before, after) {
+            (Some(before), Some(after)) => before.first_change(&after).map(|path| format!("it changed `{path}`")),
+            (_, _) => Some("the workspace is too large to see whether it changed something".to_owned()),
+        }
+    }
+}
+
+/// What a worker is told.
+fn call(code: &str, around: &Around) -> Value {
+    let variables: Map<String, Value> =
+        around.variables.iter().map(|(name, value)| (name.clone(), (**value).clone())).collect();
+    let tools: Map<String, Value> =
+        around.tools.iter().map(|tool| (tool.name.clone(), json!(parameters(&tool.parameters)))).collect();
+    json!({ "code": code, "variables": variables, "tools": tools })
+}
+
+/// The names of a tool's parameters in the order in which code may give them: the required ones first.
+fn parameters(schema: &Value) -> Vec<&str> {
+    let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let mut names: Vec<&str> = required.collect();
+    let all = schema["properties"].as_object().into_iter().flat_map(Map::keys).map(String::as_str);
+    let others: Vec<&str> = all.filter(|name| !names.contains(name)).collect();
+    names.extend(others);
+    names
+}
+
+impl Tool for RunPython {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn output(&self) -> Option<&Value> {
+        Some(&self.output)
+    }
+
+    fn traits(&self) -> Traits {
+        let time = Duration::from_secs(LONGEST_TIME + 60);
+        Traits {
+            class: Class::Opaque,
+            group: "sandbox",
+            outside: self.confinement.is_open(),
+            time,
+            ..Traits::default()
+        }
+    }
+
+    fn prepare(&self, _args: &Value, _place: &Place) -> Prepared {
+        let Traits { class, outside, .. } = self.traits();
+        Prepared { class, outside, hosts: self.confinement.hosts(), ..Prepared::default() }
+    }
+
+    fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {
+        Box::pin(async move {
+            tokio::select! {
+                ended = self.run(args, cx) => reply(ended),
+                // Dropping the call ends the worker and everything it started.
+                () = cx.cancel.cancelled() => Reply::Cancelled,
+            }
+        })
+    }
+}
+
+pub(super) fn tool(confinement: Confinement, python: Python) -> Arc<dyn Tool> {
+    Arc::new(RunPython::new(confinement, python))
+}

@@ -1,0 +1,115 @@
+//! Calls of tools from code: each goes the way of an agent's own, and what it touched counts as touched by the code.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use updraft_run::{Change, Outcome, Output, Reply, ToolCall, outcome_words};
+
+use crate::tool::CallContext;
+use crate::worker::{Answering, Host};
+
+/// What code can ask of us.
+pub(super) struct Tools<'a> {
+    cx: &'a CallContext,
+    touched: Mutex<Touched>,
+}
+
+/// What the calls of one piece of code did.
+#[derive(Default)]
+struct Touched {
+    calls: u32,
+    /// The first tool that must not be called twice.
+    unrepeatable: Option<String>,
+    is_untrusted: bool,
+    origins: Vec<String>,
+    hosts: Vec<String>,
+    changes: Vec<Change>,
+}
+
+#[derive(Deserialize)]
+struct Wish {
+    tool: String,
+    #[serde(default)]
+    args: Value,
+}
+
+impl<'a> Tools<'a> {
+    pub(super) fn new(cx: &'a CallContext) -> Self {
+        Self { cx, touched: Mutex::default() }
+    }
+
+    /// The first tool that was called and must not be called again.
+    pub(super) fn unrepeatable(&self) -> Option<String> {
+        self.touched().unrepeatable.clone()
+    }
+
+    /// The output of the code, with what came in and went out by its calls.
+    pub(super) fn with_what_they_touched(&self, mut output: Output) -> Output {
+        let touched = self.touched();
+        output.untrusted |= touched.is_untrusted;
+        output.origins.extend(touched.origins.iter().cloned());
+        output.hosts.extend(touched.hosts.iter().cloned());
+        output.changes.extend(touched.changes.iter().cloned());
+        output
+    }
+
+    fn touched(&self) -> MutexGuard<'_, Touched> {
+        self.touched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn make(&self, what: Value) -> Result<Value, String> {
+        let Wish { tool, args } =
+            serde_json::from_value(what).map_err(|error| format!("this is no call of a tool: {error}"))?;
+        let Some(caller) = &self.cx.around.caller else {
+            return Err("tools cannot be called from code here: this call does not belong to a run".to_owned());
+        };
+        if tool == "run_python" {
+            return Err("`run_python` cannot be called from code; put that code here".to_owned());
+        }
+        let call = {
+            let mut touched = self.touched();
+            touched.calls += 1;
+            ToolCall { id: format!("code.{}", touched.calls), name: tool, args, fault: None }
+        };
+        if !caller.class(&call).is_repeatable() {
+            self.touched().unrepeatable.get_or_insert_with(|| call.name.clone());
+        }
+        self.taken(caller.call(call).await)
+    }
+
+    fn taken(&self, reply: Reply) -> Result<Value, String> {
+        let output = match reply {
+            Reply::Output(output) => output,
+            Reply::Failed(failure) => return Err(failure.message),
+            other => return Err(outcome_words(&Outcome::Replied(other)).into_owned()),
+        };
+        let mut touched = self.touched();
+        touched.is_untrusted |= output.untrusted;
+        let Touched { origins, hosts, changes, .. } = &mut *touched;
+        origins.extend(output.origins.iter().filter(|one| !origins.contains(one)).cloned().collect::<Vec<_>>());
+        hosts.extend(output.hosts.iter().filter(|one| !hosts.contains(one)).cloned().collect::<Vec<_>>());
+        changes.extend(output.changes.iter().cloned());
+        if output.is_error {
+            return Err(output.text.clone());
+        }
+        Ok(json!({ "value": output.value, "text": output.text }))
+    }
+}
+
+impl Host for Tools<'_> {
+    fn answer(&self, what: Value) -> Answering<'_> {
+        Box::pin(async move {
+            match self.make(what).await {
+                Ok(value) => value,
+                Err(why) => json!({ "error": why }),
+            }
+        })
+    }
+
+    fn printed(&self, text: &str) {
+        for line in text.lines() {
+            self.cx.log.line(line);
+        }
+    }
+}
