@@ -26,6 +26,7 @@ use crate::worker::Python;
 
 pub use ask_user::ask_user_spec;
 pub use bench::Nap;
+pub(crate) use run_command::aside_in_words;
 
 /// Files, and questions to the user.
 pub(crate) fn standard(limits: &Limits) -> [Arc<dyn Tool>; 7] {

@@ -59,7 +59,11 @@ impl Function {
                 Err(self.failed(format!("`{}`: {why}", self.spec.name)))
             }
             Ok(done) if !done.end["failure"].is_null() => Err(self.raised(&done.end["failure"])),
-            Ok(done) => Ok(Reply::Output(Arc::new(self.output(done.value.unwrap_or_default())))),
+            Ok(done) => {
+                let mut output = self.output(done.value.unwrap_or_default());
+                output.text.push_str(&super::left_behind(&done.moved_aside, &done.troubles));
+                Ok(Reply::Output(Arc::new(output)))
+            }
             Err(Fault::NotStarted(failure)) => Err(failure),
             Err(Fault::TimedOut { limit, .. }) if is_imported => {
                 Ok(Reply::TimedOut { limit: Millis(limit.as_millis() as u64) })

@@ -98,6 +98,7 @@ impl Program {
             Some(Value::String(text)) => text.clone(),
             Some(_) | None => said.trim_end().to_owned(),
         };
+        let text = text + &super::left_behind(&ended.moved_aside, &ended.troubles);
         let (untrusted, value) = (self.traits.sends, value.filter(|value| !value.is_null()));
         let origins = if untrusted { vec![self.shown.clone()] } else { Vec::new() };
         Reply::Output(Arc::new(Output { text, value, untrusted, origins, ..Output::default() }))
@@ -114,7 +115,7 @@ impl Program {
         let complaint = if complaint.trim().is_empty() { said } else { &complaint };
         lines.push(complaint.trim().to_owned());
         lines.retain(|line| !line.is_empty());
-        lines.join("\n")
+        lines.join("\n") + &super::left_behind(&ended.moved_aside, &ended.troubles)
     }
 }
 
