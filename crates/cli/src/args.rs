@@ -14,6 +14,7 @@ mod models;
 mod permissions;
 mod sandbox;
 mod shared;
+mod tools;
 
 pub(crate) use confine::Confine;
 pub(crate) use files::{Export, Format, Import};
@@ -23,6 +24,7 @@ pub(crate) use permissions::{Approve, ModeWord, Permission, Permissions, Permiss
 pub(crate) use sandbox::{Aside, AsideCommand, Exec, Sandbox, SandboxCommand};
 use shared::variable;
 pub(crate) use shared::{Named, Output, Place, Spending};
+pub(crate) use tools::{ToolCall, Tools, ToolsCommand};
 
 /// Carries out goals with agents, and does not lose its place.
 #[derive(Debug, Parser)]
@@ -384,37 +386,6 @@ pub(crate) struct Prune {
     /// Only say what would be removed
     #[arg(long)]
     pub(crate) dry_run: bool,
-}
-
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct Tools {
-    #[command(subcommand)]
-    pub(crate) command: Option<ToolsCommand>,
-    /// One JSON object a line
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum ToolsCommand {
-    /// Call one tool in the workspace
-    Call(ToolCall),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ToolCall {
-    /// The tool
-    pub(crate) name: String,
-    /// Its arguments, as a JSON object
-    #[arg(value_name = "JSON", default_value = "{}")]
-    pub(crate) args: String,
-    /// The folder it works in (default: the current one)
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) workspace: Option<PathBuf>,
-    /// The reply as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

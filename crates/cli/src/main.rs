@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod complete;
 mod confine;
+mod dropins;
 mod fault;
 mod log;
 mod moment;

@@ -10,6 +10,7 @@ mod remembered;
 mod rules;
 mod sandbox;
 mod spending;
+mod tools;
 mod trust;
 mod web;
 mod written;

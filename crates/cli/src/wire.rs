@@ -1,18 +1,18 @@
 //! Puts the parts together: journal, models, tools, agents, engine. Each only when a command needs it.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use updraft_engine::{Agents, Engine, Hands, Prompts, Trust, Watch};
 use updraft_journal::{Filter, Journal};
-use updraft_run::RunId;
+use updraft_run::{Class, RunId};
 use updraft_tools::worker::Python;
-use updraft_tools::{Confinement, Dispatcher, Limits, Registry, Web};
+use updraft_tools::{Dispatcher, Limits, Listing, Look, Registry};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::commands::sandbox;
+use crate::confine;
+use crate::dropins;
 use crate::fault::Fault;
 use crate::places::Places;
 use crate::settings::Settings;
@@ -104,21 +104,23 @@ pub(crate) fn cast(places: &Places, workspace: &Path, settings: &Settings) -> Re
     Ok((agents, prompts))
 }
 
-/// The tools that are always there, as nobody has set them.
-pub(crate) fn dispatcher() -> Dispatcher {
-    let confinement = Confinement::new(sandbox::LAUNCHER, sandbox::policy(Path::new("/nonexistent")));
-    with(confinement, Python::default(), Web::default())
+/// The tools for a workspace: those that are always there, and those dropped into folders.
+pub(crate) async fn dispatcher(places: &Places, workspace: &Path, settings: &Settings) -> Result<Dispatcher, Fault> {
+    Ok(tools(places, workspace, settings, Look::Kept).await?.0)
 }
 
-/// The tools that are always there, with children confined like this and all else as the settings have it.
-pub(crate) fn dispatcher_with(confinement: Confinement, settings: &Settings) -> Result<Dispatcher, Fault> {
-    Ok(with(confinement, python(settings), settings.meant.web.web()?))
-}
-
-fn with(confinement: Confinement, python: Python, web: Web) -> Dispatcher {
-    let limits = Limits::default();
-    let registry = Registry::standard(&limits).with_commands(confinement.clone()).with_python(confinement, python);
-    Dispatcher::new(registry.with_web(web), limits)
+/// The same, and what is to be said about dropped-in files.
+pub(crate) async fn tools(
+    places: &Places,
+    workspace: &Path,
+    settings: &Settings,
+    look: Look,
+) -> Result<(Dispatcher, Listing), Fault> {
+    let (limits, confinement) = (Limits::default(), confine::confinement(places, settings));
+    let always = Registry::standard(&limits).with_commands(confinement.clone()).with_web(settings.meant.web.web()?);
+    let mut registry = always.with_python(confinement.clone(), python(settings));
+    let listing = dropins::of(places, workspace, settings, confinement).register(&mut registry, look).await;
+    Ok((Dispatcher::new(registry, limits), listing))
 }
 
 /// The Python that runs agents' code.
@@ -128,15 +130,10 @@ pub(crate) fn python(settings: &Settings) -> Python {
     Python { program, packages: settings.meant.python_packages.value, ..Python::default() }
 }
 
-/// Whether a tool that is always there only reads. What is not there is not offered anyway.
-pub(crate) fn only_reads(name: &str) -> bool {
-    static CHANGE: OnceLock<BTreeSet<String>> = OnceLock::new();
-    let change = CHANGE.get_or_init(|| {
-        let dispatcher = dispatcher(Web::default());
-        let tools = dispatcher.registry().iter().filter(|tool| tool.traits().class != updraft_run::Class::Pure);
-        tools.map(|tool| tool.spec().name.clone()).filter(|name| name != updraft_run::ASK_USER).collect()
-    });
-    !change.contains(name)
+/// Whether a tool only reads. What is not there is not offered anyway.
+pub(crate) fn only_reads(dispatcher: &Dispatcher, name: &str) -> bool {
+    let is_pure = dispatcher.registry().get(name).is_none_or(|tool| tool.traits().class == Class::Pure);
+    is_pure || name == updraft_run::ASK_USER
 }
 
 /// An engine over a journal.

@@ -30,6 +30,7 @@ use crate::web::Web;
 pub use ask_model::ASK_MODEL;
 pub use ask_user::ask_user_spec;
 pub use bench::Nap;
+pub(crate) use run_command::aside_in_words;
 
 /// Files, and questions to the user and to other models.
 pub(crate) fn standard(limits: &Limits) -> [Arc<dyn Tool>; 8] {

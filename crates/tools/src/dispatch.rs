@@ -177,12 +177,11 @@ fn as_promised(entry: &Entry, reply: Reply) -> Reply {
         return reply;
     }
     let name = &entry.tool.spec().name;
-    let why = match &output.value {
-        None => format!("`{name}` promises data and gave none"),
-        Some(value) => match schema.judge(value) {
-            Ok(()) => return reply,
-            Err(mismatch) => format!("what `{name}` gave does not fit its own output schema: {mismatch}"),
-        },
+    // Nothing is data too where the schema has a place for `null`.
+    let why = match (schema.judge(output.value.as_ref().unwrap_or(&Value::Null)), &output.value) {
+        (Ok(()), _) => return reply,
+        (Err(_), None) => format!("`{name}` promises data and gave none"),
+        (Err(mismatch), Some(_)) => format!("what `{name}` gave does not fit its own output schema: {mismatch}"),
     };
     Reply::Failed(Failure::new(FailureKind::Validation, why))
 }

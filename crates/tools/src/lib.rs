@@ -37,12 +37,14 @@
 //! | `picture` | pictures, told by their first bytes |
 //! | [`worker`] | programs in the sandbox that serve one call after another |
 //! | `web` | pages: which addresses may be asked for, and what of a page is text |
+//! | `dropin` | tools that people drop into a folder: Python functions, programs that describe themselves |
 //! | `builtin` | the tools that are always there, one file each |
 
 mod builtin;
 mod confinement;
 mod cut;
 mod dispatch;
+mod dropin;
 mod error;
 mod limits;
 mod picture;
@@ -58,6 +60,7 @@ mod web;
 pub use builtin::{ASK_MODEL, Nap, ask_user_spec};
 pub use confinement::{Confinement, MOVED, Moved, not_started};
 pub use dispatch::{Called, Dispatcher};
+pub use dropin::{DropIns, ListedFile, Listing, Look, Problem, Severity, ToolFolder};
 pub use error::Error;
 pub use limits::Limits;
 pub use picture::{LARGEST_PICTURE, mime_of};

@@ -81,6 +81,16 @@ impl Registry {
         let in_schema = |why| Error::Schema { tool: name.clone(), why };
         entry.schema.check().map_err(in_schema)?;
         entry.output.as_ref().map_or(Ok(()), |output| output.check()).map_err(in_schema)?;
+        self.take(entry)
+    }
+
+    /// Takes on a tool whose schemas have been compiled before, when it was found: they are compiled again when used.
+    pub(crate) fn insert_later(&mut self, tool: Arc<dyn Tool>) -> Result<(), Error> {
+        self.take(Entry::checked(tool, Schema::new)?)
+    }
+
+    fn take(&mut self, entry: Entry) -> Result<(), Error> {
+        let name = entry.tool.spec().name.clone();
         if self.tools.contains_key(&name) {
             return Err(Error::Taken(name));
         }

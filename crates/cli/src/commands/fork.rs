@@ -39,7 +39,7 @@ async fn fork(places: &Places, journal: &Journal, from: &RunId, args: Fork) -> O
     let stop = CancellationToken::new();
     let mut signals = Signals::listen(stop.clone())?;
     let face = Face::of(&args.output);
-    let engine = resume::engine(places, journal, from, &args.output, Some((&face, stop.clone())), None)?;
+    let engine = resume::engine(places, journal, from, &args.output, Some((&face, stop.clone())), None).await?;
     let settings = match &args.model {
         Some(model) => Some(Arc::new(with_model(places, journal, from, args.at, model).await?)),
         None => None,

@@ -68,7 +68,7 @@ async fn one(places: &Places, journal: &Journal, id: &RunId, args: &Resume) -> O
     let stop = CancellationToken::new();
     let mut signals = Signals::listen(stop.clone())?;
     let face = Face::of(&args.output);
-    let engine = engine(places, journal, id, &args.output, Some((&face, stop)), Some(&args.confine))?;
+    let engine = engine(places, journal, id, &args.output, Some((&face, stop)), Some(&args.confine)).await?;
     let level = level_now(places, journal, id, args).await?;
     confine::warn(&level, &face);
     loop {
@@ -106,7 +106,7 @@ async fn level_now(places: &Places, journal: &Journal, id: &RunId, args: &Resume
 }
 
 /// An engine for a run that is there, in the run's own workspace.
-pub(super) fn engine(
+pub(super) async fn engine(
     places: &Places,
     journal: &Journal,
     id: &RunId,
@@ -119,8 +119,7 @@ pub(super) fn engine(
         Written { sandbox: confined.map(confine::flags).transpose()?.unwrap_or_default(), ..Written::default() };
     let settings = Settings::load(places, &workspace, flags)?;
     log::begin(places, &settings.meant.log.value);
-    let confinement = confine::confinement(places, &settings);
-    let dispatcher = wire::dispatcher_with(confinement, &settings)?;
+    let dispatcher = wire::dispatcher(places, &workspace, &settings).await?;
     let hands = Hands::new(reach::access(places, &settings, &workspace), dispatcher);
     let (watch, stop) = match shown {
         Some((face, stop)) => (face.watch.clone(), stop),

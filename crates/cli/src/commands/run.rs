@@ -8,6 +8,7 @@ use toml::Spanned;
 use updraft_engine::{Agents, Hands, NewRun, Prompts};
 use updraft_models::{Chosen, choose};
 use updraft_run::{Approvals, Graph, RunId, Settings as Rules};
+use updraft_tools::Look;
 
 use super::{detach, goal};
 use crate::args;
@@ -16,7 +17,7 @@ use crate::places::{self, Places};
 use crate::settings::{Consent, Settings, Written, WrittenBudget};
 use crate::signals::Signals;
 use crate::view::Face;
-use crate::{confine, log, reach, steer, wire};
+use crate::{confine, dropins, log, reach, steer, wire};
 
 mod planned;
 
@@ -89,6 +90,7 @@ impl Plan {
         &'a self,
         rules: Rules,
         tools: &'a dyn Fn(&[String]) -> Vec<updraft_run::ToolSpec>,
+        only_reads: &'a dyn Fn(&str) -> bool,
         models: &'a dyn Fn(&str) -> Option<String>,
     ) -> Result<NewRun<'a>, Fault> {
         let (goal, pictures) = goal::goal(&self.args, self.text.clone(), &self.workspace)?;
@@ -100,7 +102,7 @@ impl Plan {
             agents: &self.agents,
             prompts: &self.prompts,
             tools,
-            only_reads: &wire::only_reads,
+            only_reads,
             models,
             pictures,
         })
@@ -108,7 +110,7 @@ impl Plan {
 
     /// Every fault that can be found before anything is started; `faults` are those found while reading the plan.
     fn check(&self, mut faults: Vec<String>) -> Result<(), Fault> {
-        match self.new_run(self.settings.meant.rules(), &|_| Vec::new(), &|_| None)?.check() {
+        match self.new_run(self.settings.meant.rules(), &|_| Vec::new(), &|_| true, &|_| None)?.check() {
             Err(updraft_engine::Error::Plan(more)) => faults.extend(more),
             other => other?,
         }
@@ -136,18 +138,21 @@ async fn carry_out(places: &Places, plan: Plan, id: RunId) -> Outcome {
     let Chosen { model, spec: name, why } = choose(&spec, &access).await?;
     remark(&plan, &face, &spec, &name, &why);
     let journal = wire::journal(places)?;
-    let confinement = confine::confinement(places, &plan.settings);
-    let level = confine::level_of(&confinement).await?;
+    let level = confine::level_of(&confine::confinement(places, &plan.settings)).await?;
     confine::warn(&level, &face);
-    let dispatcher = wire::dispatcher_with(confinement, &plan.settings)?;
-    let tools = {
-        let dispatcher = dispatcher.clone();
-        move |wanted: &[String]| dispatcher.registry().specs_for(wanted)
-    };
+    let (dispatcher, listing) = wire::tools(places, &plan.workspace, &plan.settings, Look::Kept).await?;
+    if !face.quiet {
+        for line in dropins::remarks(&listing) {
+            face.say(&line);
+        }
+    }
+    let (known, judged) = (dispatcher.clone(), dispatcher.clone());
+    let tools = move |wanted: &[String]| known.registry().specs_for(wanted);
+    let only_reads = move |name: &str| wire::only_reads(&judged, name);
     let models = |wanted: &str| reach::agents_model(wanted, &spec, &name, &access);
     let hands = Hands::new(access.clone(), dispatcher).with_model(&name, model);
     let rules = Rules { sandbox: level, ..plan.rules(&name, &face) };
-    let new = plan.new_run(rules, &tools, &models)?;
+    let new = plan.new_run(rules, &tools, &only_reads, &models)?;
     let watch = if plan.args.plan_only { planned::until_planned(&stop) } else { Arc::clone(&face.watch) };
     let engine = wire::engine(journal.clone(), hands, watch, stop);
     let handle = engine.start(id, new).await?;

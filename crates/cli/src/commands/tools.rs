@@ -1,33 +1,36 @@
-//! `updraft tools`: every tool with its schema; and one call of one tool, through the same dispatcher as agents' calls.
+//! `updraft tools`: every tool with its schema; what is wrong with dropped-in ones; and one call of one tool, through the
+//! same dispatcher as agents' calls.
 
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 use updraft_run::{Outcome as Ended, Reply, ToolCall, outcome_words};
-use updraft_tools::{CallContext, Place, Web, Workspace};
+use updraft_tools::{CallContext, ListedFile, Log, Look, Place, Severity, Workspace};
 
 use crate::args::{self, Tools, ToolsCommand};
-use crate::confine;
 use crate::fault::{Code, Fault, Outcome};
 use crate::out::{self, Paint};
 use crate::places::Places;
 use crate::settings::{Settings, Written};
-use crate::wire;
+use crate::{dropins, wire};
 
 pub(crate) fn run(places: &Places, args: Tools) -> Outcome {
     match args.command {
         Some(ToolsCommand::Call(call)) => wire::block_on(make(places, call)),
-        None => Ok(list(args.json)),
+        Some(ToolsCommand::Check(place)) => wire::block_on(check(places, place)),
+        None => wire::block_on(list(places, args.place)),
     }
 }
 
-fn list(as_json: bool) -> Code {
-    let dispatcher = wire::dispatcher();
+async fn list(places: &Places, args: args::Place) -> Outcome {
+    let workspace = wire::workspace(args.workspace.as_deref())?;
+    let settings = Settings::load(places, &workspace, Written::default())?;
+    let (dispatcher, listing) = wire::tools(places, &workspace, &settings, Look::Kept).await?;
     let paint = Paint::for_stdout();
     let mut text = String::new();
     for tool in dispatcher.registry().iter() {
         let (spec, traits) = (tool.spec(), tool.traits());
-        if as_json {
+        if args.json {
             let line = json!({ "name": spec.name, "description": spec.description, "parameters": spec.parameters,
                                "output": tool.output(), "group": traits.group, "class": traits.class,
                                "sends": traits.sends, "destroys": traits.destroys,
@@ -40,11 +43,54 @@ fn list(as_json: bool) -> Code {
                 paint.bold(&spec.name),
                 paint.dim(&format!("group {}, {}", traits.group, tool.source()))
             );
-            let _ = writeln!(text, "  {}\n  {}\n", spec.description, parameters(&spec.parameters));
+            let description = out::harmless(&spec.description);
+            let _ = writeln!(text, "  {description}\n  {}\n", parameters(&spec.parameters));
         }
     }
     out::print(&text);
-    Code::Done
+    for line in dropins::remarks(&listing) {
+        out::note(&out::harmless(&line));
+    }
+    Ok(Code::Done)
+}
+
+/// Every dropped-in file as it is now: its tools, and what is to be said about it.
+async fn check(places: &Places, args: args::Place) -> Outcome {
+    let workspace = wire::workspace(args.workspace.as_deref())?;
+    let settings = Settings::load(places, &workspace, Written::default())?;
+    let (dispatcher, listing) = wire::tools(places, &workspace, &settings, Look::Anew).await?;
+    let paint = Paint::for_stdout();
+    let mut text = String::new();
+    for file in &listing.files {
+        if args.json {
+            let line = json!({ "file": file.file, "tools": file.tools, "problems": file.problems });
+            let _ = writeln!(text, "{line}");
+            continue;
+        }
+        let _ = writeln!(text, "{}", paint.bold(&out::harmless(&file.file)));
+        for name in &file.tools {
+            let known = dispatcher.registry().get(name).map(|tool| parameters(&tool.spec().parameters));
+            let _ = writeln!(text, "  {}  {name}{}", paint.green("tool   "), known.unwrap_or_default());
+        }
+        for problem in &file.problems {
+            let word = match problem.severity {
+                Severity::Note => paint.dim("note   "),
+                Severity::Warning => paint.yellow("warning"),
+                Severity::Error => paint.red("error  "),
+            };
+            let _ = writeln!(text, "  {word}  {}", out::harmless(&dropins::line(file, problem)));
+        }
+    }
+    out::print(&text);
+    if listing.files.is_empty() && !args.json {
+        let folders = settings.meant.tools.folders.value.join(", ");
+        out::note(&format!(
+            "no tools of your own here; looked in {folders} and `{}`",
+            places.config.join("tools").display()
+        ));
+    }
+    let is_faulty = |file: &ListedFile| file.problems.iter().any(|problem| problem.severity == Severity::Error);
+    Ok(if listing.files.iter().any(is_faulty) { Code::Failed } else { Code::Done })
 }
 
 /// The parameters in one line: what is required without, what is not with a question mark.
@@ -59,24 +105,27 @@ fn parameters(schema: &Value) -> String {
 }
 
 async fn make(places: &Places, args: args::ToolCall) -> Outcome {
-    let workspace = wire::workspace(args.workspace.as_deref())?;
-    let settings = Settings::load(places, &workspace, Written::default())?;
-    let dispatcher = wire::dispatcher_with(confine::confinement(places, &settings), &settings)?;
     let given: Value = serde_json::from_str(&args.args).map_err(|error| {
         Fault::usage(format!("the arguments are not JSON: {error}")).hint("for instance '{\"path\": \"README.md\"}'")
     })?;
+    let workspace = wire::workspace(args.workspace.as_deref())?;
+    let settings = Settings::load(places, &workspace, Written::default())?;
+    let (dispatcher, listing) = wire::tools(places, &workspace, &settings, Look::Kept).await?;
     let Some(tool) = dispatcher.registry().get(&args.name) else {
         let close = dispatcher.registry().close_names(&args.name).join(", ");
         let hint =
             if close.is_empty() { "`updraft tools` lists them".to_owned() } else { format!("did you mean {close}?") };
-        return Err(Fault::usage(format!("there is no tool named `{}`", args.name)).hint(hint));
+        let fault = Fault::usage(format!("there is no tool named `{}`", args.name)).hint(hint);
+        return Err(dropins::remarks(&listing).into_iter().fold(fault, Fault::hint));
     };
     if tool.spec().name == updraft_run::ASK_USER {
         return Err(Fault::usage(format!("`{}` is a question of a run; it cannot be called alone", args.name)));
     }
     let place = Place { workspace: Workspace::open(&workspace)? };
     let call = ToolCall { id: "1".into(), name: args.name, args: given, fault: None };
-    let called = dispatcher.call(&call, &CallContext::new(place, wire::new_id()?.to_string())).await;
+    let mut context = CallContext::new(place, wire::new_id()?.to_string());
+    context.log = Log::to(|line| out::note(&out::harmless(line)));
+    let called = dispatcher.call(&call, &context).await;
     let is_good = matches!(&called.reply, Reply::Output(output) if !output.is_error);
     if args.json {
         out::json(&json!({ "ok": is_good, "reply": called.reply }));

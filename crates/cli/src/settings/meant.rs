@@ -9,6 +9,7 @@ use super::rules;
 use super::sandbox::Confined;
 use super::spending::Spending;
 use super::web::Pages;
+use super::tools::Tools;
 use super::written::Consent;
 use crate::fault::Fault;
 
@@ -77,6 +78,7 @@ pub(crate) struct Meant {
     /// Whether identical requests are answered from a cache.
     pub(crate) cache: Sourced<bool>,
     pub(crate) models: Models,
+    pub(crate) tools: Tools,
     /// Which Python runs agents' code; empty for the first on `PATH`.
     pub(crate) python_program: Sourced<String>,
     /// Whether that code may import installed packages.
@@ -110,6 +112,7 @@ impl Default for Meant {
             probe: Sourced::default_of(true),
             cache: Sourced::default_of(false),
             models: Models::default(),
+            tools: Tools::default(),
             python_program: Sourced::default_of(String::new()),
             python_packages: Sourced::default_of(false),
             web: Pages::default(),
@@ -163,6 +166,7 @@ impl Meant {
         taking.free("probe", &mut self.probe, written.probe.as_ref());
         taking.free("cache", &mut self.cache, written.cache.as_ref());
         self.web.take(&mut taking, &written.web)?;
+        self.tools.take(&mut taking, &written.tools);
         self.models.take(layer, taking.ignored)?;
         self.sandbox.take(layer, taking.ignored)?;
         let python = &written.python;
@@ -224,6 +228,7 @@ impl Meant {
         rows.extend(self.step_budget.list("step_budget"));
         rows.extend(self.sandbox.list());
         rows.extend(self.web.list());
+        rows.extend(self.tools.list());
         rows.extend(self.models.list());
         rows
     }
@@ -237,7 +242,7 @@ pub(super) struct Taking<'a> {
 
 impl Taking<'_> {
     /// A value that only a trusted source may decide.
-    fn free<T: Clone>(&mut self, name: &str, slot: &mut Sourced<T>, written: Option<&Spanned<T>>) {
+    pub(super) fn free<T: Clone>(&mut self, name: &str, slot: &mut Sourced<T>, written: Option<&Spanned<T>>) {
         self.ordered(name, slot, written, |_, _| false);
     }
 
@@ -290,7 +295,7 @@ impl Taking<'_> {
     }
 
     /// A value that a stranger may decide only where it is no laxer than what was there.
-    fn ordered<T: Clone>(
+    pub(super) fn ordered<T: Clone>(
         &mut self,
         name: &str,
         slot: &mut Sourced<T>,

@@ -11,6 +11,7 @@ use super::rules::WrittenRules;
 use crate::args::ModeWord;
 use super::sandbox::WrittenSandbox;
 use super::web::WrittenWeb;
+use super::tools::WrittenTools;
 use crate::moment;
 
 /// A `config.toml` as it was written.
@@ -41,6 +42,7 @@ pub(crate) struct Written {
     pub(crate) providers: BTreeMap<String, Spanned<WrittenProvider>>,
     pub(crate) limits: BTreeMap<String, Spanned<WrittenLimit>>,
     pub(crate) prices: BTreeMap<String, Spanned<WrittenPrice>>,
+    pub(crate) tools: WrittenTools,
     pub(crate) python: WrittenPython,
     pub(crate) web: WrittenWeb,
     pub(crate) log: WrittenLog,
@@ -137,7 +139,7 @@ fn cost<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Spanned<Cos
 }
 
 /// A length of time, as text.
-fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Spanned<Millis>>, D::Error> {
+pub(super) fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Spanned<Millis>>, D::Error> {
     let text = Spanned::<String>::deserialize(deserializer)?;
     let length = moment::duration(text.get_ref()).map_err(serde::de::Error::custom)?;
     Ok(Some(Spanned::new(text.span(), Millis(length.as_millis() as u64))))

@@ -21,5 +21,6 @@ mod run;
 mod sandbox;
 mod settings;
 mod terminal;
+mod tools;
 mod traces;
 mod world;

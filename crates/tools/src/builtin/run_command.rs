@@ -109,7 +109,7 @@ pub(super) fn tool(confinement: Confinement) -> Arc<dyn Tool> {
 }
 
 /// What a model is told of a file that was taken away.
-pub(super) fn aside_in_words(moved: &MovedAside) -> String {
+pub(crate) fn aside_in_words(moved: &MovedAside) -> String {
     let (path, kept, why) = (moved.path.display(), moved.kept_at.display(), &moved.why);
     format!("`{path}` would run later ({why}); it was moved to `{kept}` until someone approves it")
 }

@@ -3,6 +3,7 @@
 
 pub(crate) mod confined;
 pub(crate) mod names;
+pub(crate) mod dropped;
 pub(crate) mod scripted;
 pub(crate) mod site;
 

@@ -41,12 +41,12 @@ pub(super) async fn import(places: &Places, args: &Import, text: &str) -> Outcom
     (rules.replans, rules.revisits) = (session.replans(), 0);
     rules.parallel += session.open_steps() as u32;
 
-    let dispatcher = wire::dispatcher(settings.meant.web.web()?);
+    let dispatcher = wire::dispatcher(places, &workspace, &settings).await?;
     let (mut roster, words) = Words::gather(
         agents.iter(),
         &prompts,
         &|wanted: &[String]| dispatcher.registry().specs_for(wanted),
-        &wire::only_reads,
+        &|name: &str| wire::only_reads(&dispatcher, name),
     );
     for card in &mut roster.agents {
         card.model = card.model.take().and_then(|own| reach::agents_model(&own, &spec, &rules.model, &access));

@@ -1,0 +1,40 @@
+//! `updraft tools`: what can be typed after it.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueHint};
+
+use super::Place;
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Tools {
+    #[command(subcommand)]
+    pub(crate) command: Option<ToolsCommand>,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ToolsCommand {
+    /// Call one tool in the workspace
+    Call(ToolCall),
+    /// Look at every dropped-in file anew: its tools, warnings, errors
+    #[command(after_help = "Exit code 1 if something cannot be used.")]
+    Check(Place),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ToolCall {
+    /// The tool
+    pub(crate) name: String,
+    /// Its arguments, as a JSON object
+    #[arg(value_name = "JSON", default_value = "{}")]
+    pub(crate) args: String,
+    /// The folder it works in (default: the current one)
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) workspace: Option<PathBuf>,
+    /// The reply as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}

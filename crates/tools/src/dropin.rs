@@ -1,0 +1,265 @@
+//! Tools that people drop into a folder: Python functions, and programs that describe themselves.
+//!
+//! Nothing needs to be wired up. Python files are listed by reading them, and imported only in a worker; programs are
+//! asked with `--describe`. Both happen in the sandbox, and what they said is kept by the hash of their content, so that
+//! a folder in which nothing changed costs a few reads. One file that is broken hides no other.
+
+mod cache;
+mod definition;
+mod describe;
+mod find;
+mod function;
+mod program;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::sync::OnceCell;
+use updraft_run::{Class, Failure, FailureKind, Hash, ToolSpec};
+use updraft_sandbox::{Level, MovedAside, Network};
+
+use crate::builtin::aside_in_words;
+use crate::confinement::Confinement;
+use crate::error::Error;
+use crate::registry::Registry;
+use crate::tool::{Tool, Traits};
+use crate::worker::Pool;
+
+use cache::Cache;
+use definition::{Annotations, Definition, Described};
+use find::{Found, Kind};
+
+pub use definition::{Problem, Severity};
+
+/// The name by which agents ask for all of them.
+const GROUP: &str = "tools";
+/// Tools that are offered at most: each is told with every question to a model.
+const MOST_TOOLS: usize = 200;
+/// Bytes of memory that a file's worker may take, with all it starts.
+const MEMORY: u64 = 1 << 30;
+
+/// Where tools are dropped, and how they are run.
+#[derive(Clone, Debug)]
+pub struct DropIns {
+    /// The folders; where two have a tool of the same name, the one in the earlier folder counts.
+    pub folders: Vec<ToolFolder>,
+    /// Where it is kept what files said.
+    pub cache: PathBuf,
+    /// The interpreter: a path, or a name to be found on `PATH`.
+    pub python: String,
+    /// How they are confined.
+    pub confinement: Confinement,
+    /// How long a call may take.
+    pub time: Duration,
+}
+
+/// A folder of tools.
+#[derive(Clone, Debug)]
+pub struct ToolFolder {
+    /// Where it is.
+    pub path: PathBuf,
+    /// As people know it: relative to the workspace, or the whole path.
+    pub shown: String,
+    /// Whether what its tools say of themselves counts. If not, none of them is taken for harmless.
+    pub is_trusted: bool,
+}
+
+/// Whether what is kept from the last time counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// For files that are the same.
+    Kept,
+    /// For none: every file is looked at anew.
+    Anew,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default)]
+pub struct Listing {
+    /// Every file that is or could be a tool.
+    pub files: Vec<ListedFile>,
+}
+
+/// One file.
+#[derive(Clone, Debug)]
+pub struct ListedFile {
+    /// As people know it.
+    pub file: String,
+    /// The names of its tools that can be called.
+    pub tools: Vec<String>,
+    /// What is to be said about it.
+    pub problems: Vec<Problem>,
+}
+
+/// What all drop-in tools of a dispatcher share.
+struct Shared {
+    settings: DropIns,
+    /// The workers of each file (apart for those that may only read), and the content of its folder that they were
+    /// started with.
+    pools: Mutex<BTreeMap<(PathBuf, bool), (Hash, Pool)>>,
+    /// What tools that only read may write to.
+    empty: OnceCell<tempfile::TempDir>,
+}
+
+impl DropIns {
+    /// Looks into the folders and puts what is there into the registry. What cannot be used is said, and left out.
+    pub async fn register(self, registry: &mut Registry, look: Look) -> Listing {
+        let mut listing = Listing::default();
+        let shared = Arc::new(Shared::new(self));
+        let mut count = 0;
+        for folder in &shared.settings.folders {
+            let found = match find::in_folder(folder) {
+                Ok(found) => found,
+                Err(why) => {
+                    let problems = vec![Problem::new(Severity::Error, 1, why)];
+                    listing.files.push(ListedFile { file: folder.shown.clone(), tools: Vec::new(), problems });
+                    continue;
+                }
+            };
+            let described = shared.describe_all(folder, &found, look).await;
+            for (found, described) in found.into_iter().zip(described) {
+                let mut file =
+                    ListedFile { file: found.shown.clone(), tools: Vec::new(), problems: described.problems };
+                for definition in described.tools {
+                    count += 1;
+                    let (name, line) = (definition.name.clone(), definition.line);
+                    let added = if count > MOST_TOOLS {
+                        Err(format!("only the first {MOST_TOOLS} tools of all folders are offered"))
+                    } else {
+                        shared.add(registry, folder, &found, definition)
+                    };
+                    match added {
+                        Ok(()) => file.tools.push(name),
+                        Err(text) => {
+                            file.problems.push(Problem { severity: Severity::Error, line, tool: Some(name), text });
+                        }
+                    }
+                }
+                listing.files.push(file);
+            }
+        }
+        listing
+    }
+}
+
+impl Shared {
+    fn new(settings: DropIns) -> Self {
+        Self { settings, pools: Mutex::default(), empty: OnceCell::new() }
+    }
+
+    /// The folder that a tool may write to: the workspace, or an empty one for a tool that only reads.
+    async fn writable(&self, workspace: &Path, class: Class) -> Result<PathBuf, Failure> {
+        if class != Class::Pure {
+            return Ok(workspace.to_owned());
+        }
+        let made = self.empty.get_or_try_init(|| async { tempfile::tempdir() }).await;
+        let denied = |error| Failure::new(FailureKind::Tool, format!("no empty folder could be made: {error}"));
+        made.map(|folder| folder.path().to_owned()).map_err(denied)
+    }
+
+    /// What each file says, as it is kept or as it is now.
+    async fn describe_all(&self, folder: &ToolFolder, found: &[Found], look: Look) -> Vec<Described> {
+        if found.is_empty() {
+            return Vec::new();
+        }
+        let reader = describe::reader(&self.settings.python);
+        let mut cache = match look {
+            Look::Kept => Cache::load(&self.settings.cache, &folder.path, &reader),
+            Look::Anew => Cache::new(&reader),
+        };
+        let mut known: Vec<Option<Described>> = found
+            .iter()
+            .map(|file| match &file.content {
+                Ok(content) => cache.get(&file.shown, &content.hash).cloned(),
+                Err(why) => Some(Described::faulty(why.clone())),
+            })
+            .collect();
+        let missing: Vec<usize> = (0..found.len()).filter(|at| known[*at].is_none()).collect();
+        if !missing.is_empty() {
+            let files: Vec<&Found> = missing.iter().map(|at| &found[*at]).collect();
+            for (at, (described, keep)) in missing.into_iter().zip(describe::files(self, &files).await) {
+                if let (Ok(content), true) = (&found[at].content, keep) {
+                    cache.put(&found[at].shown, content.hash, described.clone());
+                }
+                known[at] = Some(described);
+            }
+            let is_there = |name: &str| found.iter().any(|file| file.shown == name);
+            cache.save(&self.settings.cache, &folder.path, is_there);
+        }
+        known.into_iter().map(Option::unwrap_or_default).collect()
+    }
+
+    fn add(
+        self: &Arc<Self>,
+        registry: &mut Registry,
+        folder: &ToolFolder,
+        found: &Found,
+        definition: Definition,
+    ) -> Result<(), String> {
+        let taken = registry.get(&definition.name).map(|other| other.source().to_string());
+        let traits = self.traits(folder, definition.annotations);
+        let tool: Arc<dyn Tool> = match (&found.kind, &found.content) {
+            (_, Err(why)) => return Err(why.clone()),
+            (Kind::Python, Ok(content)) => {
+                Arc::new(function::Function::new(Arc::clone(self), found, content.hash, definition, traits))
+            }
+            (Kind::Program, Ok(content)) => {
+                Arc::new(program::Program::new(Arc::clone(self), found, content.hash, definition, traits))
+            }
+        };
+        registry.insert_later(tool).map_err(|error| match (error, taken) {
+            (Error::Taken(name), Some(source)) => format!("there is already a tool named `{name}` ({source})"),
+            (error, _) => error.to_string(),
+        })
+    }
+
+    /// What kind of thing a tool is. That it only reads is seen to by the sandbox; that it may be repeated is a word of
+    /// its own, and counts only where it is trusted.
+    fn traits(&self, folder: &ToolFolder, said: Annotations) -> Traits {
+        let confinement = &self.settings.confinement;
+        let is_confined = confinement.level != Some(Level::None);
+        let class = match said {
+            Annotations { read_only_hint: true, .. } if is_confined || folder.is_trusted => Class::Pure,
+            Annotations { idempotent_hint: true, .. } if folder.is_trusted => Class::Idempotent,
+            _ => Class::Opaque,
+        };
+        Traits {
+            class,
+            group: GROUP,
+            outside: confinement.is_open(),
+            sends: confinement.policy.network != Network::None,
+            destroys: said.destructive_hint,
+            // Workers keep the time themselves, and say more about what they were doing.
+            time: self.settings.time + Duration::from_secs(10),
+            blocking: false,
+        }
+    }
+
+    /// What a tool must be able to read besides the folder that it may write to: folders of tools that are elsewhere,
+    /// the interpreter, and the workspace if that is not the folder.
+    fn readable(&self, workspace: &Path, class: Class) -> Vec<PathBuf> {
+        let folders = self.settings.folders.iter().map(|folder| folder.path.clone());
+        let mut read: Vec<PathBuf> = folders.filter(|path| !path.starts_with(workspace)).collect();
+        read.extend(describe::interpreter(&self.settings.python));
+        read.extend((class == Class::Pure).then(|| workspace.to_owned()));
+        read
+    }
+}
+
+/// What a call left behind that is not as it made it: a line each, after the result.
+fn left_behind(moved: &[MovedAside], troubles: &[String]) -> String {
+    let lines = moved.iter().map(aside_in_words).chain(troubles.iter().cloned());
+    lines.flat_map(|line| ["\n[".to_owned(), line, "]".to_owned()]).collect()
+}
+
+/// A definition as a model is told of it. Some providers refuse a tool about which nothing is said.
+fn spec_of(definition: &Definition, found: &Found) -> ToolSpec {
+    let Definition { name, description, parameters, .. } = definition;
+    let description = match description.trim() {
+        "" => format!("`{name}` of `{}`; nothing more is said about it.", found.shown),
+        said => said.to_owned(),
+    };
+    ToolSpec { name: name.clone(), description, parameters: parameters.clone() }
+}

@@ -1,0 +1,82 @@
+//! What files said when they were last looked at, by the hash of their content: one small file for each folder of tools.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use updraft_run::Hash;
+
+use super::definition::Described;
+
+/// What the files of one folder said.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Cache {
+    /// What read them: a newer reader may find more.
+    reader: String,
+    files: BTreeMap<String, Entry>,
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Entry {
+    hash: Hash,
+    described: Described,
+}
+
+impl Cache {
+    /// What is kept for a folder. Nothing, if another reader wrote it or it cannot be read.
+    pub(super) fn load(cache: &Path, folder: &Path, reader: &str) -> Self {
+        let kept = std::fs::read(file(cache, folder)).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        kept.filter(|cache: &Self| cache.reader == reader).unwrap_or_else(|| Self::new(reader))
+    }
+
+    /// Nothing, yet.
+    pub(super) fn new(reader: &str) -> Self {
+        Self { reader: reader.to_owned(), ..Self::default() }
+    }
+
+    pub(super) fn get(&self, name: &str, hash: &Hash) -> Option<&Described> {
+        self.files.get(name).filter(|entry| entry.hash == *hash).map(|entry| &entry.described)
+    }
+
+    pub(super) fn put(&mut self, name: &str, hash: Hash, described: Described) {
+        self.files.insert(name.to_owned(), Entry { hash, described });
+    }
+
+    /// Keeps it for the next time, without the files that are gone. What cannot be kept is found out again.
+    pub(super) fn save(&mut self, cache: &Path, folder: &Path, is_there: impl Fn(&str) -> bool) {
+        self.files.retain(|name, _| is_there(name));
+        let file = file(cache, folder);
+        let beside = file.with_extension(format!("{}.new", std::process::id()));
+        let saved = std::fs::create_dir_all(cache)
+            .and_then(|()| std::fs::write(&beside, serde_json::to_vec(self).unwrap_or_default()))
+            .and_then(|()| std::fs::rename(&beside, &file));
+        if let Err(error) = saved {
+            tracing::debug!(%error, "what tools are there could not be kept");
+        }
+    }
+}
+
+fn file(cache: &Path, folder: &Path) -> PathBuf {
+    cache.join(format!("{}.json", crate::dispatch::hash(folder.as_os_str().as_encoded_bytes())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_kept_counts_for_the_same_content_and_the_same_reader_only() {
+        let place = tempfile::tempdir().unwrap();
+        let (old, new) = (crate::dispatch::hash(b"old"), crate::dispatch::hash(b"new"));
+        let mut cache = Cache::load(place.path(), Path::new("/tools"), "1");
+        cache.put("a.py", old, Described::faulty("broken"));
+        cache.put("gone.py", old, Described::default());
+        cache.save(place.path(), Path::new("/tools"), |name| name == "a.py");
+
+        let again = Cache::load(place.path(), Path::new("/tools"), "1");
+        assert_eq!(again.get("a.py", &old), Some(&Described::faulty("broken")));
+        assert_eq!((again.get("a.py", &new), again.get("gone.py", &old)), (None, None));
+        assert_eq!(Cache::load(place.path(), Path::new("/tools"), "2").get("a.py", &old), None);
+        assert_eq!(Cache::load(place.path(), Path::new("/others"), "1").get("a.py", &old), None);
+    }
+}

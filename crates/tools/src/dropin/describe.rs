@@ -1,0 +1,232 @@
+//! Asking files what they are, in the sandbox and with nothing of the user's within reach.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::io::AsyncWriteExt;
+use updraft_sandbox::{Capture, Command, Ended, Network, Output, Stdin};
+
+use super::Shared;
+use super::definition::{Annotations, Definition, Described, Problem, Severity};
+use super::find::{Found, Kind};
+use crate::schema::Schema;
+
+/// Reads Python by its syntax alone.
+const LISTING: &str =
+    concat!(include_str!("python/schema.py"), include_str!("python/docstring.py"), include_str!("python/listing.py"));
+/// For all files together; each has ten seconds of its own.
+const LISTING_TIME: Duration = Duration::from_mins(2);
+/// What a program has to say is known to it.
+const PROGRAM_TIME: Duration = Duration::from_secs(5);
+/// Bytes that a description may have.
+const DESCRIPTION: usize = 256 << 10;
+/// Bytes that all Python files of a folder may answer with.
+const ANSWERS: usize = 32 << 20;
+
+/// What reads files, as a word: what another read is read again.
+pub(super) fn reader(python: &str) -> String {
+    format!("1 {} {python}", crate::dispatch::hash(LISTING.as_bytes()))
+}
+
+/// What each file says, and whether it would say the same again.
+pub(super) async fn files(shared: &Shared, found: &[&Found]) -> Vec<(Described, bool)> {
+    let sources: Vec<&[u8]> = found.iter().filter_map(|&file| source(file)).collect();
+    let mut listed = if sources.is_empty() { Vec::new() } else { python(shared, &sources).await }.into_iter();
+    let mut described = Vec::with_capacity(found.len());
+    for file in found {
+        described.push(match file.kind {
+            Kind::Python => listed.next().unwrap_or_default(),
+            Kind::Program => program(shared, &file.path).await,
+        });
+    }
+    described.into_iter().map(|(described, keep)| (checked(described), keep)).collect()
+}
+
+fn source(file: &Found) -> Option<&[u8]> {
+    let content = file.content.as_ref().ok().filter(|_| file.kind == Kind::Python)?;
+    Some(&content.source)
+}
+
+/// Lists Python files. None of them is run.
+pub(super) async fn python(shared: &Shared, sources: &[&[u8]]) -> Vec<(Described, bool)> {
+    let failed = |why: String| sources.iter().map(|_| (Described::faulty(why.clone()), false)).collect();
+    let ended = match list(shared, sources).await {
+        Ok(ended) => ended,
+        Err(why) => return failed(why),
+    };
+    let answers = String::from_utf8_lossy(&ended.stdout.head).into_owned();
+    let mut lines = answers.lines();
+    let lost = || {
+        let how = match ended.killed_for {
+            Some(limit) => format!("it was ended by its limit ({limit:?})").to_lowercase(),
+            None => format!("exit code {}", ended.exit_code()),
+        };
+        let said = ended.stderr.text();
+        let last = said.trim().lines().next_back().unwrap_or_default();
+        format!("`{}` did not list it: {how}; {}", shared.settings.python, crate::cut::line(last, 300))
+    };
+    let read = |line: &str| {
+        let described = serde_json::from_str(line);
+        described.unwrap_or_else(|error| Described::faulty(format!("its definitions cannot be used: {error}")))
+    };
+    sources
+        .iter()
+        .map(|_| match lines.next() {
+            Some(line) => (read(line), true),
+            None => (Described::faulty(lost()), false),
+        })
+        .collect()
+}
+
+async fn list(shared: &Shared, sources: &[&[u8]]) -> Result<Ended, String> {
+    let lengths: Vec<usize> = sources.iter().map(|source| source.len()).collect();
+    let mut input = serde_json::to_vec(&lengths).unwrap_or_default();
+    input.push(b'\n');
+    for source in sources {
+        input.extend_from_slice(source);
+    }
+    let args = ["-I", "-S", "-B", "-X", "utf8", "-c", LISTING].map(str::to_owned).to_vec();
+    let command = Command { args, ..Command::new(&shared.settings.python) };
+    let read = interpreter(&shared.settings.python);
+    run(shared, command, read, &input, LISTING_TIME, ANSWERS).await.map_err(|error| match error {
+        Trouble::Missing => missing(&shared.settings.python),
+        Trouble::Other(why) => why,
+    })
+}
+
+/// What to do about an interpreter that is not there.
+pub(super) fn missing(python: &str) -> String {
+    format!("`{python}` is not there; install Python 3.8 or newer, or name one with the setting `tools.python`")
+}
+
+/// Asks a program what it is. Whatever else it does, it does in an empty folder.
+pub(super) async fn program(shared: &Shared, path: &Path) -> (Described, bool) {
+    let note =
+        |text: String| (Described { tools: Vec::new(), problems: vec![Problem::new(Severity::Note, 1, text)] }, true);
+    let command = Command { args: vec!["--describe".into()], ..Command::new(path.display().to_string()) };
+    let folder = path.parent().map(Path::to_owned);
+    let ended = match run(shared, command, folder.into_iter().collect(), b"", PROGRAM_TIME, DESCRIPTION).await {
+        Ok(ended) => ended,
+        Err(Trouble::Missing) => return note("it cannot be run: its interpreter is not there".into()),
+        Err(Trouble::Other(why)) => return (Described::faulty(why), false),
+    };
+    if ended.timed_out() {
+        return note(format!("it did not answer `--describe` within {} s, so it is no tool", PROGRAM_TIME.as_secs()));
+    }
+    if !ended.succeeded() {
+        return note(format!("it ended `--describe` with exit code {}, so it is no tool", ended.exit_code()));
+    }
+    match serde_json::from_slice::<Value>(&ended.stdout.head) {
+        Ok(Value::Object(said)) if said.contains_key("name") => {
+            let definition = definition(&Value::Object(said));
+            (definition.unwrap_or_else(Described::faulty), true)
+        }
+        Ok(_) | Err(_) => note("it did not answer `--describe` with a tool definition, so it is no tool".into()),
+    }
+}
+
+/// A definition as a program gave it, in our words or in MCP's.
+fn definition(said: &Value) -> Result<Described, String> {
+    let text = |name: &str| said[name].as_str().map(str::to_owned);
+    let parameters = [&said["parameters"], &said["inputSchema"]].into_iter().find(|schema| !schema.is_null());
+    let annotations = match &said["annotations"] {
+        Value::Null => Annotations::default(),
+        given => serde_json::from_value(given.clone()).map_err(|error| format!("its `annotations`: {error}"))?,
+    };
+    let tool = Definition {
+        name: text("name").ok_or("its `name` is no text")?,
+        line: 1,
+        description: text("description").unwrap_or_default(),
+        parameters: parameters.ok_or("it has neither `parameters` nor `inputSchema`, a JSON Schema")?.clone(),
+        output: Some(said["outputSchema"].clone()).filter(|schema| !schema.is_null()),
+        annotations,
+        context: false,
+    };
+    Ok(Described { tools: vec![tool], problems: Vec::new() })
+}
+
+/// Leaves out tools whose schemas cannot be used, and says why. Compiling them is done here, once for each content.
+fn checked(mut described: Described) -> Described {
+    let faults = &mut described.problems;
+    described.tools.retain(|tool| {
+        let schemas = [Some(&tool.parameters), tool.output.as_ref()];
+        let fault = schemas.into_iter().flatten().find_map(|schema| Schema::new(schema).and_then(|s| s.check()).err());
+        let Some(why) = fault else { return true };
+        let text = format!("its schema cannot be used: {why}");
+        faults.push(Problem { tool: Some(tool.name.clone()), ..Problem::new(Severity::Error, tool.line, text) });
+        false
+    });
+    described
+}
+
+/// Why something could not be run.
+enum Trouble {
+    /// The program is not there.
+    Missing,
+    Other(String),
+}
+
+/// Runs something in an empty folder, without network, and gives what it said.
+async fn run(
+    shared: &Shared,
+    command: Command,
+    read: Vec<PathBuf>,
+    input: &[u8],
+    time: Duration,
+    most: usize,
+) -> Result<Ended, Trouble> {
+    let other = |error: &dyn std::fmt::Display| Trouble::Other(format!("it could not be looked at: {error}"));
+    let confinement = &shared.settings.confinement;
+    let sandbox = confinement.sandbox().await.map_err(|failure| other(&failure.message))?;
+    let empty = tempfile::tempdir().map_err(|error| other(&error))?;
+    let mut policy = confinement.policy_for(empty.path());
+    policy.network = Network::None;
+    policy.write.clear();
+    policy.read.extend(read);
+    policy.limits.time = Some(time);
+    policy.limits.memory = policy.limits.memory.min(super::MEMORY * 3 / 2);
+    let command = Command {
+        env: confinement.environment.clone(),
+        stdin: Stdin::Pipe,
+        output: Output::Capture(Capture { head: most, tail: 0, ..Capture::default() }),
+        ..command
+    };
+    let mut child = sandbox.spawn(&policy, command).await.map_err(|error| match &error {
+        updraft_sandbox::Error::Program { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+            Trouble::Missing
+        }
+        updraft_sandbox::Error::Program { .. } => Trouble::Missing,
+        _ => other(&error),
+    })?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // One that ends early does not read it all, and says so by its end.
+        let _ = stdin.write_all(input).await;
+    }
+    child.wait().await.map_err(|error| other(&error))
+}
+
+/// What of the disk an interpreter needs besides the system's folders: its virtual environment, and what that is made of.
+pub(super) fn interpreter(python: &str) -> Vec<PathBuf> {
+    let path = Path::new(python);
+    if !path.is_absolute() {
+        return Vec::new();
+    }
+    let real = path.canonicalize().ok();
+    let mut read = Vec::new();
+    for path in [Some(path.to_owned()), real].into_iter().flatten() {
+        let prefix = path.parent().and_then(Path::parent);
+        // A whole prefix only where it is one: the folder above `~/bin` is the home folder.
+        match prefix.filter(|prefix| prefix.join("pyvenv.cfg").is_file() || holds_python(prefix)) {
+            Some(prefix) => read.push(prefix.to_owned()),
+            None => read.push(path),
+        }
+    }
+    read
+}
+
+fn holds_python(prefix: &Path) -> bool {
+    let is_whole = prefix.join("include").is_dir() && !prefix.join(".ssh").exists();
+    let entries = std::fs::read_dir(prefix.join("lib")).into_iter().flatten().flatten();
+    is_whole && entries.into_iter().any(|entry| entry.file_name().to_string_lossy().starts_with("python3"))
+}

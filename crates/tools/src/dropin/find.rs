@@ -1,0 +1,131 @@
+//! The files in a folder that may be tools: what they are, and the hash of what is in them.
+
+use std::fs::{DirEntry, File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+use sha2::{Digest, Sha256};
+use updraft_run::Hash;
+
+use super::ToolFolder;
+
+/// Bytes of a Python file; the longest that people write by hand are a tenth of it.
+const LARGEST_SOURCE: u64 = 1 << 20;
+/// Programs larger than this are told apart by size and times instead of their content.
+const LARGEST_HASHED: u64 = 4 << 20;
+
+/// A file that may be a tool.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    pub(super) path: PathBuf,
+    /// As people know it: relative to the workspace, or the whole path.
+    pub(super) shown: String,
+    pub(super) kind: Kind,
+    /// Its content, and the hash of it; or why it cannot be used.
+    pub(super) content: Result<Content, String>,
+}
+
+/// What is in a file.
+#[derive(Clone, Debug)]
+pub(super) struct Content {
+    pub(super) hash: Hash,
+    /// Of Python files only: programs are started, not read.
+    pub(super) source: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Python,
+    Program,
+}
+
+/// The candidates in a folder, in name order. A folder that is not there has none.
+pub(super) fn in_folder(folder: &ToolFolder) -> Result<Vec<Found>, String> {
+    let mut found = Vec::new();
+    let entries = entries(&folder.path)?;
+    // A workspace may come from elsewhere, and what it links to is not its own.
+    if !entries.is_empty() && folder.path.canonicalize().is_ok_and(|real| real != folder.path) {
+        return Err("the folder is reached through a link; put the folder itself there".into());
+    }
+    for entry in entries {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.starts_with(['_', '.']) {
+            continue;
+        }
+        let (Ok(kind), Ok(about)) = (entry.file_type(), entry.metadata()) else { continue };
+        let is_python = is_python(&entry);
+        if kind.is_dir() || (!is_python && about.permissions().mode() & 0o111 == 0) {
+            continue;
+        }
+        let path = entry.path();
+        let kind = if is_python { Kind::Python } else { Kind::Program };
+        // Links to data are nobody's tools; only what looks like one is worth a word.
+        if about.is_symlink() && !is_python {
+            continue;
+        }
+        let content = read(&path, kind);
+        found.push(Found { shown: format!("{}/{name}", folder.shown), path, kind, content });
+    }
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(found)
+}
+
+fn is_python(entry: &DirEntry) -> bool {
+    entry.path().extension().is_some_and(|extension| extension == "py")
+}
+
+fn entries(folder: &Path) -> Result<Vec<DirEntry>, String> {
+    match std::fs::read_dir(folder) {
+        Ok(entries) => Ok(entries.flatten().collect()),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(Vec::new()),
+        Err(error) => Err(format!("the folder cannot be read: {error}")),
+    }
+}
+
+/// What is in a file now.
+pub(super) fn read(path: &Path, kind: Kind) -> Result<Content, String> {
+    let mut file = open(path)?;
+    let about = file.metadata().map_err(|error| format!("it cannot be read: {error}"))?;
+    if !about.is_file() {
+        return Err("it is no ordinary file".into());
+    }
+    if kind == Kind::Python && about.len() > LARGEST_SOURCE {
+        return Err(format!("it has {} bytes; expected at most {LARGEST_SOURCE}", about.len()));
+    }
+    if about.len() > LARGEST_HASHED {
+        let told = format!("{} {} {} {}", about.len(), about.ino(), about.mtime_nsec(), about.ctime_nsec());
+        let told = format!("{told} {} {}", about.mtime(), about.ctime());
+        return Ok(Content { hash: crate::dispatch::hash(told.as_bytes()), source: Vec::new() });
+    }
+    let mut bytes = Vec::new();
+    file.by_ref()
+        .take(LARGEST_HASHED)
+        .read_to_end(&mut bytes)
+        .map_err(|error| format!("it cannot be read: {error}"))?;
+    let hash = crate::dispatch::hash(&bytes);
+    Ok(Content { hash, source: if kind == Kind::Python { bytes } else { Vec::new() } })
+}
+
+/// Opens a file that is no link, without ever waiting for it: a workspace may come from elsewhere.
+fn open(path: &Path) -> Result<File, String> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY).bits() as i32;
+    OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(|error| {
+        let is_link = path.symlink_metadata().is_ok_and(|about| about.is_symlink());
+        if is_link { "it is a link; put the file itself there".into() } else { format!("it cannot be read: {error}") }
+    })
+}
+
+/// The hash of all Python files of a folder together: a worker that imported one may have imported others.
+pub(super) fn generation(folder: &Path) -> Hash {
+    let mut files = entries(folder).unwrap_or_default();
+    files.retain(is_python);
+    files.sort_by_key(DirEntry::file_name);
+    let mut whole = Sha256::new();
+    for entry in files {
+        let hash = read(&entry.path(), Kind::Python).map(|content| content.hash.to_string());
+        whole.update(format!("{} {}\n", entry.file_name().display(), hash.unwrap_or_default()).as_bytes());
+    }
+    Hash(whole.finalize().into())
+}

@@ -1,0 +1,300 @@
+//! A Python function as a tool: called in a worker that has imported its file, and in no other process.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use updraft_run::{Class, Failure, FailureKind, Hash, Millis, Output, Reply, ToolSpec};
+use updraft_sandbox::{Ended, Killed};
+
+use super::definition::{Definition, Described};
+use super::find::{self, Found, Kind};
+use super::{Shared, describe, spec_of};
+use crate::tool::{CallContext, Calling, Log, Source, Tool, Traits};
+use crate::worker::{self, Answering, Fault, Host, Pool, Sizes};
+
+/// Imports the file and serves calls.
+const CALLING: &str = concat!(include_str!("python/convert.py"), include_str!("python/calling.py"));
+/// Until the interpreter itself is ready; the file is imported with the first call, in the call's time.
+const START: Duration = Duration::from_secs(30);
+
+pub(super) struct Function {
+    spec: ToolSpec,
+    definition: Definition,
+    traits: Traits,
+    path: PathBuf,
+    shown: String,
+    /// What was in the file when it was listed.
+    hash: Hash,
+    /// What the file says since it was changed, by its content.
+    later: Mutex<Option<(Hash, Arc<Described>)>>,
+    shared: Arc<Shared>,
+}
+
+impl Function {
+    pub(super) fn new(shared: Arc<Shared>, found: &Found, hash: Hash, definition: Definition, traits: Traits) -> Self {
+        let spec = spec_of(&definition, found);
+        let (path, shown) = (found.path.clone(), found.shown.clone());
+        Self { spec, definition, traits, path, shown, hash, later: Mutex::default(), shared }
+    }
+
+    async fn run(&self, args: Value, cx: &CallContext) -> Result<Reply, Failure> {
+        let workspace = cx.place.workspace.root();
+        let pool = self.pool(workspace).await?;
+        let mut call = json!({ "name": self.spec.name, "args": args });
+        if self.definition.context {
+            call["context"] = context(cx);
+        }
+        let host = Listening::new(cx.log.clone());
+        let writable = self.shared.writable(workspace, self.traits.class).await?;
+        let called = pool.call(&writable, &call, &host, self.shared.settings.time).await;
+        host.finish();
+        let is_imported = host.is_imported.load(Ordering::Relaxed);
+        match called {
+            Ok(done) if !done.end["unfit"].is_null() => {
+                let why = done.end["unfit"].as_str().unwrap_or_default();
+                Err(self.failed(format!("`{}`: {why}", self.spec.name)))
+            }
+            Ok(done) if !done.end["failure"].is_null() => Err(self.raised(&done.end["failure"])),
+            Ok(done) => {
+                let mut output = self.output(done.value.unwrap_or_default());
+                output.text.push_str(&super::left_behind(&done.moved_aside, &done.troubles));
+                Ok(Reply::Output(Arc::new(output)))
+            }
+            Err(Fault::NotStarted(failure)) => Err(failure),
+            Err(Fault::TimedOut { limit, .. }) if is_imported => {
+                Ok(Reply::TimedOut { limit: Millis(limit.as_millis() as u64) })
+            }
+            Err(Fault::TimedOut { limit, .. }) => Err(Failure::new(
+                FailureKind::Timeout,
+                format!(
+                    "importing `{}` took longer than {} s, so none of its tools can be called; what runs when it is \
+                     imported should be short",
+                    self.shown,
+                    limit.as_secs()
+                ),
+            )),
+            Err(Fault::Ended { ended, .. }) => Err(self.failed(self.gone(is_imported, ended.as_deref()))),
+            Err(Fault::Forged { why, .. }) => {
+                Err(self.failed(format!("the worker of `{}` said {why}, and was ended", self.shown)))
+            }
+        }
+    }
+
+    /// The workers for the file as it is now. Others go on with what they were started with until their calls end.
+    async fn pool(&self, workspace: &Path) -> Result<Pool, Failure> {
+        let (path, folder) = (self.path.clone(), self.path.parent().map(PathBuf::from).unwrap_or_default());
+        let looked = tokio::task::spawn_blocking(move || {
+            find::read(&path, Kind::Python).map(|content| (content, find::generation(&folder)))
+        });
+        let looked = looked.await.map_err(|_| self.failed("the file could not be looked at"))?;
+        let (content, generation) = looked.map_err(|why| self.failed(format!("`{}`: {why}", self.shown)))?;
+        if content.hash != self.hash {
+            self.compare(content.hash, &content.source).await?;
+        }
+        let mut pools = self.shared.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (self.path.clone(), self.traits.class == Class::Pure);
+        if let Some((of, pool)) = pools.get(&key)
+            && *of == generation
+        {
+            return Ok(pool.clone());
+        }
+        let pool = self.new_pool(workspace);
+        pools.insert(key, (generation, pool.clone()));
+        Ok(pool)
+    }
+
+    fn new_pool(&self, workspace: &Path) -> Pool {
+        let settings = &self.shared.settings;
+        let mut confinement = settings.confinement.clone();
+        confinement.policy.limits.memory = confinement.policy.limits.memory.min(super::MEMORY);
+        let program = worker::Program {
+            name: format!("Python for `{}`", self.shown),
+            program: settings.python.clone(),
+            // Not `-S`: whoever installed a package for the interpreter expects tools to find it.
+            args: ["-I", "-B", "-X", "utf8", "-c", CALLING].map(str::to_owned).to_vec(),
+            read: self.shared.readable(workspace, self.traits.class),
+            hello: json!({ "path": self.path, "folder": workspace }),
+            start: START,
+        };
+        Pool::new(confinement, program, Sizes::default())
+    }
+
+    /// Whether the changed file still has this function, with the same parameters and result.
+    async fn compare(&self, hash: Hash, source: &[u8]) -> Result<(), Failure> {
+        let known = self.later.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let described = if let Some((_, described)) = known.filter(|(of, _)| *of == hash) {
+            described
+        } else {
+            let mut listed = describe::python(&self.shared, &[source]).await;
+            let described = Arc::new(listed.pop().map(|(described, _)| described).unwrap_or_default());
+            *self.later.lock().unwrap_or_else(PoisonError::into_inner) = Some((hash, Arc::clone(&described)));
+            described
+        };
+        let changed = |how: String| {
+            let why = format!("`{}` was changed since its tools were listed: {how}", self.shown);
+            Err(Failure::new(FailureKind::Validation, why))
+        };
+        let name = &self.spec.name;
+        let Some(now) = described.tools.iter().find(|tool| tool.name == *name) else {
+            let why = described.problems.first().map(|problem| format!(" (line {}: {})", problem.line, problem.text));
+            return changed(format!("it no longer has a tool named `{name}`{}", why.unwrap_or_default()));
+        };
+        if (&now.parameters, now.context) != (&self.definition.parameters, self.definition.context) {
+            return changed(format!("`{name}` now takes other parameters; a new run will know them"));
+        }
+        if now.output != self.definition.output {
+            return changed(format!("`{name}` now promises another result; a new run will know it"));
+        }
+        Ok(())
+    }
+
+    fn output(&self, value: Value) -> Output {
+        let text = match &value {
+            Value::Null => "(it returned nothing)".to_owned(),
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let (untrusted, value) = (self.traits.sends, Some(value).filter(|value| !value.is_null()));
+        let origins = if untrusted { vec![self.shown.clone()] } else { Vec::new() };
+        Output { text, value, untrusted, origins, ..Output::default() }
+    }
+
+    /// An exception, with the line of the user's own code.
+    fn raised(&self, told: &Value) -> Failure {
+        #[derive(Deserialize)]
+        struct Raised {
+            doing: String,
+            r#type: String,
+            message: String,
+            file: String,
+            line: Option<u32>,
+            text: String,
+        }
+        let Ok(raised) = Raised::deserialize(told) else {
+            return self.failed(format!("`{}` failed", self.spec.name));
+        };
+        let Raised { doing, r#type: kind, message, file, line, text } = raised;
+        let file = match PathBuf::from(&file) {
+            path if path == self.path => self.shown.clone(),
+            path => path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or(file),
+        };
+        let place = line.map(|line| format!(" ({file}, line {line}: `{text}`)")).unwrap_or_default();
+        let what = if doing == "importing" {
+            format!("importing `{}` failed with {kind}", self.shown)
+        } else {
+            format!("`{}` failed with {kind}", self.spec.name)
+        };
+        self.failed(if message.is_empty() { format!("{what}{place}") } else { format!("{what}: {message}{place}") })
+    }
+
+    /// A worker that ended in the midst of a call.
+    fn gone(&self, is_imported: bool, ended: Option<&Ended>) -> String {
+        let doing =
+            if is_imported { format!("calling `{}`", self.spec.name) } else { format!("importing `{}`", self.shown) };
+        let how = match ended {
+            None => "it ended without a word".to_owned(),
+            Some(ended) => match ended.killed_for {
+                Some(Killed::Memory) => format!("it took more than {} MiB of memory", super::MEMORY >> 20),
+                Some(limit) => format!("it was ended by its limit ({limit:?})").to_lowercase(),
+                None => format!("it ended itself with exit code {}", ended.exit_code()),
+            },
+        };
+        let said = ended.map(|ended| ended.stderr.text()).unwrap_or_default();
+        let last = said.trim().lines().next_back().map(|line| format!("; it said: {}", crate::cut::line(line, 300)));
+        format!("Python ended while {doing}: {how}{}", last.unwrap_or_default())
+    }
+
+    #[expect(clippy::unused_self, reason = "reads as what it is: this function failed")]
+    fn failed(&self, message: impl Into<String>) -> Failure {
+        Failure::new(FailureKind::Tool, message)
+    }
+}
+
+impl Tool for Function {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn traits(&self) -> Traits {
+        self.traits
+    }
+
+    fn output(&self) -> Option<&Value> {
+        self.definition.output.as_ref()
+    }
+
+    fn source(&self) -> Source {
+        Source::File(self.shown.clone())
+    }
+
+    fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {
+        Box::pin(async move {
+            tokio::select! {
+                reply = self.run(args, cx) => reply.unwrap_or_else(Reply::Failed),
+                // Dropping the call ends the worker and everything it started.
+                () = cx.cancel.cancelled() => Reply::Cancelled,
+            }
+        })
+    }
+}
+
+/// What a function may know of the run: the documented context, and the run's id.
+fn context(cx: &CallContext) -> Value {
+    let around = &cx.around;
+    let mut known = around.context.as_ref().map(|make| make()).filter(Value::is_object).unwrap_or_else(|| {
+        let root = cx.place.workspace.root();
+        json!({ "intent": "", "workspace": { "root": root, "files": [] }, "history": [], "memory": null })
+    });
+    known["run_id"] = json!(around.run);
+    known["step"] = json!(around.step);
+    known
+}
+
+/// Hears what a function prints, and hands it on line by line.
+struct Listening {
+    log: Log,
+    rest: Mutex<String>,
+    is_imported: AtomicBool,
+}
+
+impl Listening {
+    fn new(log: Log) -> Self {
+        Self { log, rest: Mutex::default(), is_imported: AtomicBool::new(false) }
+    }
+
+    fn finish(&self) {
+        let rest = std::mem::take(&mut *self.rest.lock().unwrap_or_else(PoisonError::into_inner));
+        if !rest.is_empty() {
+            self.log.line(&rest);
+        }
+    }
+}
+
+impl Host for Listening {
+    fn answer(&self, what: Value) -> Answering<'_> {
+        if what == "imported" {
+            self.is_imported.store(true, Ordering::Relaxed);
+        }
+        Box::pin(async { Value::Null })
+    }
+
+    fn printed(&self, text: &str) {
+        /// A line that goes on longer is shown in parts.
+        const LONGEST: usize = 4 << 10;
+        let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
+        rest.push_str(text);
+        while let Some(end) =
+            rest.find('\n').or_else(|| (rest.len() > LONGEST).then(|| rest.floor_char_boundary(LONGEST)))
+        {
+            let line: String = rest.drain(..end).collect();
+            self.log.line(&line);
+            if rest.starts_with('\n') {
+                rest.remove(0);
+            }
+        }
+    }
+}

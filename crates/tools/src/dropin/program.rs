@@ -1,0 +1,148 @@
+//! A program that describes itself as a tool: arguments on its stdin, the result on its stdout.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio::io::AsyncWriteExt;
+use updraft_run::{Failure, FailureKind, Hash, Millis, Output, Reply, ToolSpec};
+use updraft_sandbox::{Command, Ended, Stdin};
+
+use super::definition::Definition;
+use super::find::{self, Found, Kind};
+use super::{Shared, describe, spec_of};
+use crate::tool::{CallContext, Calling, Source, Tool, Traits};
+
+pub(super) struct Program {
+    spec: ToolSpec,
+    definition: Definition,
+    traits: Traits,
+    path: PathBuf,
+    shown: String,
+    /// What was in the file when it described itself.
+    hash: Hash,
+    shared: Arc<Shared>,
+}
+
+impl Program {
+    pub(super) fn new(shared: Arc<Shared>, found: &Found, hash: Hash, definition: Definition, traits: Traits) -> Self {
+        let spec = spec_of(&definition, found);
+        Self { spec, definition, traits, path: found.path.clone(), shown: found.shown.clone(), hash, shared }
+    }
+
+    async fn run(&self, args: &Value, cx: &CallContext) -> Result<Reply, Failure> {
+        self.compare().await?;
+        let (settings, workspace) = (&self.shared.settings, cx.place.workspace.root());
+        let writable = self.shared.writable(workspace, self.traits.class).await?;
+        let sandbox = settings.confinement.sandbox().await?;
+        let mut policy = settings.confinement.policy_for(&writable);
+        policy.read.extend(self.shared.readable(workspace, self.traits.class));
+        policy.limits.memory = policy.limits.memory.min(super::MEMORY);
+        policy.limits.time = Some(settings.time);
+        let command = Command {
+            env: settings.confinement.environment.clone(),
+            cwd: Some(workspace.to_owned()),
+            stdin: Stdin::Pipe,
+            ..Command::new(self.path.display().to_string())
+        };
+        let not_run = |error: updraft_sandbox::Error| {
+            Failure::new(FailureKind::Security, format!("`{}` was not run: {error}", self.shown))
+        };
+        let mut child = sandbox.spawn(&policy, command).await.map_err(not_run)?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // One that needs no arguments may end before it has read them.
+            let _ = stdin.write_all(format!("{args}\n").as_bytes()).await;
+        }
+        let ended = child.wait().await.map_err(not_run)?;
+        ended.stderr.text().lines().filter(|_| ended.succeeded()).for_each(|line| cx.log.line(line));
+        Ok(self.reply(&ended))
+    }
+
+    /// Whether the program still says the same of itself.
+    async fn compare(&self) -> Result<(), Failure> {
+        let changed = |how: &str| {
+            let why = format!("`{}` was changed since it described itself: {how}", self.shown);
+            Err(Failure::new(FailureKind::Validation, why))
+        };
+        let content = match find::read(&self.path, Kind::Program) {
+            Ok(content) => content,
+            Err(why) => return changed(&why),
+        };
+        if content.hash == self.hash {
+            return Ok(());
+        }
+        let (described, _) = describe::program(&self.shared, &self.path).await;
+        match described.tools.iter().find(|tool| tool.name == self.spec.name) {
+            None => changed(&format!("it no longer is a tool named `{}`", self.spec.name)),
+            Some(now) if now.parameters != self.definition.parameters || now.output != self.definition.output => {
+                changed("it now takes other parameters or promises another result; a new run will know them")
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
+    fn reply(&self, ended: &Ended) -> Reply {
+        if ended.timed_out() {
+            return Reply::TimedOut { limit: Millis(self.shared.settings.time.as_millis() as u64) };
+        }
+        let said = ended.stdout.text();
+        if !ended.succeeded() {
+            return Reply::Output(Arc::new(Output {
+                text: self.failed(ended, &said),
+                is_error: true,
+                ..Output::default()
+            }));
+        }
+        let value = serde_json::from_str::<Value>(&said).ok();
+        let text = match &value {
+            Some(Value::String(text)) => text.clone(),
+            Some(_) | None => said.trim_end().to_owned(),
+        };
+        let text = text + &super::left_behind(&ended.moved_aside, &ended.troubles);
+        let (untrusted, value) = (self.traits.sends, value.filter(|value| !value.is_null()));
+        let origins = if untrusted { vec![self.shown.clone()] } else { Vec::new() };
+        Reply::Output(Arc::new(Output { text, value, untrusted, origins, ..Output::default() }))
+    }
+
+    fn failed(&self, ended: &Ended, said: &str) -> String {
+        let how = match ended.killed_for {
+            Some(limit) => format!("was ended by its limit ({limit:?})").to_lowercase(),
+            None => format!("ended with exit code {}", ended.exit_code()),
+        };
+        let mut lines = vec![format!("`{}` {how}", self.spec.name)];
+        lines.extend(ended.refused.iter().map(|refusal| format!("[{refusal}]")));
+        let complaint = ended.stderr.text();
+        let complaint = if complaint.trim().is_empty() { said } else { &complaint };
+        lines.push(complaint.trim().to_owned());
+        lines.retain(|line| !line.is_empty());
+        lines.join("\n") + &super::left_behind(&ended.moved_aside, &ended.troubles)
+    }
+}
+
+impl Tool for Program {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn traits(&self) -> Traits {
+        self.traits
+    }
+
+    fn output(&self) -> Option<&Value> {
+        self.definition.output.as_ref()
+    }
+
+    fn source(&self) -> Source {
+        Source::File(self.shown.clone())
+    }
+
+    fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {
+        Box::pin(async move {
+            tokio::select! {
+                reply = self.run(&args, cx) => reply.unwrap_or_else(Reply::Failed),
+                // Dropping the child ends everything it started.
+                () = cx.cancel.cancelled() => Reply::Cancelled,
+            }
+        })
+    }
+}
