@@ -12,6 +12,7 @@ mod files;
 mod models;
 mod sandbox;
 mod shared;
+mod undo;
 
 pub(crate) use files::{Export, Format, Import};
 pub(crate) use models::Models;
@@ -19,6 +20,7 @@ use models::thinking;
 pub(crate) use sandbox::{Exec, Sandbox, SandboxCommand};
 use shared::variable;
 pub(crate) use shared::{Named, Output, Permission, Place, Spending};
+pub(crate) use undo::{Audit, Undo};
 
 /// Carries out goals with agents, and does not lose its place.
 #[derive(Debug, Parser)]
@@ -78,6 +80,11 @@ pub(crate) enum Command {
     Fork(Box<Fork>),
     /// Say where two runs part, step by step
     Diff(Diff),
+    /// Take back what a run changed in its workspace
+    #[command(after_help = "Examples:\n  updraft undo --list\n  updraft undo last\n  updraft undo --redo")]
+    Undo(Undo),
+    /// Show what each call of a run touched: files, commands, hosts, approvals
+    Audit(Audit),
     /// Write runs to files
     #[command(
         after_help = "Examples:\n  updraft export last --format markdown\n  updraft export --all --format node-link --out sessions/"

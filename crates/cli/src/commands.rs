@@ -1,6 +1,7 @@
 //! One file for each command.
 
 pub(crate) mod agents;
+pub(crate) mod audit;
 pub(crate) mod bench;
 pub(crate) mod completions;
 pub(crate) mod config;
@@ -27,3 +28,4 @@ pub(crate) mod sandbox;
 pub(crate) mod show;
 pub(crate) mod tools;
 pub(crate) mod trust;
+pub(crate) mod undo;

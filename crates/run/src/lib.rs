@@ -66,7 +66,7 @@ pub use message::{Answer, Finish, Message, Picture, Price, ToolCall, ToolResult,
 pub use permit::{Permission, permit};
 pub use protocol::{Parsed, TextCall, read as read_calls, split_reasoning};
 pub use repair::{Fault, Repair, Repaired, repair, repair_with};
-pub use reply::{BlobRef, Change, Failure, FailureKind, Output, PictureRef, Reply, Verdict};
+pub use reply::{BlobRef, Change, Failure, FailureKind, Form, FormKind, Output, PictureRef, Reply, Verdict};
 pub use state::{Funds, Open, Phase, Run, Variable};
 pub use step::{Carried, Entry, Opening, Outcome, Role, Slot, State, Step};
 pub use talk::{ASK_USER, outcome_words};

@@ -53,7 +53,7 @@ pub use dispatch::{Called, Dispatcher};
 pub use error::Error;
 pub use limits::Limits;
 pub use picture::{LARGEST_PICTURE, mime_of};
-pub use place::{Inside, Place, Workspace};
+pub use place::{Inside, Place, Standing, Workspace};
 pub use registry::Registry;
 pub use schema::{Mismatch, Schema};
 pub use tool::{Around, CallContext, Caller, Calling, Log, Source, Tool, Traits};

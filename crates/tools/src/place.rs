@@ -6,6 +6,7 @@
 mod atomic;
 mod ignored;
 mod path;
+mod restore;
 mod walk;
 
 use std::fmt;
@@ -20,8 +21,9 @@ use updraft_run::{Failure, FailureKind};
 
 use crate::error::Error;
 
-pub(crate) use atomic::Existing;
+pub(crate) use atomic::{Existing, form_of};
 pub use path::Inside;
+pub use restore::Standing;
 pub(crate) use walk::{Found, Walk};
 
 /// Where a tool works.

@@ -18,4 +18,5 @@ mod sandbox;
 mod settings;
 mod terminal;
 mod traces;
+mod undo;
 mod world;

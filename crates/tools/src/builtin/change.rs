@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use similar::{ChangeTag, TextDiff};
-use tokio_util::sync::CancellationToken;
-use updraft_run::{Change, Class, Expected, Facts, Failure, Found, Hash, Output, Prepared, Reply};
+use updraft_run::{Change, Class, Expected, Facts, Failure, Form, Found, Hash, Output, Prepared, Reply};
 
 use crate::cut;
 use crate::dispatch::hash;
-use crate::place::{Existing, Inside, Place};
+use crate::place::{Existing, Inside, Links, Place, form_of};
 use crate::text;
 use crate::tool::CallContext;
 
@@ -48,7 +47,7 @@ pub(super) fn make(args: &Value, cx: &CallContext, plan: impl FnOnce(&Place) -> 
     };
     let _turn = cx.place.workspace.turn(&path);
     match plan(&cx.place) {
-        Ok(plan) => plan.carry_out(&cx.place, &cx.cancel),
+        Ok(plan) => plan.carry_out(cx),
         Err(failure) => Reply::Failed(failure),
     }
 }
@@ -64,28 +63,49 @@ impl Plan {
         Facts { files, ..Facts::default() }
     }
 
-    /// Writes the file.
-    fn carry_out(self, place: &Place, cancel: &CancellationToken) -> Reply {
+    /// The content that would be replaced, for undo.
+    pub(super) fn images(self) -> Vec<Vec<u8>> {
+        let is_same = |existing: &Existing| existing.hash == hash(&self.after);
+        self.before.filter(|existing| !is_same(existing)).and_then(|existing| existing.bytes).into_iter().collect()
+    }
+
+    /// Writes the file, and keeps what was there.
+    fn carry_out(self, cx: &CallContext) -> Reply {
         let change = Change {
             path: self.path.to_string(),
             before: self.before.as_ref().map(|existing| existing.hash),
             after: Some(hash(&self.after)),
+            was: self.before.as_ref().map(Existing::form),
+            now: None,
+            lost: self.before.as_ref().is_some_and(|existing| existing.bytes.is_none()),
         };
         let mut output = told(&self.path, change, self.text, self.after.len());
-        if cancel.is_cancelled() {
+        if cx.cancel.is_cancelled() {
             return Reply::Cancelled;
         }
-        if !output.changes.is_empty()
-            && let Err(failure) = place.workspace.replace(&self.path, &self.after, self.before.as_ref())
-        {
-            return Reply::Failed(failure);
+        if let Some(mut change) = output.changes.pop() {
+            match cx.place.workspace.replace(&self.path, &self.after, self.before.as_ref()) {
+                Ok(folders) => output.changes = folders,
+                Err(failure) => return Reply::Failed(failure),
+            }
+            change.now = look(&cx.place, &self.path);
+            output.changes.push(change);
         }
         let old = self.before.map_or(Some(Vec::new()), |existing| existing.bytes);
-        if let (Some(old), Some(value)) = (old, output.value.as_mut()) {
-            add_diff(value, &self.path, &old, &self.after);
+        if let (Some(old), Some(value)) = (&old, output.value.as_mut()) {
+            add_diff(value, &self.path, old, &self.after);
+        }
+        if let Some(old) = old.filter(|_| output.changes.last().is_some_and(|change| change.before.is_some())) {
+            cx.keep(old);
         }
         Reply::Output(Arc::new(output))
     }
+}
+
+/// What the file is now, besides its content.
+pub(super) fn look(place: &Place, path: &Inside) -> Option<Form> {
+    // It is written by now, so one that somebody has taken away since is no failure.
+    place.workspace.stat(path, Links::Never).ok().map(|stat| form_of(&stat))
 }
 
 /// Whether a write happened, by the hashes before and after.
@@ -103,7 +123,11 @@ pub(super) fn reconcile(facts: &Facts, place: &Place, text: impl FnOnce(&Expecte
     };
     let now = current.as_ref().map(|existing| existing.hash);
     if now == expected.after {
-        let change = Change { path: path.to_string(), before: expected.before, after: expected.after };
+        let now = current.as_ref().map(Existing::form);
+        // A write keeps the mode of the file it replaces, so what it was can be told from what it is.
+        let was = now.filter(|_| expected.before.is_some()).map(|now| Form { len: 0, modified: None, ..now });
+        let (before, after) = (expected.before, expected.after);
+        let change = Change { path: path.to_string(), before, after, was, now, lost: false };
         let len = current.map_or(0, |existing| existing.len());
         return Found::Happened(Reply::Output(Arc::new(told(&path, change, text(expected), len))));
     }
