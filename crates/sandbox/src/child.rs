@@ -17,6 +17,7 @@ use crate::order::{Exit, Killed, News, Verdict};
 use crate::policy::{Level, Limits, Policy};
 use crate::proxy::Proxy;
 use crate::refusal;
+use crate::staged::Staged;
 
 /// After the end of all processes, what they said is in the pipe; whoever else holds it open is not waited for.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -34,6 +35,7 @@ pub struct Child {
     pub(crate) policy: Policy,
     pub(crate) level: Level,
     pub(crate) started: Instant,
+    pub(crate) staged: Option<Staged>,
 }
 
 impl Child {
@@ -55,7 +57,7 @@ impl Child {
             tokio::select! {
                 news = self.line.next() => match news.doing("listening to the launcher")? {
                     Some((News::Ended(verdict), _)) => break verdict,
-                    Some((News::Listening | News::Steps(_) | News::Started | News::Fault(_), _)) => {}
+                    Some((News::Listening | News::Steps(_) | News::Started | News::Unstaged(_) | News::Fault(_), _)) => {}
                     None => return Err(Error::Lost),
                 },
                 () = self.streams.meter.is_over.notified(), if killed.is_none() => {
@@ -76,7 +78,8 @@ impl Child {
     }
 
     fn ended(self, verdict: Verdict, killed: Option<Killed>, stdout: Captured, stderr: Captured) -> Ended {
-        let Verdict { exit, killed_for, moved_aside, troubles } = verdict;
+        let Verdict { exit, killed_for, moved_aside, troubles, is_staged, unstaged } = verdict;
+        let staged = self.staged.filter(|_| is_staged);
         let mut refused = self.proxy.map(|proxy| proxy.refused()).unwrap_or_default();
         if self.level != Level::None && exit != Some(Exit::Code(0)) {
             let known: Vec<String> = refused.iter().map(|one| one.subject.clone()).collect();
@@ -85,7 +88,8 @@ impl Child {
         }
         let elapsed = self.started.elapsed();
         let killed_for = killed.or(killed_for);
-        Ended { exit, killed_for, refused, moved_aside, troubles, elapsed, stdout, stderr, level: self.level }
+        let level = self.level;
+        Ended { exit, killed_for, refused, moved_aside, troubles, staged, unstaged, elapsed, stdout, stderr, level }
     }
 }
 
