@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use updraft_engine::{Agents, Engine, Hands, Prompts, Trust, Watch};
 use updraft_journal::{Filter, Journal};
 use updraft_run::RunId;
+use updraft_sandbox::Policy;
 use updraft_tools::{Commands, Dispatcher, Limits, Registry};
 
 use tokio_util::sync::CancellationToken;
@@ -105,12 +106,22 @@ pub(crate) fn cast(places: &Places, workspace: &Path, settings: &Settings) -> Re
 
 /// The tools that are always there.
 pub(crate) fn dispatcher() -> Dispatcher {
+    dispatcher_staging(None)
+}
+
+/// Where what commands change is gathered until they end, if that is to be undone.
+pub(crate) fn staging(places: &Places, settings: &Settings) -> Option<PathBuf> {
+    settings.meant.undo_commands.value.then(|| places.state.join("staged"))
+}
+
+/// The same tools; what commands change is gathered in a folder first.
+pub(crate) fn dispatcher_staging(staged: Option<PathBuf>) -> Dispatcher {
     let limits = Limits::default();
     let commands = Commands {
         launcher: sandbox::LAUNCHER.into(),
         level: None,
         // Its workspace is put in with each call.
-        policy: sandbox::policy(Path::new("/nonexistent")),
+        policy: Policy { staged, ..sandbox::policy(Path::new("/nonexistent")) },
         environment: places::all(),
     };
     Dispatcher::new(Registry::standard(&limits).with_commands(commands), limits)

@@ -37,6 +37,8 @@ pub struct Changed {
     pub now: Option<Look>,
     /// By which [`Staged::kept`] finds what was there.
     pub kept: Option<u64>,
+    /// Only its mode changed.
+    pub has_same_content: bool,
     /// Somebody else changed it while the command ran; what they wrote is what was there.
     pub contested: bool,
 }

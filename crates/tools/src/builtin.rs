@@ -4,6 +4,7 @@ mod append_line;
 mod ask_user;
 mod bench;
 mod change;
+mod changes;
 mod edit_file;
 mod list_files;
 mod read_file;

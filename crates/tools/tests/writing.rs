@@ -33,7 +33,7 @@ async fn what_was_there_before_is_kept_ahead_and_with_the_reply() {
     ] {
         let before = world.content("a.txt");
         let call = call(tool, args);
-        assert_eq!(world.dispatcher.images(&call, &world.place).await, [before.clone()], "{tool}");
+        assert_eq!(world.dispatcher.images(&call, &world.place).await, std::slice::from_ref(&before), "{tool}");
         assert_eq!(world.dispatcher.call(&call, &world.cx()).await.kept, [before], "{tool}");
     }
     let again = call("write_file", json!({ "path": "a.txt", "content": "newer\n" }));

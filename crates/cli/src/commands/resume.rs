@@ -103,7 +103,8 @@ pub(super) fn engine(
     let workspace = std::path::PathBuf::from(journal.head(id)?.workspace);
     let settings = Settings::load(places, &workspace, Written::default())?;
     log::begin(places, &settings.meant.log.value);
-    let hands = Hands::new(reach::access(places, &settings, &workspace), wire::dispatcher());
+    let dispatcher = wire::dispatcher_staging(wire::staging(places, &settings));
+    let hands = Hands::new(reach::access(places, &settings, &workspace), dispatcher);
     let (watch, stop) = match shown {
         Some((face, stop)) => (face.watch.clone(), stop),
         None => (Face::of(output).watch, CancellationToken::new()),

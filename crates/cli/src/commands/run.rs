@@ -139,7 +139,7 @@ async fn carry_out(places: &Places, plan: Plan, id: RunId) -> Outcome {
     let Chosen { model, spec: name, why } = choose(&spec, &access).await?;
     remark(&plan, &face, &spec, &name, &why);
     let journal = wire::journal(places)?;
-    let dispatcher = wire::dispatcher();
+    let dispatcher = wire::dispatcher_staging(wire::staging(places, &plan.settings));
     let tools = {
         let dispatcher = dispatcher.clone();
         move |wanted: &[String]| dispatcher.registry().specs_for(wanted)

@@ -90,9 +90,9 @@ fn take_back(undo: &Undo, id: &RunId, which: &Which, args: &args::Undo) -> Outco
     };
     if args.dry_run {
         if args.json {
-            out::pretty(&json!({ "run": id, "plan": plan }))
+            out::pretty(&json!({ "run": id, "plan": plan }));
         } else {
-            out::print(&in_words(&plan, usize::MAX))
+            out::print(&in_words(&plan, usize::MAX));
         }
         return Ok(Code::Done);
     }

@@ -74,6 +74,8 @@ pub(crate) struct Meant {
     pub(crate) cache: Sourced<bool>,
     pub(crate) models: Models,
     pub(crate) log: Sourced<String>,
+    /// Whether what commands change is gathered, so that it can be undone.
+    pub(crate) undo_commands: Sourced<bool>,
 }
 
 impl Default for Meant {
@@ -98,6 +100,7 @@ impl Default for Meant {
             cache: Sourced::default_of(false),
             models: Models::default(),
             log: Sourced::default_of("warn".into()),
+            undo_commands: Sourced::default_of(true),
         }
     }
 }
@@ -140,6 +143,7 @@ impl Meant {
         taking.free("cache", &mut self.cache, written.cache.as_ref());
         self.models.take(layer, taking.ignored)?;
         taking.free("log.level", &mut self.log, written.log.level.as_ref());
+        taking.free("undo.commands", &mut self.undo_commands, written.undo.commands.as_ref());
         Ok(())
     }
 
@@ -187,6 +191,7 @@ impl Meant {
             row("probe", &self.probe, ToString::to_string),
             row("cache", &self.cache, ToString::to_string),
             row("log.level", &self.log, |value| format!("{value:?}")),
+            row("undo.commands", &self.undo_commands, ToString::to_string),
         ];
         rows.extend(self.budget.list("budget"));
         rows.extend(self.step_budget.list("step_budget"));

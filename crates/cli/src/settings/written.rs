@@ -35,6 +35,7 @@ pub(crate) struct Written {
     pub(crate) limits: BTreeMap<String, Spanned<WrittenLimit>>,
     pub(crate) prices: BTreeMap<String, Spanned<WrittenPrice>>,
     pub(crate) log: WrittenLog,
+    pub(crate) undo: WrittenUndo,
 }
 
 /// The tables `[budget]` and `[step_budget]`.
@@ -55,6 +56,13 @@ pub(crate) struct WrittenBudget {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct WrittenLog {
     pub(crate) level: Option<Spanned<String>>,
+}
+
+/// The table `[undo]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct WrittenUndo {
+    pub(crate) commands: Option<Spanned<bool>>,
 }
 
 /// `approvals`, from the laxest to the strictest.

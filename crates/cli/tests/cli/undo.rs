@@ -167,3 +167,174 @@ fn the_audit_names_what_each_call_touched() {
         "{words}"
     );
 }
+
+/// Whether what commands change can be gathered here. If not, says so past the test runner's capture.
+fn can_stage(world: &World) -> bool {
+    use std::io::Write;
+    let can = world.updraft(&["sandbox", "probe", "--json"]).value()["level"] == "full";
+    if !can {
+        std::io::stderr().write_all(b"!! SKIP: no full sandbox here, so commands cannot be undone\n").unwrap();
+    }
+    can
+}
+
+/// Everything in the workspace: what it is, its mode and its content.
+fn tree(world: &World) -> std::collections::BTreeMap<String, String> {
+    fn walk(root: &std::path::Path, folder: &std::path::Path, tree: &mut std::collections::BTreeMap<String, String>) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let about = path.symlink_metadata().unwrap();
+            let mode = about.permissions().mode() & 0o7777;
+            let what = if about.is_dir() {
+                walk(root, &path, tree);
+                format!("folder {mode:o}")
+            } else if about.is_symlink() {
+                format!("link {}", std::fs::read_link(&path).unwrap().display())
+            } else {
+                format!("file {mode:o} {:?}", std::fs::read(&path).unwrap())
+            };
+            tree.insert(path.strip_prefix(root).unwrap().display().to_string(), what);
+        }
+    }
+    let mut all = std::collections::BTreeMap::new();
+    walk(&world.ws(), &world.ws(), &mut all);
+    all
+}
+
+#[test]
+fn what_commands_changed_is_taken_back_and_put_there_again() {
+    let world = World::new();
+    if !can_stage(&world) {
+        return;
+    }
+    world.file("src/main.c", "int main;\n");
+    world.file("src/old/x.c", "x\n");
+    let before = tree(&world);
+    let script = "echo more >> a.txt; rm -r src/old; mv src lib; chmod 600 lib/main.c; ln -s a.txt link; \
+                  for i in $(seq 150); do echo $i > made-$i; done; exit 4";
+    run(&world, &[("run_command", json!({"command": script}))]).code(0);
+    let after = tree(&world);
+    assert!(after.len() > 150 && !after.contains_key("src"), "{after:?}");
+    let audit = world.updraft(&["audit", "last", "--json"]).code(0).json();
+    assert!(audit[0]["changes"].as_array().unwrap().len() > 150);
+    assert!(audit[0]["diff"].as_str().unwrap().contains("+more"), "{}", audit[0]["diff"]);
+
+    world.updraft(&["undo", "--yes"]).code(0);
+    assert_eq!(tree(&world), before);
+    world.updraft(&["undo", "--redo", "--yes"]).code(0);
+    assert_eq!(tree(&world), after);
+    assert_eq!(std::fs::read_dir(world.home().join("staged")).unwrap().count(), 0, "nothing stays behind");
+}
+
+#[test]
+fn commands_that_are_not_gathered_are_listed_as_not_undoable() {
+    let world = World::new();
+    world.config("config.toml", "[undo]\ncommands = false\n");
+    run(&world, &[("run_command", json!({"command": "echo more >> a.txt; echo new > b.txt"}))]).code(0);
+    let listed = world.updraft(&["undo", "--list"]).code(0).out;
+    assert_eq!(listed.matches("not undoable: what was there before was not kept").count(), 2, "{listed}");
+    world.updraft(&["undo", "--yes"]).code(1).says("not kept");
+    assert_eq!(content(&world, "a.txt"), "hello\nmore\n");
+}
+
+#[test]
+fn a_repository_that_was_used_since_is_left_whole() {
+    let world = World::new();
+    if !can_stage(&world) || std::process::Command::new("git").arg("--version").output().is_err() {
+        return;
+    }
+    let git = |args: &[&str]| {
+        let mut command = std::process::Command::new("git");
+        command.args(["-c", "user.name=n", "-c", "user.email=e@x"]).args(args).current_dir(world.ws());
+        let ran = command.env("HOME", world.home()).output().unwrap();
+        assert!(ran.status.success(), "{args:?}: {}", String::from_utf8_lossy(&ran.stderr));
+        String::from_utf8_lossy(&ran.stdout).trim().to_owned()
+    };
+    git(&["init", "-q", "."]);
+    git(&["add", "-A"]);
+    git(&["commit", "-qm", "first"]);
+    let first = git(&["rev-parse", "HEAD"]);
+    let commit = "echo two > two.txt; git add -A && git -c user.name=n -c user.email=e@x commit -qm second";
+    run(&world, &[("run_command", json!({"command": commit}))]).code(0);
+    let second = git(&["rev-parse", "HEAD"]);
+    assert_ne!(first, second, "the commit reached the workspace");
+
+    world.updraft(&["undo", "--yes"]).code(0);
+    assert_eq!(git(&["rev-parse", "HEAD"]), first);
+    assert_eq!(git(&["status", "--porcelain"]), "");
+    world.updraft(&["undo", "--redo", "--yes"]).code(0);
+    assert_eq!(git(&["rev-parse", "HEAD"]), second);
+
+    world.file("three.txt", "mine\n");
+    git(&["add", "-A"]);
+    git(&["commit", "-qm", "third"]);
+    world.updraft(&["undo", "--yes"]).code(1).says("in the same repository was changed since");
+    git(&["fsck", "--strict"]);
+    assert_eq!(git(&["log", "--format=%s"]), "third\nsecond\nfirst");
+}
+
+/// A sequence of numbers that looks random and can be repeated.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % limit
+    }
+
+    /// A call that changes something, or tries to.
+    fn call(&mut self, has_commands: bool) -> (&'static str, Value) {
+        let paths = ["a.txt", "b.txt", "d/one", "d/e/two", "d/e/three", "x/y/z"];
+        let (path, other) = (paths[self.below(paths.len())], paths[self.below(paths.len())]);
+        let folder = ["d", "d/e", "x", "x/y", "n"][self.below(5)];
+        let text = format!("{}\n", self.below(4));
+        let command = match self.below(9) {
+            0 => format!("mkdir -p $(dirname {path}); echo {text}> {path}"),
+            1 => format!("rm -rf {folder}"),
+            2 => format!("mv {path} {other}"),
+            3 => format!("chmod 6{}{} {path}", self.below(8), self.below(8)),
+            4 => format!("rm -f {path}; ln -s {other} {path}"),
+            5 => format!("rm -rf {folder}; echo {text}> {folder}"),
+            6 => format!("rm -rf {path}; mkdir -p {path}/in; echo {text}> {path}/in/side"),
+            7 => format!("echo {text}>> {path}; cp -r d copy; rm -r x"),
+            _ => format!("mv {folder} moved; chmod 711 d"),
+        };
+        match self.below(if has_commands { 6 } else { 3 }) {
+            0 => ("write_file", json!({"path": path, "content": text.repeat(3)})),
+            1 => ("edit_file", json!({"path": path, "old": "0", "new": "00", "all": true})),
+            2 => ("append_line", json!({"path": path, "line": text.trim()})),
+            _ => ("run_command", json!({"command": command})),
+        }
+    }
+}
+
+#[test]
+fn whatever_a_run_does_undo_leads_back_and_somebody_elses_file_stays() {
+    let has_commands = can_stage(&World::new());
+    for seed in 1..=10 {
+        let world = World::new();
+        let script = world.file("d/e/two", "0\n1\n");
+        std::fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).unwrap();
+        world.file("d/one", "0\n");
+        world.file("x/keep", "0\n");
+        let before = tree(&world);
+        let mut dice = Dice(seed);
+        let calls: Vec<(&str, Value)> = (0..8).map(|_| dice.call(has_commands)).collect();
+        run(&world, &calls).code(0);
+        let after = tree(&world);
+        world.updraft(&["undo", "--yes"]).code(0);
+        assert_eq!(tree(&world), before, "seed {seed}: {calls:?}");
+        world.updraft(&["undo", "--redo", "--yes"]);
+        assert_eq!(tree(&world), after, "seed {seed}, taken back: {calls:?}");
+
+        // Somebody changes one of the files that the run left.
+        let is_left = |(path, what): (&String, &String)| {
+            (what.starts_with("file") && before.get(path) != Some(what)).then(|| path.clone())
+        };
+        let Some(theirs) = after.iter().find_map(is_left) else { continue };
+        std::fs::write(world.ws().join(&theirs), "theirs\n").unwrap();
+        let undone = world.updraft(&["undo", "--yes", "--json"]).code(1).value();
+        assert!(undone["left"].as_array().unwrap().iter().any(|left| left["path"] == *theirs), "{undone}");
+        assert_eq!(content(&world, &theirs), "theirs\n", "seed {seed}");
+    }
+}

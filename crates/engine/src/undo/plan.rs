@@ -120,7 +120,7 @@ impl Planning<'_> {
                 }
             };
             let side = now.as_ref().map(Side::now);
-            if is_same(side.as_ref(), back.to.as_ref()) {
+            if is_same(side.as_ref(), back.to.as_ref()) && mode(side) == mode(back.to) {
                 continue;
             }
             if !is_same(side.as_ref(), back.from.as_ref()) {
@@ -144,8 +144,9 @@ impl Planning<'_> {
     fn path(&self, path: &str, made: &[&Made], now: Option<&Standing>, plan: &mut Plan) {
         let current = now.map(Side::now);
         let first = made.first().and_then(|one| Side::before(&one.change));
-        let has_same_mode = current.map(|side| side.form.mode) == first.map(|side| side.form.mode);
-        if is_same(current.as_ref(), first.as_ref()) && has_same_mode {
+        // Where nothing was kept, nobody knows what was there.
+        let is_known = made.first().is_some_and(|one| !one.change.lost);
+        if is_known && is_same(current.as_ref(), first.as_ref()) && mode(current) == mode(first) {
             return;
         }
         let mut left: Vec<&Made> = made.to_vec();

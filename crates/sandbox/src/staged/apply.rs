@@ -198,7 +198,8 @@ impl Apply {
         let contested = was.is_some_and(|was| !is_folder(was) && (was.st_ctime, was.st_ctime_nsec) >= self.since);
         let (was, now) = (was.map(look), now.map(look));
         let is_exact = path.to_str().is_some();
-        self.changes.push(Changed { path: text.into_owned(), is_exact, was, now, kept, contested });
+        let (path, has_same_content) = (text.into_owned(), false);
+        self.changes.push(Changed { path, is_exact, was, now, kept, has_same_content, contested });
     }
 }
 

@@ -16,7 +16,7 @@ use crate::tool::CallContext;
 /// Bytes of a diff: enough to see what happened; the files hold the rest.
 const DIFF: usize = 16 << 10;
 /// Bytes of a file beyond which no diff is made.
-const DIFFED: usize = 2 << 20;
+pub(super) const DIFFED: usize = 2 << 20;
 
 /// New content for a file, worked out but not yet written.
 pub(super) struct Plan {
@@ -155,17 +155,31 @@ fn told(path: &Inside, change: Change, text: String, bytes: usize) -> Output {
     }
 }
 
-/// Adds a unified diff, if both sides are text and not too large.
-fn add_diff(value: &mut Value, path: &Inside, old: &[u8], new: &[u8]) {
+/// A unified diff.
+pub(super) struct Unified {
+    pub(super) text: String,
+    added: usize,
+    removed: usize,
+}
+
+/// What became of a file, if both sides are text and not too large.
+pub(super) fn unified(path: &str, old: &[u8], new: &[u8]) -> Option<Unified> {
     if old.len() > DIFFED || new.len() > DIFFED {
-        return;
+        return None;
     }
-    let (Some((old, _)), Some((new, _))) = (text::decode(old), text::decode(new)) else { return };
+    let ((old, _), (new, _)) = (text::decode(old)?, text::decode(new)?);
     let diff = TextDiff::configure().timeout(Duration::from_millis(200)).diff_lines(&old, &new);
     let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count();
-    value["added"] = count(ChangeTag::Insert).into();
-    value["removed"] = count(ChangeTag::Delete).into();
+    let (added, removed) = (count(ChangeTag::Insert), count(ChangeTag::Delete));
     let (before, after) = (format!("a/{path}"), format!("b/{path}"));
-    let diff = diff.unified_diff().context_radius(3).header(&before, &after).to_string();
-    value["diff"] = cut::head_and_tail(&diff, DIFF).unwrap_or(diff).into();
+    let text = diff.unified_diff().context_radius(3).header(&before, &after).to_string();
+    Some(Unified { text, added, removed })
+}
+
+/// Adds a diff to a result.
+fn add_diff(value: &mut Value, path: &Inside, old: &[u8], new: &[u8]) {
+    let Some(Unified { text, added, removed }) = unified(path.as_str(), old, new) else { return };
+    value["added"] = added.into();
+    value["removed"] = removed.into();
+    value["diff"] = cut::head_and_tail(&text, DIFF).unwrap_or(text).into();
 }

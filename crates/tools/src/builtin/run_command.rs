@@ -1,7 +1,7 @@
 //! `run_command`: a shell command in the sandbox, with a time limit and nobody to answer it.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use tokio::sync::OnceCell;
 use updraft_run::{Class, Failure, FailureKind, Output, Prepared, Reply, ToolSpec};
 use updraft_sandbox::{Command, Ended, Level, Network, Policy, Sandbox};
 
-use super::{parse, reply, spec, whole};
+use super::{changes, parse, reply, spec, whole};
 use crate::place::Place;
 use crate::tool::{CallContext, Calling, Tool, Traits};
 
@@ -87,9 +87,12 @@ impl RunCommand {
             cwd: folder.map(|folder| root.join(folder.as_str())),
             ..Command::new("sh")
         };
+        let began = now();
         let started = sandbox.spawn(&policy, command).await.map_err(|error| not_run(&error))?;
         let ended = started.wait().await.map_err(|error| not_run(&error))?;
-        Ok(output(&ended))
+        let mut output = output(&ended);
+        changes::tell(&mut output, &ended, began, cx).await;
+        Ok(output)
     }
 }
 
@@ -144,6 +147,11 @@ impl Tool for RunCommand {
 
 pub(super) fn tool(commands: Commands) -> Arc<dyn Tool> {
     Arc::new(RunCommand::new(commands))
+}
+
+#[expect(clippy::disallowed_methods, reason = "compared with the times of files, which the system's clock gives")]
+fn now() -> SystemTime {
+    SystemTime::now()
 }
 
 fn not_run(error: &updraft_sandbox::Error) -> Failure {

@@ -45,7 +45,9 @@ impl Apply {
     fn touch(&mut self, path: &Path, is: &Stat, ws: &OwnedFd, was: &Stat, name: &OsStr) -> io::Result<()> {
         if is.st_mode != was.st_mode {
             rustix::fs::chmodat(ws, name, Mode::from_raw_mode(is.st_mode & 0o7777), AtFlags::empty())?;
+            let listed = self.changes.len();
             self.list(path, Some(was), Some(is), None);
+            self.changes[listed..].iter_mut().for_each(|one| one.has_same_content = true);
         }
         // Builds go by it.
         let _ = rustix::fs::utimensat(ws, name, &times(is), AtFlags::SYMLINK_NOFOLLOW);
