@@ -15,6 +15,7 @@ mod permissions;
 mod sandbox;
 mod shared;
 mod tools;
+mod undo;
 
 pub(crate) use confine::Confine;
 pub(crate) use files::{Export, Format, Import};
@@ -25,6 +26,7 @@ pub(crate) use sandbox::{Aside, AsideCommand, Exec, Sandbox, SandboxCommand};
 use shared::variable;
 pub(crate) use shared::{Named, Output, Place, Spending};
 pub(crate) use tools::{ToolCall, Tools, ToolsCommand};
+pub(crate) use undo::{Audit, Undo};
 
 /// Carries out goals with agents, and does not lose its place.
 #[derive(Debug, Parser)]
@@ -85,6 +87,11 @@ pub(crate) enum Command {
     Fork(Box<Fork>),
     /// Say where two runs part, step by step
     Diff(Diff),
+    /// Take back what a run changed in its workspace
+    #[command(after_help = "Examples:\n  updraft undo --list\n  updraft undo last\n  updraft undo --redo")]
+    Undo(Undo),
+    /// Show what each call of a run touched: files, commands, hosts, approvals
+    Audit(Audit),
     /// Write runs to files
     #[command(
         after_help = "Examples:\n  updraft export last --format markdown\n  updraft export --all --format node-link --out sessions/"

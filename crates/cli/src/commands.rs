@@ -2,6 +2,7 @@
 
 pub(crate) mod agents;
 pub(crate) mod aside;
+pub(crate) mod audit;
 pub(crate) mod bench;
 pub(crate) mod completions;
 pub(crate) mod config;
@@ -29,3 +30,4 @@ pub(crate) mod sandbox;
 pub(crate) mod show;
 pub(crate) mod tools;
 pub(crate) mod trust;
+pub(crate) mod undo;

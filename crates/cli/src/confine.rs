@@ -21,6 +21,7 @@ pub(crate) fn confinement(places: &Places, settings: &Settings) -> Confinement {
     let mut confinement = Confinement::new(LAUNCHER, meant.policy(&places.aside()));
     confinement.level = meant.level.value;
     confinement.environment = places::all();
+    confinement.staged = settings.meant.undo_commands.value.then(|| places.state.join("staged"));
     confinement
 }
 

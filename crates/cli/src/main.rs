@@ -64,6 +64,8 @@ fn dispatch(command: Command) -> Outcome {
         Command::Replay(args) => c::replay::run(&places, &args),
         Command::Fork(args) => c::fork::run(&places, *args),
         Command::Diff(args) => c::diff::run(&places, &args),
+        Command::Undo(args) => c::undo::run(&places, &args),
+        Command::Audit(args) => c::audit::run(&places, &args),
         Command::Export(args) => c::export::run(&places, &args),
         Command::Import(args) => c::import::run(&places, &args),
         Command::Rm(args) => c::rm::rm(&places, &args),

@@ -35,6 +35,14 @@ pub enum Error {
         /// Why.
         source: std::io::Error,
     },
+    /// A file of ours could not be written.
+    #[error("could not write `{file}`", file = file.display())]
+    Unwritten {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
     /// The goal cannot be worked on.
     #[error("{0}")]
     Goal(String),
@@ -90,6 +98,7 @@ impl Error {
             Error::AgentFile { .. } => Some("`updraft agents` shows the agents that were read".into()),
             Error::Tool(_)
             | Error::File { .. }
+            | Error::Unwritten { .. }
             | Error::Goal(_)
             | Error::UnknownAgent { .. }
             | Error::Plan(_)

@@ -10,7 +10,8 @@
 //! | what models are told | `conversation.rs`, `context.rs`, `words.rs` |
 //! | agents and templates as files | `agents.rs`, `prompts.rs` |
 //! | starting and opening runs | `engine.rs`, `start.rs` |
-//! | looking back | `report.rs`, `replay.rs`, `nodelink.rs` |
+//! | looking back | `report.rs`, `replay.rs`, `nodelink.rs`, `touched.rs` |
+//! | taking back | `undo.rs`, then `undo/plan.rs` and `undo/carry.rs` |
 
 mod agents;
 mod consult;
@@ -28,6 +29,8 @@ mod recorded;
 mod replay;
 mod report;
 mod start;
+mod touched;
+mod undo;
 mod watch;
 mod words;
 
@@ -44,5 +47,7 @@ pub use recorded::recorded;
 pub use replay::{Difference, Differs, Replayed, Told, prompts as prompts_of, replay};
 pub use report::{Report, Statistics, StepReport, dollars, failure_of, messages, waiting_for};
 pub use start::NewRun;
+pub use touched::{Approved, Touched, touched};
+pub use undo::{Left, Made, Move, Plan as UndoPlan, Side, Undo, Undone, Which, Why};
 pub use watch::{Nobody, Watch};
 pub use words::{AgentWords, Words};

@@ -26,6 +26,12 @@ pub trait Perform: Send + Sync {
     /// What is known only just before a call. Reads, changes nothing.
     fn facts<'a>(&'a self, workspace: &'a str, call: &'a ToolCall) -> Doing<'a, Facts>;
 
+    /// Contents that a call is about to replace, to be stored before it begins. Reads, changes nothing.
+    fn images<'a>(&'a self, workspace: &'a str, call: &'a ToolCall) -> Doing<'a, Vec<Vec<u8>>> {
+        let _ = (workspace, call);
+        Box::pin(std::future::ready(Vec::new()))
+    }
+
     /// Makes a call.
     fn call<'a>(&'a self, workspace: &'a str, call: &'a ToolCall, given: Given) -> Doing<'a, Called>;
 
@@ -142,6 +148,15 @@ impl Perform for Hands {
             match self.place(workspace) {
                 Ok(place) => self.dispatcher.facts(call, &place).await,
                 Err(_) => Facts::default(),
+            }
+        })
+    }
+
+    fn images<'a>(&'a self, workspace: &'a str, call: &'a ToolCall) -> Doing<'a, Vec<Vec<u8>>> {
+        Box::pin(async move {
+            match self.place(workspace) {
+                Ok(place) => self.dispatcher.images(call, &place).await,
+                Err(_) => Vec::new(),
             }
         })
     }

@@ -30,7 +30,7 @@ struct Sender {
 }
 
 impl Sender {
-    fn new(name: &str, source: Source, to: SocketAddr) -> Arc<dyn Tool> {
+    fn tool(name: &str, source: Source, to: SocketAddr) -> Arc<dyn Tool> {
         let spec = ToolSpec { name: name.into(), description: String::new(), parameters: json!({ "type": "object" }) };
         Arc::new(Self { spec, source, to })
     }
@@ -109,9 +109,9 @@ impl Trap {
         let limits = Limits::default();
         let mut registry = Registry::standard(&limits);
         let to = self.recorder.address();
-        registry.insert(Sender::new("fetch", Source::BuiltIn, to)).unwrap();
-        registry.insert(Sender::new("command", Source::BuiltIn, to)).unwrap();
-        registry.insert(Sender::new("mail", Source::Server("mail".into()), to)).unwrap();
+        registry.insert(Sender::tool("fetch", Source::BuiltIn, to)).unwrap();
+        registry.insert(Sender::tool("command", Source::BuiltIn, to)).unwrap();
+        registry.insert(Sender::tool("mail", Source::Server("mail".into()), to)).unwrap();
         Dispatcher::new(registry, limits)
     }
 

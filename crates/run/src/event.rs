@@ -120,7 +120,7 @@ pub enum Event {
         call: ToolCall,
         /// What is known about it.
         #[serde(default)]
-        prepared: Prepared,
+        prepared: Box<Prepared>,
     },
     /// A call was not made: it broke its schema, a permission or the budget. The agent is told.
     Rejected {

@@ -62,7 +62,7 @@ pub enum Input {
         call: ToolCall,
         /// What is known about that.
         #[serde(default)]
-        prepared: Prepared,
+        prepared: Box<Prepared>,
     },
     /// The user said something more.
     Tell {

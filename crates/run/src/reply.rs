@@ -100,6 +100,12 @@ pub struct Output {
     /// What it used, where the call asked a model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Box<Usage>>,
+    /// Every change as a JSON list, where `changes` names only the first of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub all_changes: Option<BlobRef>,
+    /// What changed in text files, as a unified diff, where `value` does not hold it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diff: Option<BlobRef>,
 }
 
 /// A stored value: its content hash and length.
@@ -123,16 +129,60 @@ pub struct PictureRef {
 }
 
 /// A file that a tool created, changed or deleted.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
     /// Relative to the workspace, with `/`.
     pub path: String,
-    /// Hash of the content before; absent if the file was not there.
+    /// Hash of the content before (of a link: where it led); absent if the file was not there or was not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Hash>,
-    /// Hash of the content after; absent if the file is gone.
+    /// Hash of the content after; absent if the file is gone or was not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Hash>,
+    /// What it was, besides its content; absent if it was not there. Older journals do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub was: Option<Form>,
+    /// What it is now; absent if it is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub now: Option<Form>,
+    /// The content before was not kept, so nobody can bring it back.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub lost: bool,
+}
+
+/// What something in the workspace is, besides its content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Form {
+    /// A file, a link or a folder.
+    pub kind: FormKind,
+    /// The permission bits.
+    pub mode: u32,
+    /// Bytes of content.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub len: u64,
+    /// When its content changed last, in nanoseconds since 1970: it stands in for a hash where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modified: Option<i64>,
+}
+
+/// The kinds of things in a workspace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum FormKind {
+    /// A regular file.
+    File,
+    /// A symbolic link.
+    Link,
+    /// A folder.
+    Folder,
+    /// A pipe, a socket or a device.
+    Other,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 /// Why something did not work, for people, models and scripts alike.

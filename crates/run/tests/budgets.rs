@@ -312,7 +312,7 @@ fn a_question_to_another_model_that_does_not_fit_stops_the_run_or_fails_the_code
     let under = at("a/0/0/call.0");
     let call = ToolCall { id: String::new(), name: "fetch".into(), args: serde_json::json!({}), fault: None };
     let prepared = Prepared { model: Some("other/model".into()), ..Prepared::default() };
-    world.feed(Input::Wished { under: under.clone(), call, prepared });
+    world.feed(Input::Wished { under: under.clone(), call, prepared: Box::new(prepared) });
     world.feed(Input::Estimated { id: under.within(0), ceiling });
     assert!(world.last().contains("the run has used up its budget of tokens"), "{}", world.last());
     assert_eq!(world.open(), ["a/0/0/call.0"], "the code goes on");

@@ -26,7 +26,7 @@ fn coding(start: Start) -> World {
 fn wish(world: &mut World, name: &str) -> String {
     let call = ToolCall { id: "k".into(), name: name.into(), args: json!({ "q": "x" }), fault: None };
     let prepared = world.prepared.get(name).cloned().unwrap_or_default();
-    world.feed(Input::Wished { under: at(PARENT), call, prepared });
+    world.feed(Input::Wished { under: at(PARENT), call, prepared: Box::new(prepared) });
     world.last()
 }
 
@@ -93,7 +93,7 @@ fn code_in_code_and_endless_wishes_are_refused() {
     let mut world = coding(given(&["a"]));
     wish(&mut world, "read");
     let call = ToolCall { id: "k".into(), name: "read".into(), args: json!({}), fault: None };
-    world.feed(Input::Wished { under: inner(0), call, prepared: Prepared::default() });
+    world.feed(Input::Wished { under: inner(0), call, prepared: Box::default() });
     assert_eq!(world.last(), "");
     assert!(matches!(world.run.unheard(&inner(0)), Reply::Failed(why) if why.message.contains("from code")));
 }

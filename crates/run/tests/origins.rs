@@ -230,7 +230,7 @@ fn a_command_that_could_send_a_tainted_file_is_asked_about_though_its_step_has_r
 #[test]
 fn what_a_tainted_command_changed_is_tainted_all_of_the_workspace_unless_it_lists_it() {
     let after = |prepared: Prepared, changed: &[&str]| {
-        let changes = changed.iter().map(|path| Change { path: (*path).to_owned(), before: None, after: None });
+        let changes = changed.iter().map(|path| Change { path: (*path).to_owned(), ..Change::default() });
         let output = Output { text: "ok".into(), changes: changes.collect(), ..Output::default() };
         let mut world = World::of(given(&["w", "r"]))
             .says("w", [calls(&["fetch page"]), calls(&["run_python x"]), says("W")])

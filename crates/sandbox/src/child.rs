@@ -18,6 +18,7 @@ use crate::order::{Exit, Killed, MovedAside, News, Request, Verdict};
 use crate::policy::{Level, Limits, Policy};
 use crate::proxy::Proxy;
 use crate::refusal;
+use crate::staged::Staged;
 
 /// After the end of all processes, what they said is in the pipe; whoever else holds it open is not waited for.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -35,6 +36,7 @@ pub struct Child {
     pub(crate) policy: Policy,
     pub(crate) level: Level,
     pub(crate) started: Instant,
+    pub(crate) staged: Option<Staged>,
 }
 
 impl Child {
@@ -105,7 +107,8 @@ impl Child {
     }
 
     fn ended(self, verdict: Verdict, killed: Option<Killed>, stdout: Captured, stderr: Captured) -> Ended {
-        let Verdict { exit, killed_for, moved_aside, troubles } = verdict;
+        let Verdict { exit, killed_for, moved_aside, troubles, is_staged, unstaged } = verdict;
+        let staged = self.staged.filter(|_| is_staged);
         let mut refused = self.proxy.map(|proxy| proxy.refused()).unwrap_or_default();
         if self.level != Level::None && exit != Some(Exit::Code(0)) {
             let known: Vec<String> = refused.iter().map(|one| one.subject.clone()).collect();
@@ -114,7 +117,8 @@ impl Child {
         }
         let elapsed = self.started.elapsed();
         let killed_for = killed.or(killed_for);
-        Ended { exit, killed_for, refused, moved_aside, troubles, elapsed, stdout, stderr, level: self.level }
+        let level = self.level;
+        Ended { exit, killed_for, refused, moved_aside, troubles, staged, unstaged, elapsed, stdout, stderr, level }
     }
 }
 

@@ -10,6 +10,9 @@ mod place;
 mod saved;
 mod scan;
 
+pub(crate) use aside::names;
+pub(crate) use scan::allow_owner;
+
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -44,12 +47,22 @@ impl Hold {
         self.folder.join(&self.within)
     }
 
+    /// The writable folder it lies in.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Opens it in the mount namespace of the caller. Nothing, if it is no longer a file or folder.
     pub(crate) fn open(&self) -> std::io::Result<Option<Held>> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        self.open_in(&rustix::fs::openat(CWD, &self.folder, flags, Mode::empty())?)
+    }
+
+    /// Opens it in what stands for its writable folder.
+    pub(crate) fn open_in(&self, root: &OwnedFd) -> std::io::Result<Option<Held>> {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
-        let root = rustix::fs::openat(CWD, &self.folder, flags | OFlags::DIRECTORY, Mode::empty())?;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-        let opened = match rustix::fs::openat2(&root, &self.within, flags | OFlags::NOFOLLOW, Mode::empty(), resolve) {
+        let opened = match rustix::fs::openat2(root, &self.within, flags | OFlags::NOFOLLOW, Mode::empty(), resolve) {
             Ok(opened) => opened,
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
             Err(error) => return Err(error.into()),

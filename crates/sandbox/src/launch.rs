@@ -9,6 +9,7 @@ mod confine;
 mod desk;
 mod first;
 mod kernel;
+mod overlay;
 mod processes;
 mod program;
 mod root;
@@ -25,6 +26,7 @@ use crate::error::SETUP_FAILED;
 use crate::guard::Guard;
 use crate::order::{Exit, Fault, Killed, News, Order, Step, Task, Verdict};
 use crate::policy::{Level, Lifetime};
+use crate::staged::{Stage, apply};
 use attend::{Watch, attend};
 use desk::{Desk, Wish};
 use kernel::Fork;
@@ -75,12 +77,45 @@ fn run(order: &Order, stdin: Option<OwnedFd>, line: &Channel, started: Instant) 
     let guards = guards(order)?;
     steps::mark("finding guarded files");
     let desk = Desk::new(line, &guards, order.policy.aside.as_deref());
+    let (mut stage, mut unstaged) = stage(order);
     let (exit, killed_for) = match order.level {
-        Level::Full => with_namespaces(order, stdin, &desk, deadline, &guards)?,
+        Level::Full => {
+            let (ending, why) = with_namespaces(order, stdin, &desk, deadline, &guards, stage.as_ref())?;
+            if why.is_some() {
+                (stage, unstaged) = (None, why);
+            }
+            ending
+        }
         Level::Landlock | Level::None => without_namespaces(order, stdin, &desk, deadline)?,
     };
+    let mut verdict = Verdict { exit, killed_for, unstaged, ..Verdict::default() };
+    if let Some(stage) = stage {
+        if attend::is_gone(line.as_fd()) {
+            stage.discard();
+        } else {
+            verdict.troubles = apply::apply(&stage).map_err(Fault::set_up("putting changes into the workspace"))?;
+            verdict.is_staged = true;
+        }
+    }
     let outcome = desk.last_look();
-    Ok(Verdict { exit, killed_for, moved_aside: outcome.moved, troubles: outcome.troubles })
+    verdict.moved_aside.extend(outcome.moved);
+    verdict.troubles.extend(outcome.troubles);
+    Ok(verdict)
+}
+
+/// The layers for a staged command; or why there are none, though they were asked for.
+fn stage(order: &Order) -> (Option<Stage>, Option<String>) {
+    let Some(folder) = &order.policy.staged else { return (None, None) };
+    if order.level != Level::Full {
+        return (
+            None,
+            Some(format!("changes are gathered only at the sandbox's full level, not at `{}`", order.level)),
+        );
+    }
+    match Stage::prepare(folder, &order.policy.workspace) {
+        Ok(stage) => (Some(stage), None),
+        Err(error) => (None, Some(format!("changes cannot be gathered in `{}`: {error}", folder.display()))),
+    }
 }
 
 /// One for each writable folder of the user. Without a sandbox nothing is guarded either.
@@ -103,7 +138,8 @@ fn with_namespaces(
     desk: &Desk<'_>,
     deadline: Option<Instant>,
     guards: &[Guard],
-) -> Result<Ending, Fault> {
+    stage: Option<&Stage>,
+) -> Result<(Ending, Option<String>), Fault> {
     let holds: Vec<_> = guards.iter().flat_map(Guard::holds).collect();
     let ids = first::Ids::ours();
     let (inner, theirs) = Channel::pair().map_err(Fault::set_up("making a socket"))?;
@@ -111,7 +147,7 @@ fn with_namespaces(
         Fork::Parent(pid) => pid,
         Fork::Child => {
             drop(inner);
-            first::main(order, stdin.as_ref(), &theirs, &holds, ids)
+            first::main(order, stdin.as_ref(), &theirs, &first::Inside { holds: &holds, stage }, ids)
         }
     };
     steps::mark("making namespaces");
@@ -124,8 +160,14 @@ fn with_namespaces(
 }
 
 /// Passes news outward until the first process of the namespaces ends or must end.
-fn follow(pid: Pid, inner: &Channel, desk: &Desk<'_>, deadline: Option<Instant>) -> Result<Ending, Fault> {
+fn follow(
+    pid: Pid,
+    inner: &Channel,
+    desk: &Desk<'_>,
+    deadline: Option<Instant>,
+) -> Result<(Ending, Option<String>), Fault> {
     let line = desk.line;
+    let mut unstaged = None;
     program::let_go_of_streams().map_err(Fault::set_up("opening /dev/null"))?;
     let process = rustix::process::pidfd_open(pid, PidfdFlags::empty())
         .map_err(|error| Fault::set_up("watching a process")(error.into()))?;
@@ -133,17 +175,18 @@ fn follow(pid: Pid, inner: &Channel, desk: &Desk<'_>, deadline: Option<Instant>)
         let ready = attend::wait_for_any(&[inner.as_fd(), line.as_fd(), process.as_fd()], deadline);
         if ready[0] {
             match inner.receive::<News>() {
-                Ok(Some((News::Ended(verdict), _))) => return Ok((verdict.exit, verdict.killed_for)),
+                Ok(Some((News::Ended(verdict), _))) => return Ok(((verdict.exit, verdict.killed_for), unstaged)),
+                Ok(Some((News::Unstaged(why), _))) => unstaged = Some(why),
                 Ok(Some((News::Fault(fault), _))) => return Err(fault),
                 Ok(Some((News::Steps(theirs), _))) => drop(line.send(&News::Steps(joined(theirs)), None)),
                 Ok(Some((news, beside))) => drop(line.send(&news, beside.as_ref().map(AsFd::as_fd))),
-                Ok(None) | Err(_) => return Ok((None, None)),
+                Ok(None) | Err(_) => return Ok(((None, None), unstaged)),
             }
         } else if ready[2] || (ready[1] && desk.answer() == Wish::End) {
-            return Ok((None, None));
+            return Ok(((None, None), unstaged));
         }
         if deadline.is_some_and(|at| Instant::now() >= at) {
-            return Ok((None, Some(Killed::Time)));
+            return Ok(((None, Some(Killed::Time)), unstaged));
         }
     }
 }

@@ -40,6 +40,7 @@
 //! | [`launch`] | the other process: namespaces, root folder, confinement, watching |
 //! | `filter` | system calls that are refused |
 //! | [`names`], `guard` | files that run later |
+//! | `staged` | what a command changed, gathered until it ends |
 //! | [`address`], `proxy` | which hosts may be reached, and how |
 //! | `refusal` | what was refused, and what would allow it |
 //! | `probe` | what this machine offers |
@@ -72,6 +73,8 @@ mod proxy;
 mod refusal;
 #[cfg(target_os = "linux")]
 mod sandbox;
+#[cfg(target_os = "linux")]
+mod staged;
 mod toolchain;
 #[cfg(not(target_os = "linux"))]
 mod unsupported;
@@ -88,6 +91,8 @@ pub use probe::{Missing, Probe};
 pub use refusal::{Denied, Grant, Refusal};
 #[cfg(target_os = "linux")]
 pub use sandbox::Sandbox;
+#[cfg(target_os = "linux")]
+pub use staged::{Changed, Look, Sort, Staged};
 pub use toolchain::{NotAToolchain, Toolchain};
 #[cfg(not(target_os = "linux"))]
 pub use unsupported::{Child, Sandbox, launch};

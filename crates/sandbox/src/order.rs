@@ -47,6 +47,8 @@ pub(crate) enum News {
     /// Only for a probe.
     Steps(Vec<Step>),
     Started,
+    /// The workspace is not staged, and why.
+    Unstaged(String),
     Fault(Fault),
     /// Only if asked.
     Current(bool),
@@ -89,6 +91,12 @@ pub(crate) struct Verdict {
     pub(crate) moved_aside: Vec<MovedAside>,
     /// Guarded files that could not be looked after, and why.
     pub(crate) troubles: Vec<String>,
+    /// What it changed is in the workspace now, and listed in its folder.
+    #[serde(default)]
+    pub(crate) is_staged: bool,
+    /// Why that is not so, though it was asked for.
+    #[serde(default)]
+    pub(crate) unstaged: Option<String>,
 }
 
 /// How a program ended by itself or by a signal.

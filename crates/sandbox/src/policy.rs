@@ -50,6 +50,11 @@ pub struct Policy {
     /// Where new guarded files are moved. Without one, a new folder among the temporary ones is made when needed.
     #[serde(default)]
     pub aside: Option<PathBuf>,
+    /// A folder of ours, best on the workspace's disk, where what a command changes in the workspace is gathered until it
+    /// ends. Only at the full level and for one command; where it cannot be done, [`Ended::staged`](crate::Ended::staged)
+    /// is empty and the command wrote to the workspace itself.
+    #[serde(default)]
+    pub staged: Option<PathBuf>,
 }
 
 impl Policy {
@@ -66,6 +71,7 @@ impl Policy {
             home: "/home/agent".into(),
             scratch: shared_temporary(),
             aside: None,
+            staged: None,
         }
     }
 

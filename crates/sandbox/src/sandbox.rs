@@ -17,9 +17,10 @@ use crate::filter;
 use crate::launch::{self, ARGUMENT};
 use crate::line::Line;
 use crate::order::{Fault, News, Order, Step, Task};
-use crate::policy::{Level, Network, Policy};
+use crate::policy::{Level, Lifetime, Network, Policy};
 use crate::probe::{Missing, Probe, missing_in_landlock, missing_without_namespaces};
 use crate::proxy::Proxy;
+use crate::staged::Staged;
 
 /// Starts children under a policy. Cheap to clone; one per program is enough.
 #[derive(Clone, Debug)]
@@ -116,6 +117,19 @@ impl Sandbox {
         Ok(())
     }
 
+    /// A folder for what a command changes, if the policy asks for it and it can be had.
+    fn staging(&self, policy: &mut Policy, task: &Task) -> Result<Option<Staged>, Error> {
+        let is_wanted = policy.lifetime == Lifetime::Call && matches!(task, Task::Run { .. });
+        let Some(parent) = policy.staged.take().filter(|_| is_wanted) else { return Ok(None) };
+        if self.level != Level::Full {
+            policy.staged = Some(parent);
+            return Ok(None);
+        }
+        let staged = Staged::begin(&parent).doing("making a folder for changes")?;
+        policy.staged = Some(staged.folder().to_owned());
+        Ok(Some(staged))
+    }
+
     async fn start(
         &self,
         policy: &Policy,
@@ -125,6 +139,9 @@ impl Sandbox {
         output: &Output,
     ) -> Result<(Child, Vec<Step>), Error> {
         let started = Instant::now();
+        let mut policy = policy.clone();
+        let staged = self.staging(&mut policy, &task)?;
+        let policy = &policy;
         let (ours, theirs) = Channel::pair().doing("making a socket")?;
         let (input, their_input) = input(stdin).doing("making a pipe for stdin")?;
         let (streams, stdout, stderr) = Streams::new(output, &policy.limits).doing("making pipes for output")?;
@@ -146,6 +163,7 @@ impl Sandbox {
         loop {
             match line.next().await.doing("listening to the launcher")? {
                 Some((News::Started, _)) => break,
+                Some((News::Unstaged(_), _)) => {}
                 Some((News::Listening, beside)) => {
                     proxy = Some(Proxy::start(policy, beside).doing("starting the proxy")?);
                 }
@@ -155,8 +173,8 @@ impl Sandbox {
                 Some((News::Ended(_) | News::Current(_) | News::LookedAfter(_), _)) | None => return Err(Error::Lost),
             }
         }
-        let child =
-            Child { stdin: input, line, launcher, streams, proxy, policy: policy.clone(), level: self.level, started };
+        let (policy, level) = (policy.clone(), self.level);
+        let child = Child { stdin: input, line, launcher, streams, proxy, policy, level, started, staged };
         Ok((child, steps))
     }
 }

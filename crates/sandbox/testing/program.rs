@@ -41,6 +41,8 @@ async fn run(level: Level, policy: &Policy, command: Command) -> Result<Value, E
         "refused": ended.refused,
         "moved_aside": ended.moved_aside,
         "troubles": ended.troubles,
+        "changes": ended.staged.as_ref().map(|staged| staged.changes().unwrap()),
+        "unstaged": ended.unstaged,
         "stdout": ended.stdout.text(),
         "stderr": ended.stderr.text(),
     }))

@@ -5,6 +5,7 @@ mod ask_model;
 mod ask_user;
 mod bench;
 mod change;
+mod changes;
 mod edit_file;
 mod list_files;
 mod read_file;
@@ -24,8 +25,8 @@ use updraft_run::{Failure, FailureKind, Output, Reply, ToolSpec};
 use crate::confinement::Confinement;
 use crate::limits::Limits;
 use crate::tool::Tool;
-use crate::worker::Python;
 use crate::web::Web;
+use crate::worker::Python;
 
 pub use ask_model::ASK_MODEL;
 pub use ask_user::ask_user_spec;

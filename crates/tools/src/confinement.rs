@@ -39,6 +39,8 @@ pub struct Confinement {
     pub policy: Policy,
     /// The variables there are; the policy says which pass.
     pub environment: Vec<(String, String)>,
+    /// Where what single commands change is gathered until they end, so that it can be undone.
+    pub staged: Option<PathBuf>,
     /// Found out with the first child.
     sandbox: Arc<OnceCell<Sandbox>>,
 }
@@ -46,7 +48,14 @@ pub struct Confinement {
 impl Confinement {
     /// At the best level there is, with no variables. Set the fields to change that, before the first child.
     pub fn new(launcher: impl Into<PathBuf>, policy: Policy) -> Self {
-        Self { launcher: launcher.into(), level: None, policy, environment: Vec::new(), sandbox: Arc::default() }
+        Self {
+            launcher: launcher.into(),
+            level: None,
+            policy,
+            environment: Vec::new(),
+            staged: None,
+            sandbox: Arc::default(),
+        }
     }
 
     /// What a child may do that works in this folder.

@@ -34,14 +34,14 @@ pub struct Called {
     pub reply: Reply,
     /// The whole text of an output that was cut. `Output::whole` names it already; whoever keeps the journal stores it.
     pub overflow: Option<Vec<u8>>,
-    /// The pictures that `Output::pictures` names, to be stored as well.
-    pub pictures: Vec<Vec<u8>>,
+    /// What else the reply names, to be stored as well: pictures, contents before a change, diffs.
+    pub kept: Vec<Vec<u8>>,
 }
 
 impl Called {
     /// A reply with nothing to store.
     pub fn of(reply: Reply) -> Self {
-        Self { reply, overflow: None, pictures: Vec::new() }
+        Self { reply, overflow: None, kept: Vec::new() }
     }
 }
 
@@ -74,6 +74,15 @@ impl Dispatcher {
         looked.unwrap_or_default()
     }
 
+    /// Contents that the call is about to replace, to be stored before it begins. Reads files, changes nothing.
+    pub async fn images(&self, call: &ToolCall, place: &Place) -> Vec<Vec<u8>> {
+        let Ok((entry, args)) = self.find(call) else { return Vec::new() };
+        if entry.tool.traits().class != Class::Checkable {
+            return Vec::new();
+        }
+        look(entry, args, place, |tool, args, place| tool.images(args, place)).await.unwrap_or_default()
+    }
+
     /// Makes the call. Failure, timeout and cancellation are replies.
     ///
     /// May be dropped half way if the tool does not block; one that does goes on to its end on its own thread, told to
@@ -84,7 +93,7 @@ impl Dispatcher {
             Err(fault) => return self.fit(Reply::Failed(fault)),
         };
         let fitted = self.fit(from_outside(entry, as_promised(entry, self.persist(entry, args, cx).await)));
-        let called = Called { pictures: cx.kept(), ..fitted };
+        let called = Called { kept: cx.kept(), ..fitted };
         debug!(tool = call.name, cut = called.overflow.is_some(), "tool replied");
         called
     }

@@ -54,8 +54,8 @@ mod schema;
 mod shell;
 mod text;
 mod tool;
-pub mod worker;
 mod web;
+pub mod worker;
 
 pub use builtin::{ASK_MODEL, Nap, ask_user_spec};
 pub use confinement::{Confinement, MOVED, Moved, not_started};
@@ -64,7 +64,7 @@ pub use dropin::{DropIns, ListedFile, Listing, Look, Problem, Severity, ToolFold
 pub use error::Error;
 pub use limits::Limits;
 pub use picture::{LARGEST_PICTURE, mime_of};
-pub use place::{Inside, Place, Workspace};
+pub use place::{Inside, Place, Standing, Workspace};
 pub use registry::Registry;
 pub use schema::{Mismatch, Schema};
 pub use tool::{Around, CallContext, Caller, Calling, Log, Source, Tool, Traits};

@@ -7,6 +7,7 @@ mod atomic;
 mod guarded;
 mod ignored;
 mod path;
+mod restore;
 mod walk;
 
 use std::fmt;
@@ -21,8 +22,9 @@ use updraft_run::{Failure, FailureKind};
 
 use crate::error::Error;
 
-pub(crate) use atomic::Existing;
+pub(crate) use atomic::{Existing, form_of};
 pub use path::Inside;
+pub use restore::Standing;
 pub(crate) use walk::{Found, Walk};
 
 /// Where a tool works.

@@ -12,8 +12,8 @@ use crate::error::Error;
 use crate::limits::Limits;
 use crate::schema::Schema;
 use crate::tool::Tool;
-use crate::worker::Python;
 use crate::web::Web;
+use crate::worker::Python;
 
 /// Bytes of a description: every one is sent with every question to a model.
 const DESCRIPTION: usize = 16 << 10;

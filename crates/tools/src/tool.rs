@@ -49,6 +49,13 @@ pub trait Tool: Send + Sync {
         Facts::default()
     }
 
+    /// Contents that the call is about to replace, kept before it begins so that they can be brought back whatever
+    /// happens. Reads files, changes nothing.
+    fn images(&self, args: &Value, place: &Place) -> Vec<Vec<u8>> {
+        let _ = (args, place);
+        Vec::new()
+    }
+
     /// Does it. The arguments fit the schema.
     ///
     /// Where [`Traits::blocking`] is false the future is dropped when the call is stopped, so it must hold nothing that

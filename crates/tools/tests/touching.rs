@@ -8,7 +8,7 @@ use common::{World, call};
 use serde_json::{Value, json};
 use updraft_run::{Class, Failure, FailureKind, Prepared, Reply};
 use updraft_sandbox::{Level, Network, Policy};
-use updraft_tools::{Commands, Limits, Registry, Source};
+use updraft_tools::{Confinement, Limits, Registry, Source};
 
 fn prepared(world: &World, name: &str, args: Value) -> Prepared {
     world.dispatcher.prepare(&call(name, args), &world.place)
@@ -41,9 +41,10 @@ fn a_link_is_read_as_what_it_leads_to() {
 
 fn commands(network: Network, level: Option<Level>) -> World {
     let policy = Policy { network, ..Policy::strict("/nonexistent") };
-    let commands = Commands { launcher: "/nonexistent".into(), level, policy, environment: Vec::new() };
+    let mut confinement = Confinement::new("/nonexistent", policy);
+    confinement.level = level;
     let limits = Limits::default();
-    World::of(Registry::standard(&limits).with_commands(commands), limits)
+    World::of(Registry::standard(&limits).with_commands(confinement), limits)
 }
 
 #[test]

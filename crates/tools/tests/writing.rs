@@ -15,6 +15,32 @@ fn hash(bytes: impl AsRef<[u8]>) -> Option<Hash> {
     Some(Hash(Sha256::digest(bytes).into()))
 }
 
+type Told<'a> = (&'a str, Option<Hash>, Option<Hash>, Option<u32>, Option<u32>);
+
+/// Path, hashes and modes of changes.
+fn told(changes: &[Change]) -> Vec<Told<'_>> {
+    let mode = |form: Option<updraft_run::Form>| form.map(|form| form.mode);
+    changes.iter().map(|one| (one.path.as_str(), one.before, one.after, mode(one.was), mode(one.now))).collect()
+}
+
+#[tokio::test]
+async fn what_was_there_before_is_kept_ahead_and_with_the_reply() {
+    let world = World::new();
+    world.put("a.txt", "old\n");
+    for (tool, args) in [
+        ("write_file", json!({ "path": "a.txt", "content": "new\n" })),
+        ("edit_file", json!({ "path": "a.txt", "old": "new", "new": "newer" })),
+    ] {
+        let before = world.content("a.txt");
+        let call = call(tool, args);
+        assert_eq!(world.dispatcher.images(&call, &world.place).await, std::slice::from_ref(&before), "{tool}");
+        assert_eq!(world.dispatcher.call(&call, &world.cx()).await.kept, [before], "{tool}");
+    }
+    let again = call("write_file", json!({ "path": "a.txt", "content": "newer\n" }));
+    assert_eq!(world.dispatcher.images(&again, &world.place).await, [] as [Vec<u8>; 0]);
+    assert_eq!(world.dispatcher.call(&again, &world.cx()).await.kept, [] as [Vec<u8>; 0]);
+}
+
 #[tokio::test]
 async fn a_new_file_is_written_with_its_folders() {
     let world = World::new();
@@ -25,7 +51,10 @@ async fn a_new_file_is_written_with_its_folders() {
     let output = world.output("write_file", args).await;
     assert_eq!(world.content("a/b/c.txt"), b"one\ntwo\n");
     assert_eq!(output.text, "wrote `a/b/c.txt`: 8 bytes, a new file\n");
-    assert_eq!(output.changes, [Change { path: "a/b/c.txt".into(), before: None, after: hash("one\ntwo\n") }]);
+    let paths: Vec<&str> = output.changes.iter().map(|change| change.path.as_str()).collect();
+    assert_eq!(paths, ["a", "a/b", "a/b/c.txt"]);
+    assert!(output.changes.iter().all(|change| change.was.is_none() && change.before.is_none()));
+    assert_eq!(output.changes[2].after, hash("one\ntwo\n"));
     let value = output.value.as_ref().unwrap();
     assert_eq!(value["diff"], "--- a/a/b/c.txt\n+++ b/a/b/c.txt\n@@ -0,0 +1,2 @@\n+one\n+two\n");
     assert_eq!((value["created"].as_bool(), value["added"].as_u64()), (Some(true), Some(2)));
@@ -39,7 +68,7 @@ async fn a_file_is_replaced_whole_and_keeps_its_permissions() {
     let output = world.output("write_file", json!({ "path": "run.sh", "content": "new\r\n" })).await;
     assert_eq!(world.content("run.sh"), b"new\r\n");
     assert_eq!(std::fs::metadata(world.path("run.sh")).unwrap().permissions().mode() & 0o7777, 0o750);
-    assert_eq!(output.changes, [Change { path: "run.sh".into(), before: hash("old\n"), after: hash("new\r\n") }]);
+    assert_eq!(told(&output.changes), [("run.sh", hash("old\n"), hash("new\r\n"), Some(0o750), Some(0o750))]);
     assert_eq!(world.names(), ["run.sh"]);
 }
 
@@ -200,7 +229,7 @@ async fn the_hashes_before_and_after_tell_what_became_of_a_write() {
         else {
             panic!("it happened")
         };
-        assert_eq!((&found.text, &found.changes), (&done.text, &done.changes));
+        assert_eq!((&found.text, told(&found.changes)), (&done.text, told(&done.changes)));
 
         world.put("a.txt", "someone else\n");
         let Found::CannotTell(evidence) = world.dispatcher.reconcile(&write, &facts, &world.place).await else {
@@ -244,7 +273,11 @@ async fn lines_are_appended_one_after_the_other() {
     world.put("open", "no end");
     let output = world.output("append_line", json!({ "path": "open", "line": "next" })).await;
     assert_eq!(world.content("open"), b"no end\nnext\n");
-    assert_eq!(output.changes, [Change { path: "open".into(), before: hash("no end"), after: hash("no end\nnext\n") }]);
+    let told = told(&output.changes);
+    assert_eq!(
+        told.iter().map(|one| (one.0, one.1, one.2)).collect::<Vec<_>>(),
+        [("open", hash("no end"), hash("no end\nnext\n"))]
+    );
     assert!(world.fault("append_line", json!({ "path": "open", "line": "two\nlines" })).unwrap().contains("`/line`"));
     let facts =
         world.dispatcher.facts(&call("append_line", json!({ "path": "open", "line": "x" })), &world.place).await;

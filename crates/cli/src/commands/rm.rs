@@ -3,6 +3,7 @@
 use updraft_journal::{Filter, Journal};
 use updraft_run::{RunId, Timestamp};
 
+use super::undo;
 use crate::args::{Prune, Rm};
 use crate::fault::{Code, Fault, Outcome};
 use crate::places::Places;
@@ -14,11 +15,18 @@ pub(crate) fn rm(places: &Places, args: &Rm) -> Outcome {
     wire::block_on(async {
         for id in &ids {
             remove(&journal, id, args.force).await?;
-            out::note(&format!("removed {id}"));
+            forget_undos(places, id);
+            out::note(&format!("removed {id}; what it changed can no longer be undone"));
         }
         journal.close().await;
         Ok(Code::Done)
     })
+}
+
+/// What was kept for undo goes with the run.
+fn forget_undos(places: &Places, id: &RunId) {
+    // Mostly there is none, and what cannot be removed does no harm.
+    let _ = std::fs::remove_dir_all(undo::records(places).join(id.as_str()));
 }
 
 async fn remove(journal: &Journal, id: &RunId, forced: bool) -> Result<(), Fault> {
@@ -50,6 +58,7 @@ pub(crate) fn prune(places: &Places, args: &Prune) -> Outcome {
         let gone = journal.prune(before).await?;
         journal.close().await;
         for id in &gone {
+            forget_undos(places, id);
             out::line(id.as_str());
         }
         out::note(&format!("removed {} run{}", gone.len(), if gone.len() == 1 { "" } else { "s" }));

@@ -8,8 +8,8 @@ use super::models::Models;
 use super::rules;
 use super::sandbox::Confined;
 use super::spending::Spending;
-use super::web::Pages;
 use super::tools::Tools;
+use super::web::Pages;
 use super::written::Consent;
 use crate::fault::Fault;
 
@@ -88,6 +88,8 @@ pub(crate) struct Meant {
     pub(crate) log: Sourced<String>,
     /// What agents' commands may do.
     pub(crate) sandbox: Confined,
+    /// Whether what commands change is gathered, so that it can be undone.
+    pub(crate) undo_commands: Sourced<bool>,
 }
 
 impl Default for Meant {
@@ -118,6 +120,7 @@ impl Default for Meant {
             web: Pages::default(),
             log: Sourced::default_of("warn".into()),
             sandbox: Confined::default(),
+            undo_commands: Sourced::default_of(true),
         }
     }
 }
@@ -173,6 +176,7 @@ impl Meant {
         taking.free("python.program", &mut self.python_program, python.program.as_ref());
         taking.free("python.packages", &mut self.python_packages, python.packages.as_ref());
         taking.free("log.level", &mut self.log, written.log.level.as_ref());
+        taking.free("undo.commands", &mut self.undo_commands, written.undo.commands.as_ref());
         Ok(())
     }
 
@@ -223,6 +227,7 @@ impl Meant {
             row("python.program", &self.python_program, |value| format!("{value:?}")),
             row("python.packages", &self.python_packages, ToString::to_string),
             row("log.level", &self.log, |value| format!("{value:?}")),
+            row("undo.commands", &self.undo_commands, ToString::to_string),
         ];
         rows.extend(self.budget.list("budget"));
         rows.extend(self.step_budget.list("step_budget"));

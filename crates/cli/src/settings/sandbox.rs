@@ -129,7 +129,7 @@ impl Confined {
         policy.limits.memory = self.memory.value;
         policy.limits.processes = self.processes.value;
         policy.limits.disk = self.disk.value;
-        policy.limits.time = self.time.value.or(policy.limits.time);
+        policy.limits.time = self.time.value;
         policy.aside = Some(aside.to_owned());
         policy
     }

@@ -8,10 +8,10 @@ use updraft_run::{Approvals, Cost, Millis};
 
 use super::models::{WrittenLimit, WrittenPrice, WrittenProfile, WrittenProvider};
 use super::rules::WrittenRules;
-use crate::args::ModeWord;
 use super::sandbox::WrittenSandbox;
-use super::web::WrittenWeb;
 use super::tools::WrittenTools;
+use super::web::WrittenWeb;
+use crate::args::ModeWord;
 use crate::moment;
 
 /// A `config.toml` as it was written.
@@ -47,6 +47,7 @@ pub(crate) struct Written {
     pub(crate) web: WrittenWeb,
     pub(crate) log: WrittenLog,
     pub(crate) sandbox: WrittenSandbox,
+    pub(crate) undo: WrittenUndo,
 }
 
 /// The tables `[budget]` and `[step_budget]`.
@@ -75,6 +76,13 @@ pub(crate) struct WrittenPython {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct WrittenLog {
     pub(crate) level: Option<Spanned<String>>,
+}
+
+/// The table `[undo]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct WrittenUndo {
+    pub(crate) commands: Option<Spanned<bool>>,
 }
 
 /// `approvals`, from the laxest to the strictest.

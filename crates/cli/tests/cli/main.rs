@@ -23,4 +23,5 @@ mod settings;
 mod terminal;
 mod tools;
 mod traces;
+mod undo;
 mod world;

@@ -86,6 +86,8 @@ impl Drive {
         let mut begun = std::mem::take(&mut self.riding);
         for (id, call) in &calls {
             let facts = self.engine.hands.facts(&workspace, call).await;
+            let images = self.engine.hands.images(&workspace, call).await;
+            self.blobs.extend(images.into_iter().map(Blob::new));
             let attempt = self.attempt(id);
             begun.push(Input::Begun { id: id.clone(), attempt, epoch, facts }.into());
         }

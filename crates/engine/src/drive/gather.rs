@@ -99,7 +99,7 @@ impl Drive {
             What::Called(called) => {
                 self.is_stale |= self.run.class_of(&id) != Class::Pure;
                 self.blobs.extend(called.overflow.map(Blob::new));
-                self.blobs.extend(called.pictures.into_iter().map(Blob::new));
+                self.blobs.extend(called.kept.into_iter().map(Blob::new));
                 (called.reply, Vec::new())
             }
         };

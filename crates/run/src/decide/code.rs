@@ -32,7 +32,7 @@ impl Run {
             Some(why) => Event::Rejected { id: id.clone(), why },
             None => Event::Wanted { id: id.clone(), effect: Effect::Call },
         };
-        vec![Event::Wished { id, call: call.clone(), prepared: prepared.clone() }, decided]
+        vec![Event::Wished { id, call: call.clone(), prepared: Box::new(prepared.clone()) }, decided]
     }
 
     /// What code hears whose wish was not even written down.

@@ -118,7 +118,8 @@ fn remove(from: impl AsFd, name: &OsStr) -> io::Result<()> {
     Ok(rustix::fs::unlinkat(from, name, AtFlags::REMOVEDIR)?)
 }
 
-fn names(folder: &OwnedFd) -> io::Result<Vec<std::ffi::OsString>> {
+/// The names in a folder.
+pub(crate) fn names(folder: &OwnedFd) -> io::Result<Vec<std::ffi::OsString>> {
     use std::os::unix::ffi::OsStrExt;
     let mut names = Vec::new();
     for entry in Dir::read_from(folder)? {

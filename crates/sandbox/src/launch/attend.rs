@@ -132,6 +132,14 @@ pub(super) fn wait_out(pid: Pid) -> Option<Exit> {
     }
 }
 
+/// Whether nobody is at the other end of a line any more. One who only has no more to say still listens.
+pub(super) fn is_gone(line: BorrowedFd<'_>) -> bool {
+    let mut fds = [PollFd::from_borrowed_fd(line, PollFlags::IN)];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let polled = rustix::event::poll(&mut fds, Some(&now));
+    polled.is_ok() && fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
+}
+
 /// Waits until one of the lines speaks or the time is over; says which ones do.
 pub(super) fn wait_for_any(lines: &[BorrowedFd<'_>], deadline: Option<Instant>) -> Vec<bool> {
     let mut fds: Vec<PollFd<'_>> =

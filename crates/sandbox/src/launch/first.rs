@@ -15,6 +15,13 @@ use crate::channel::Channel;
 use crate::guard::Hold;
 use crate::order::{Fault, News, Order, Task, Verdict};
 use crate::policy::Network;
+use crate::staged::Stage;
+
+/// What of the workspace is mounted in a way of its own.
+pub(super) struct Inside<'a> {
+    pub(super) holds: &'a [Hold],
+    pub(super) stage: Option<&'a Stage>,
+}
 
 /// Which namespaces an order asks for.
 pub(super) fn namespaces(order: &Order) -> u64 {
@@ -24,8 +31,8 @@ pub(super) fn namespaces(order: &Order) -> u64 {
     }
 }
 
-pub(super) fn main(order: &Order, stdin: Option<&OwnedFd>, line: &Channel, holds: &[Hold], ids: Ids) -> ! {
-    let news = match live(order, stdin, line, holds, ids) {
+pub(super) fn main(order: &Order, stdin: Option<&OwnedFd>, line: &Channel, inside: &Inside<'_>, ids: Ids) -> ! {
+    let news = match live(order, stdin, line, inside, ids) {
         Ok(verdict) => News::Ended(verdict),
         Err(fault) => News::Fault(fault),
     };
@@ -34,12 +41,20 @@ pub(super) fn main(order: &Order, stdin: Option<&OwnedFd>, line: &Channel, holds
     std::process::exit(0)
 }
 
-fn live(order: &Order, stdin: Option<&OwnedFd>, line: &Channel, holds: &[Hold], ids: Ids) -> Result<Verdict, Fault> {
+fn live(
+    order: &Order,
+    stdin: Option<&OwnedFd>,
+    line: &Channel,
+    inside: &Inside<'_>,
+    ids: Ids,
+) -> Result<Verdict, Fault> {
     steps::begin();
     ids.map().map_err(Fault::set_up("mapping user ids"))?;
     die_with_parent(line)?;
     steps::mark("mapping ids");
-    root::enter(&order.policy, holds)?;
+    if let Some(why) = root::enter(&order.policy, inside.holds, inside.stage)? {
+        let _ = line.send(&News::Unstaged(why), None);
+    }
     steps::mark("building the root folder");
     let mut extra = program::places(order, None);
     match &order.policy.network {

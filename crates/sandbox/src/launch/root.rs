@@ -14,9 +14,11 @@ use rustix::mount::{
 };
 
 use super::kernel::{self, Strict};
+use super::overlay;
 use crate::guard::Hold;
 use crate::order::Fault;
 use crate::policy::{Network, Policy};
+use crate::staged::Stage;
 
 /// Programs and libraries. A link among them (`/bin`, on most systems) stays a link.
 pub(super) const SYSTEM: [&str; 9] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix"];
@@ -62,25 +64,46 @@ pub(super) fn scratch_folders(policy: &Policy) -> [PathBuf; 4] {
     ["/tmp".into(), "/var/tmp".into(), "/dev/shm".into(), policy.home.clone()]
 }
 
-/// Builds the new root and makes it the root of this process, which must be alone in its namespaces.
-pub(super) fn enter(policy: &Policy, holds: &[Hold]) -> Result<(), Fault> {
+/// Builds the new root and makes it the root of this process, which must be alone in its namespaces. Says why the
+/// workspace is not staged, if it should be and is not.
+pub(super) fn enter(policy: &Policy, holds: &[Hold], stage: Option<&Stage>) -> Result<Option<String>, Fault> {
     rustix::mount::mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)
         .map_err(|error| Fault::set_up("making mounts private")(error.into()))?;
     let mut plan = plan(policy)?;
-    let guards = guards(holds)?;
+    let overlay = stage.map(overlay::mount);
+    let (overlay, unstaged) = match overlay {
+        Some(Ok(overlay)) => (Some(overlay), None),
+        Some(Err(error)) => (None, Some(format!("no overlay can be made of the workspace: {error}"))),
+        None => (None, None),
+    };
+    let is_staged = overlay.is_some();
+    if let (Some(tree), Some(mount)) = (overlay, plan.iter_mut().find(|mount| mount.at == policy.workspace)) {
+        mount.what = What::Tree { tree, is_folder: true };
+    }
+    let early = if is_staged { Vec::new() } else { guards(holds, None)? };
     let root = tmpfs("755", "4m").map_err(Fault::set_up("making a root folder"))?;
     // Any folder does for a moment: all sources are already open.
     attach(&root, CWD, "/usr").map_err(Fault::set_up("mounting a root folder"))?;
     plan.extend(scratch(&root, policy).map_err(Fault::set_up("making temporary folders"))?);
     // Stable, so of two mounts on one place the later is on top.
     plan.sort_by_key(|mount| mount.at.components().count());
-    for mount in plan.into_iter().chain(guards) {
-        let at = mount.at.clone();
-        mount.put_into(&root).map_err(Fault::set_up(format!("mounting {}", at.display())))?;
+    put_all(&root, plan.into_iter().chain(early))?;
+    if is_staged {
+        // What is guarded must be that of the overlay, or it could be written to behind its back.
+        put_all(&root, guards(holds, Some(&root))?.into_iter())?;
     }
     special(&root, policy).map_err(Fault::set_up("mounting /dev and /proc"))?;
     files_of_our_own(&root, policy).map_err(Fault::set_up("writing /etc"))?;
-    pivot_into(&root).map_err(Fault::set_up("changing the root folder"))
+    pivot_into(&root).map_err(Fault::set_up("changing the root folder"))?;
+    Ok(unstaged)
+}
+
+fn put_all(root: &OwnedFd, mounts: impl Iterator<Item = Mount>) -> Result<(), Fault> {
+    for mount in mounts {
+        let at = mount.at.clone();
+        mount.put_into(root).map_err(Fault::set_up(format!("mounting {}", at.display())))?;
+    }
+    Ok(())
 }
 
 struct Mount {
@@ -135,13 +158,18 @@ fn plan(policy: &Policy) -> Result<Vec<Mount>, Fault> {
     Ok(plan)
 }
 
-/// Guarded files and folders of the workspace, to be mounted over themselves.
-fn guards(holds: &[Hold]) -> Result<Vec<Mount>, Fault> {
+/// Guarded files and folders of the workspace, to be mounted over themselves: as the host has them, or as they are in the
+/// new root.
+fn guards(holds: &[Hold], root: Option<&OwnedFd>) -> Result<Vec<Mount>, Fault> {
     let mut guards = Vec::new();
     for hold in holds {
         let path = hold.path();
         let doing = || Fault::set_up(format!("guarding {}", path.display()));
-        let Some(held) = hold.open().map_err(doing())? else { continue };
+        let opened = match root {
+            Some(root) => open_in(root, hold.folder()).map_err(Into::into).and_then(|folder| hold.open_in(&folder)),
+            None => hold.open(),
+        };
+        let Some(held) = opened.map_err(doing())? else { continue };
         let strict = if hold.is_read_only { Strict::ReadOnly } else { Strict::NoDevices };
         let tree = tree(&held.opened, "", strict).map_err(doing())?;
         guards.push(Mount { at: path, what: What::Tree { tree, is_folder: held.is_folder } });

@@ -84,6 +84,12 @@ extern "C" fn remove_leftovers() {
     }
 }
 
+/// With `UPDRAFT_TEST_STAGED=1` every attempt is made by a command whose changes are staged.
+#[allow(clippy::disallowed_methods, reason = "a test reads its environment")]
+fn is_staged() -> bool {
+    std::env::var_os("UPDRAFT_TEST_STAGED").is_some()
+}
+
 pub(crate) struct Place {
     who: Who,
     id: String,
@@ -159,6 +165,9 @@ impl Place {
         policy.environment.extend(names.map(str::to_owned));
         policy.read.push(program().parent().unwrap().to_owned());
         policy.aside = Some(self.aside.path().to_owned());
+        if is_staged() {
+            policy.staged = Some(self.aside.path().join("staged"));
+        }
         policy.limits = Limits { memory: 100 << 20, processes: 40, disk: 20 << 20, files: 500, ..Limits::default() };
         policy
     }

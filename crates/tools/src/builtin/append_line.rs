@@ -9,7 +9,7 @@ use updraft_run::{Change, Class, Failure, Output, Prepared, Reply, ToolSpec};
 use super::change;
 use super::{parse, reply, spec};
 use crate::limits::Limits;
-use crate::place::{Links, Place};
+use crate::place::{Existing, Links};
 use crate::tool::{CallContext, Calling, Tool, Traits};
 
 pub(super) struct AppendLine {
@@ -50,7 +50,7 @@ impl Tool for AppendLine {
         Traits { class: Class::Opaque, group: "files", time: self.time, blocking: true, ..Traits::default() }
     }
 
-    fn prepare(&self, args: &Value, place: &Place) -> Prepared {
+    fn prepare(&self, args: &Value, place: &crate::place::Place) -> Prepared {
         change::prepare(args, Class::Opaque, place)
     }
 
@@ -59,26 +59,35 @@ impl Tool for AppendLine {
             if cx.cancel.is_cancelled() {
                 return Reply::Cancelled;
             }
-            reply(append(&args, &cx.place, self.file))
+            reply(append(&args, cx, self.file))
         })
     }
 }
 
+/// Up to this size the content before is kept whole. That of a larger file is the beginning of the content after, and
+/// keeping it with every line would keep it a thousand times.
+const KEPT: usize = 256 << 10;
+
 /// Appends, and hashes the file before and after, unless it is so large that reading it would be most of the work.
-fn append(args: &Value, place: &Place, most: usize) -> Result<Output, Failure> {
+fn append(args: &Value, cx: &CallContext, most: usize) -> Result<Output, Failure> {
     let Args { path, line } = parse(args)?;
+    let place = &cx.place;
     let path = place.workspace.locate_for_writing(&path)?;
     let _turn = place.workspace.turn(&path);
     let size = place.workspace.stat(&path, Links::Never).map_or(0, |stat| stat.st_size as usize);
-    let hash = || Ok(place.workspace.existing(&path, 0)?.map(|existing| existing.hash));
-    let before = if size > most { None } else { Some(hash()?) };
-    place.workspace.append(&path, &line)?;
-    let mut output = Output { text: format!("added a line to `{path}`\n"), ..Output::default() };
+    let before = if size > most { None } else { Some(place.workspace.existing(&path, KEPT)?) };
+    let changes = place.workspace.append(&path, &line)?;
+    let mut output = Output { text: format!("added a line to `{path}`\n"), changes, ..Output::default() };
     // It is written by now, so a file that cannot be read any more is no failure.
-    if let Some(before) = before
-        && let Ok(after) = hash()
-    {
-        output.changes.push(Change { path: path.to_string(), before, after });
+    if let (Some(before), Ok(after)) = (before, place.workspace.existing(&path, 0)) {
+        let (hash, was) = (before.as_ref().map(|existing| existing.hash), before.as_ref().map(Existing::form));
+        let now = after.as_ref().map(Existing::form);
+        let after = after.map(|existing| existing.hash);
+        output.changes.push(Change { path: path.to_string(), before: hash, after, was, now, lost: false });
+        before.and_then(|existing| existing.bytes).map(|bytes| cx.keep(bytes));
+    } else {
+        let now = change::look(place, &path);
+        output.changes.push(Change { path: path.to_string(), was: now, now, lost: true, ..Change::default() });
     }
     Ok(output)
 }

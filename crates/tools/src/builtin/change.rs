@@ -5,19 +5,18 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use similar::{ChangeTag, TextDiff};
-use tokio_util::sync::CancellationToken;
-use updraft_run::{Change, Class, Expected, Facts, Failure, Found, Hash, Output, Prepared, Reply};
+use updraft_run::{Change, Class, Expected, Facts, Failure, Form, Found, Hash, Output, Prepared, Reply};
 
 use crate::cut;
 use crate::dispatch::hash;
-use crate::place::{Existing, Inside, Place};
+use crate::place::{Existing, Inside, Links, Place, form_of};
 use crate::text;
 use crate::tool::CallContext;
 
 /// Bytes of a diff: enough to see what happened; the files hold the rest.
 const DIFF: usize = 16 << 10;
 /// Bytes of a file beyond which no diff is made.
-const DIFFED: usize = 2 << 20;
+pub(super) const DIFFED: usize = 2 << 20;
 
 /// New content for a file, worked out but not yet written.
 pub(super) struct Plan {
@@ -60,7 +59,7 @@ pub(super) fn make(args: &Value, cx: &CallContext, plan: impl FnOnce(&Place) -> 
     };
     let _turn = cx.place.workspace.turn(&path);
     match plan(&cx.place) {
-        Ok(plan) => plan.carry_out(&cx.place, &cx.cancel),
+        Ok(plan) => plan.carry_out(cx),
         Err(failure) => Reply::Failed(failure),
     }
 }
@@ -76,31 +75,52 @@ impl Plan {
         Facts { files, ..Facts::default() }
     }
 
-    /// Writes the file.
-    fn carry_out(self, place: &Place, cancel: &CancellationToken) -> Reply {
+    /// The content that would be replaced, for undo.
+    pub(super) fn images(self) -> Vec<Vec<u8>> {
+        let is_same = |existing: &Existing| existing.hash == hash(&self.after);
+        self.before.filter(|existing| !is_same(existing)).and_then(|existing| existing.bytes).into_iter().collect()
+    }
+
+    /// Writes the file, and keeps what was there.
+    fn carry_out(self, cx: &CallContext) -> Reply {
         let change = Change {
             path: self.path.to_string(),
             before: self.before.as_ref().map(|existing| existing.hash),
             after: Some(hash(&self.after)),
+            was: self.before.as_ref().map(Existing::form),
+            now: None,
+            lost: self.before.as_ref().is_some_and(|existing| existing.bytes.is_none()),
         };
         let mut output = told(&self.path, change, self.text, self.after.len());
-        if cancel.is_cancelled() {
+        if cx.cancel.is_cancelled() {
             return Reply::Cancelled;
         }
-        if !output.changes.is_empty()
-            && let Err(failure) = place.workspace.replace(&self.path, &self.after, self.before.as_ref())
-        {
-            return Reply::Failed(failure);
+        if let Some(mut change) = output.changes.pop() {
+            match cx.place.workspace.replace(&self.path, &self.after, self.before.as_ref()) {
+                Ok(folders) => output.changes = folders,
+                Err(failure) => return Reply::Failed(failure),
+            }
+            change.now = look(&cx.place, &self.path);
+            output.changes.push(change);
         }
         if self.before.as_ref().is_some_and(Existing::has_other_names) && !output.changes.is_empty() {
             output.text.push_str("[it had other names (hard links); under those nothing changed]\n");
         }
         let old = self.before.map_or(Some(Vec::new()), |existing| existing.bytes);
-        if let (Some(old), Some(value)) = (old, output.value.as_mut()) {
-            add_diff(value, &self.path, &old, &self.after);
+        if let (Some(old), Some(value)) = (&old, output.value.as_mut()) {
+            add_diff(value, &self.path, old, &self.after);
+        }
+        if let Some(old) = old.filter(|_| output.changes.last().is_some_and(|change| change.before.is_some())) {
+            cx.keep(old);
         }
         Reply::Output(Arc::new(output))
     }
+}
+
+/// What the file is now, besides its content.
+pub(super) fn look(place: &Place, path: &Inside) -> Option<Form> {
+    // It is written by now, so one that somebody has taken away since is no failure.
+    place.workspace.stat(path, Links::Never).ok().map(|stat| form_of(&stat))
 }
 
 /// Whether a write happened, by the hashes before and after.
@@ -118,7 +138,11 @@ pub(super) fn reconcile(facts: &Facts, place: &Place, text: impl FnOnce(&Expecte
     };
     let now = current.as_ref().map(|existing| existing.hash);
     if now == expected.after {
-        let change = Change { path: path.to_string(), before: expected.before, after: expected.after };
+        let now = current.as_ref().map(Existing::form);
+        // A write keeps the mode of the file it replaces, so what it was can be told from what it is.
+        let was = now.filter(|_| expected.before.is_some()).map(|now| Form { len: 0, modified: None, ..now });
+        let (before, after) = (expected.before, expected.after);
+        let change = Change { path: path.to_string(), before, after, was, now, lost: false };
         let len = current.map_or(0, |existing| existing.len());
         return Found::Happened(Reply::Output(Arc::new(told(&path, change, text(expected), len))));
     }
@@ -146,17 +170,31 @@ fn told(path: &Inside, change: Change, text: String, bytes: usize) -> Output {
     }
 }
 
-/// Adds a unified diff, if both sides are text and not too large.
-fn add_diff(value: &mut Value, path: &Inside, old: &[u8], new: &[u8]) {
+/// A unified diff.
+pub(super) struct Unified {
+    pub(super) text: String,
+    added: usize,
+    removed: usize,
+}
+
+/// What became of a file, if both sides are text and not too large.
+pub(super) fn unified(path: &str, old: &[u8], new: &[u8]) -> Option<Unified> {
     if old.len() > DIFFED || new.len() > DIFFED {
-        return;
+        return None;
     }
-    let (Some((old, _)), Some((new, _))) = (text::decode(old), text::decode(new)) else { return };
+    let ((old, _), (new, _)) = (text::decode(old)?, text::decode(new)?);
     let diff = TextDiff::configure().timeout(Duration::from_millis(200)).diff_lines(&old, &new);
     let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count();
-    value["added"] = count(ChangeTag::Insert).into();
-    value["removed"] = count(ChangeTag::Delete).into();
+    let (added, removed) = (count(ChangeTag::Insert), count(ChangeTag::Delete));
     let (before, after) = (format!("a/{path}"), format!("b/{path}"));
-    let diff = diff.unified_diff().context_radius(3).header(&before, &after).to_string();
-    value["diff"] = cut::head_and_tail(&diff, DIFF).unwrap_or(diff).into();
+    let text = diff.unified_diff().context_radius(3).header(&before, &after).to_string();
+    Some(Unified { text, added, removed })
+}
+
+/// Adds a diff to a result.
+fn add_diff(value: &mut Value, path: &Inside, old: &[u8], new: &[u8]) {
+    let Some(Unified { text, added, removed }) = unified(path.as_str(), old, new) else { return };
+    value["added"] = added.into();
+    value["removed"] = removed.into();
+    value["diff"] = cut::head_and_tail(&text, DIFF).unwrap_or(text).into();
 }

@@ -1,14 +1,14 @@
 //! `run_command`: a shell command in the sandbox, with a time limit and nobody to answer it.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 use updraft_run::{Class, Failure, Output, Prepared, Reply, ToolSpec};
 use updraft_sandbox::{Command, Ended, Level, MovedAside};
 
-use super::{parse, reply, spec, whole};
+use super::{changes, parse, reply, spec, whole};
 use crate::confinement::{Confinement, not_started};
 use crate::place::Place;
 use crate::shell;
@@ -58,8 +58,12 @@ impl RunCommand {
         let sandbox = self.confinement.sandbox().await?;
         let root = cx.place.workspace.root();
         let mut policy = self.confinement.policy_for(root);
+        policy.staged.clone_from(&self.confinement.staged);
         let asked = args.seconds.map(|seconds| Duration::from_secs(seconds.min(LONGEST_TIME)));
-        policy.limits.time = asked.or(policy.limits.time).or(Some(Duration::from_secs(USUAL_TIME)));
+        // What the settings say is the most a command may take, and what it takes if it does not say.
+        let set = policy.limits.time;
+        let time = asked.or(set).unwrap_or(Duration::from_secs(USUAL_TIME));
+        policy.limits.time = Some(set.map_or(time, |most| time.min(most)));
         let folder = args.folder.as_deref().map(|folder| cx.place.workspace.locate(folder)).transpose()?;
         let command = Command {
             args: vec!["-c".to_owned(), args.command],
@@ -67,10 +71,13 @@ impl RunCommand {
             cwd: folder.map(|folder| root.join(folder.as_str())),
             ..Command::new("sh")
         };
+        let began = now();
         let started = sandbox.spawn(&policy, command).await.map_err(|error| not_started(&error))?;
         let ended = started.wait().await.map_err(|error| not_started(&error))?;
         self.confinement.remember(&ended.moved_aside, &cx.around.run);
-        Ok(output(&ended))
+        let mut output = output(&ended);
+        changes::tell(&mut output, &ended, began, cx).await;
+        Ok(output)
     }
 }
 
@@ -80,7 +87,8 @@ impl Tool for RunCommand {
     }
 
     fn traits(&self) -> Traits {
-        let (outside, sends, destroys) = (self.confinement.is_open(), self.confinement.sends(), self.confinement.destroys());
+        let (outside, sends, destroys) =
+            (self.confinement.is_open(), self.confinement.sends(), self.confinement.destroys());
         let time = Duration::from_secs(LONGEST_TIME + 60);
         Traits { class: Class::Opaque, group: "sandbox", outside, sends, destroys, time, ..Traits::default() }
     }
@@ -112,6 +120,11 @@ pub(super) fn tool(confinement: Confinement) -> Arc<dyn Tool> {
 pub(crate) fn aside_in_words(moved: &MovedAside) -> String {
     let (path, kept, why) = (moved.path.display(), moved.kept_at.display(), &moved.why);
     format!("`{path}` would run later ({why}); it was moved to `{kept}` until someone approves it")
+}
+
+#[expect(clippy::disallowed_methods, reason = "compared with the times of files, which the system's clock gives")]
+fn now() -> SystemTime {
+    SystemTime::now()
 }
 
 /// What the model is told: how it ended, what it said, what was refused and moved.

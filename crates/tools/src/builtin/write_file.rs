@@ -68,6 +68,10 @@ impl Tool for WriteFile {
         self.plan(args, place).map_or_else(|_| Facts::default(), |plan| plan.facts())
     }
 
+    fn images(&self, args: &Value, place: &Place) -> Vec<Vec<u8>> {
+        self.plan(args, place).map_or_else(|_| Vec::new(), Plan::images)
+    }
+
     fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {
         Box::pin(async move { change::make(&args, cx, |place| self.plan(&args, place)) })
     }

@@ -5,10 +5,10 @@ use std::io::{Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, Stat, Uid};
+use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, RenameFlags, Stat, Uid};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
-use updraft_run::{Failure, FailureKind, Hash};
+use updraft_run::{Change, Failure, FailureKind, Form, FormKind, Hash};
 
 use super::{Inside, Links, Workspace, failure, open_beneath, refuse_unless_file};
 
@@ -33,6 +33,29 @@ impl Existing {
     /// Whether it can be reached by a second name.
     pub(crate) fn has_other_names(&self) -> bool {
         self.stat.st_nlink > 1
+    }
+
+    /// What it is besides its content.
+    pub(crate) fn form(&self) -> Form {
+        form_of(&self.stat)
+    }
+}
+
+/// What something is besides its content.
+pub(crate) fn form_of(stat: &Stat) -> Form {
+    let kind = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => FormKind::File,
+        FileType::Symlink => FormKind::Link,
+        FileType::Directory => FormKind::Folder,
+        _ => FormKind::Other,
+    };
+    let has_content = matches!(kind, FormKind::File | FormKind::Link);
+    let modified = stat.st_mtime.saturating_mul(1_000_000_000).saturating_add(stat.st_mtime_nsec.cast_signed());
+    Form {
+        kind,
+        mode: stat.st_mode & 0o7777,
+        len: if has_content { stat.st_size as u64 } else { 0 },
+        modified: has_content.then_some(modified),
     }
 }
 
@@ -75,21 +98,28 @@ impl Workspace {
     }
 
     /// Puts new content at a path, through a file beside it that is synced and renamed. Folders that are missing are
-    /// made. On failure the old content stands and nothing is left beside it, but for the folders.
-    pub(crate) fn replace(&self, path: &Inside, content: &[u8], existing: Option<&Existing>) -> Result<(), Failure> {
+    /// made, and given back. On failure the old content stands and nothing is left beside it, but for the folders.
+    pub(crate) fn replace(
+        &self,
+        path: &Inside,
+        content: &[u8],
+        existing: Option<&Existing>,
+    ) -> Result<Vec<Change>, Failure> {
         let (folder, name) = split(path)?;
-        let folder = self.make_folders(&folder)?;
-        replace_in(folder.as_fd(), name, content, existing).map_err(|errno| failure(path, errno))
+        let (folder, made) = self.make_folders(&folder)?;
+        let stat = existing.map(|existing| &existing.stat);
+        replace_in(folder.as_fd(), name, content, stat).map_err(|errno| failure(path, errno))?;
+        Ok(made)
     }
 
     /// Adds a line to a file and returns once it is on disk. One that does not end its last line is given an end first.
-    pub(crate) fn append(&self, path: &Inside, line: &str) -> Result<(), Failure> {
+    pub(crate) fn append(&self, path: &Inside, line: &str) -> Result<Vec<Change>, Failure> {
         let (folder, name) = split(path)?;
         // A device is not opened for writing even for a moment: for some, opening is an act.
         if let Ok(stat) = self.stat(path, Links::Never) {
             refuse_unless_file(path, &stat)?;
         }
-        let folder = self.make_folders(&folder)?;
+        let (folder, made) = self.make_folders(&folder)?;
         let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = open_beneath(folder.as_fd(), name, flags, Mode::from(0o666), Links::Never)
             .map_err(|errno| failure(path, errno))?;
@@ -101,31 +131,40 @@ impl Workspace {
             return Err(Failure::new(FailureKind::Security, format!("`{path}` {why}")));
         }
         let wrote = append_to(&file, stat.st_size as u64, line).and_then(|()| rustix::fs::fsync(&folder));
-        wrote.map_err(|errno| failure(path, errno))
+        wrote.map_err(|errno| failure(path, errno))?;
+        Ok(made)
     }
 
-    /// Opens a folder without following links, making what is missing of it.
-    fn make_folders(&self, path: &Inside) -> Result<OwnedFd, Failure> {
+    /// Opens a folder without following links, making what is missing of it. Says what was made.
+    pub(super) fn make_folders(&self, path: &Inside) -> Result<(OwnedFd, Vec<Change>), Failure> {
         let failed = |errno| failure(path, errno);
         let mut folder = self.open_folder(&Inside::root(), Links::Never)?;
+        let (mut made, mut at) = (Vec::new(), Inside::root());
         for part in path.parts() {
+            at = at.join(part);
             folder = match open_part(folder.as_fd(), part) {
                 Err(Errno::NOENT) => {
-                    match rustix::fs::mkdirat(&folder, part, Mode::from(0o777)) {
-                        Ok(()) => rustix::fs::fsync(&folder).map_err(failed)?,
-                        Err(Errno::EXIST) => {}
+                    let is_ours = match rustix::fs::mkdirat(&folder, part, Mode::from(0o777)) {
+                        Ok(()) => true,
+                        Err(Errno::EXIST) => false,
                         Err(errno) => return Err(failed(errno)),
+                    };
+                    let opened = open_part(folder.as_fd(), part).map_err(failed)?;
+                    if is_ours {
+                        rustix::fs::fsync(&folder).map_err(failed)?;
+                        let now = rustix::fs::fstat(&opened).map(|stat| form_of(&stat)).map_err(failed)?;
+                        made.push(Change { path: at.to_string(), now: Some(now), ..Change::default() });
                     }
-                    open_part(folder.as_fd(), part).map_err(failed)?
+                    opened
                 }
                 opened => opened.map_err(failed)?,
             };
         }
-        Ok(folder)
+        Ok((folder, made))
     }
 }
 
-fn split(path: &Inside) -> Result<(Inside, &str), Failure> {
+pub(super) fn split(path: &Inside) -> Result<(Inside, &str), Failure> {
     path.split()
         .ok_or_else(|| Failure::new(FailureKind::Validation, "the path is the workspace itself; expected a file"))
 }
@@ -135,7 +174,7 @@ fn open_part(folder: BorrowedFd<'_>, name: &str) -> Result<OwnedFd, Errno> {
 }
 
 /// The hash of a file, and its content if that is at most `most` bytes.
-fn taken_in(mut file: File, most: usize) -> std::io::Result<(Hash, Option<Vec<u8>>)> {
+pub(super) fn taken_in(mut file: File, most: usize) -> std::io::Result<(Hash, Option<Vec<u8>>)> {
     let mut bytes = Vec::new();
     (&mut file).take(most as u64 + 1).read_to_end(&mut bytes)?;
     let mut digest = Sha256::new_with_prefix(&bytes);
@@ -151,10 +190,16 @@ fn taken_in(mut file: File, most: usize) -> std::io::Result<(Hash, Option<Vec<u8
     }
 }
 
-fn replace_in(folder: BorrowedFd<'_>, name: &str, content: &[u8], existing: Option<&Existing>) -> Result<(), Errno> {
+/// Puts a file in its place, with the owner and mode of the one whose place it takes.
+pub(super) fn replace_in(
+    folder: BorrowedFd<'_>,
+    name: &str,
+    content: &[u8],
+    existing: Option<&Stat>,
+) -> Result<(), Errno> {
     let (mut beside, file) = Beside::create(folder, if existing.is_some() { 0o600 } else { 0o666 })?;
     write_all(&file, content)?;
-    if let Some(Existing { stat, .. }) = existing {
+    if let Some(stat) = existing {
         let (owner, group) = (Uid::from_raw(stat.st_uid), Gid::from_raw(stat.st_gid));
         // Only root may give files away; for others it stays the file of whoever wrote it.
         let _ = rustix::fs::fchown(&file, Some(owner), Some(group));
@@ -162,6 +207,26 @@ fn replace_in(folder: BorrowedFd<'_>, name: &str, content: &[u8], existing: Opti
     }
     rustix::fs::fsync(&file)?;
     beside.put(name, existing.is_some())?;
+    rustix::fs::fsync(folder)
+}
+
+/// Puts a file in its place with the mode given, in place of what is there.
+pub(super) fn restore_in(
+    folder: BorrowedFd<'_>,
+    name: &str,
+    content: &[u8],
+    mode: u32,
+    replaced: Option<&Stat>,
+) -> Result<(), Errno> {
+    let (mut beside, file) = Beside::create(folder, 0o600)?;
+    write_all(&file, content)?;
+    if let Some(stat) = replaced {
+        // Only root may give files away; for others it stays the file of whoever wrote it.
+        let _ = rustix::fs::fchown(&file, Some(Uid::from_raw(stat.st_uid)), Some(Gid::from_raw(stat.st_gid)));
+    }
+    rustix::fs::fchmod(&file, Mode::from_raw_mode(mode & 0o7777))?;
+    rustix::fs::fsync(&file)?;
+    beside.put(name, replaced.is_some())?;
     rustix::fs::fsync(folder)
 }
 

@@ -2,8 +2,8 @@
 #![allow(dead_code, reason = "each test file uses what it needs")]
 
 pub(crate) mod confined;
-pub(crate) mod names;
 pub(crate) mod dropped;
+pub(crate) mod names;
 pub(crate) mod scripted;
 pub(crate) mod site;
 

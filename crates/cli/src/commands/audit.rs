@@ -1,0 +1,71 @@
+//! `updraft audit`: what each call of a run touched, as its journal tells.
+
+use std::fmt::Write as _;
+
+use serde_json::json;
+use updraft_engine::{Touched, touched};
+
+use super::undo::verb;
+use crate::args::Audit;
+use crate::fault::{Code, Outcome};
+use crate::out::{self, Paint};
+use crate::places::Places;
+use crate::{moment, wire};
+
+/// Changes of one call that are named to a person.
+const NAMED: usize = 50;
+
+pub(crate) fn run(places: &Places, args: &Audit) -> Outcome {
+    let journal = wire::journal_with_runs(places)?;
+    let id = wire::find_run(&journal, &args.run.run)?;
+    for call in touched(&journal, &id)? {
+        if args.json { out::json(&json!(call)) } else { out::print(&in_words(&call, args.diff)) }
+    }
+    Ok(Code::Done)
+}
+
+fn in_words(call: &Touched, with_diff: bool) -> String {
+    let paint = Paint::for_stdout();
+    let outcome = match call.outcome {
+        "done" => paint.green(call.outcome),
+        other => paint.yellow(other),
+    };
+    let (at, id, tool) = (moment::clock(call.at), &call.call, paint.bold(&call.tool));
+    let mut text = format!("{at}  {id}  {} {tool}  {outcome}\n", call.agent);
+    let mut row = |name: &str, what: &str| {
+        let _ = writeln!(text, "    {name:9} {}", out::harmless(what));
+    };
+    if let Some(command) = &call.command {
+        let code = call.exit_code.map(|code| format!("  (exit code {code})")).unwrap_or_default();
+        row("command", &format!("{}{code}", out::short(command, 300)));
+    }
+    call.reads.iter().for_each(|path| row("read", path));
+    call.hosts.iter().for_each(|host| row("host", host));
+    if let Some(approval) = &call.approval {
+        row("asked", &approval.why);
+        match &approval.verdict {
+            Some(verdict) => {
+                let word = if verdict.allow { "allowed" } else { "refused" };
+                let by = if verdict.by.is_empty() { String::new() } else { format!("by {} ", verdict.by) };
+                row(word, format!("{by}{}", verdict.because).trim_end());
+            }
+            None => row("waits", "nobody has answered"),
+        }
+    }
+    for change in call.changes.iter().take(NAMED) {
+        let lost = if change.lost { "  (what was there before was not kept)" } else { "" };
+        row(verb(change), &format!("{}{lost}", change.path));
+    }
+    if call.changes.len() > NAMED {
+        row("", &format!("… and {} more; `--json` names them all", call.changes.len() - NAMED));
+    }
+    if let Some(why) = &call.because {
+        row("because", &out::short(why, 300));
+    }
+    if let Some(diff) = call.diff.as_ref().filter(|_| with_diff) {
+        for line in diff.lines() {
+            let _ = writeln!(text, "    {}", out::harmless(line));
+        }
+    }
+    text
+}

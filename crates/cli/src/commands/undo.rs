@@ -1,0 +1,198 @@
+//! `updraft undo`: takes back what a run changed in its workspace, after saying what that is.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use serde_json::json;
+use updraft_engine::{Made, Move, Undo, UndoPlan, Undone, Which};
+use updraft_journal::{Filter, Journal};
+use updraft_run::{Change, FormKind, RunId, StepId};
+
+use crate::args;
+use crate::fault::{Code, Fault, Outcome};
+use crate::out::{self, Paint};
+use crate::places::Places;
+use crate::{moment, view, wire};
+
+/// Lines that are shown to a person before they are asked.
+const SHOWN: usize = 40;
+
+/// Where undos are written down.
+pub(crate) fn records(places: &Places) -> PathBuf {
+    places.state.join("undone")
+}
+
+pub(crate) fn run(places: &Places, args: &args::Undo) -> Outcome {
+    let journal = wire::journal_with_runs(places)?;
+    let id = match &args.run {
+        Some(name) => wire::find_run(&journal, name)?,
+        None => last_here(&journal)?,
+    };
+    let which = which(args)?;
+    let undo = Undo::open(&journal, &id, &records(places))?;
+    if args.list {
+        let (made, plan) = (undo.made(&which)?, undo.plan(&which, args.force)?);
+        list(&id, &made, &plan, args.json);
+        return Ok(Code::Done);
+    }
+    wire::block_on(async {
+        // Whoever drives the run has this lease, and nobody can begin to while we have it.
+        let lease =
+            if args.dry_run { None } else { Some(journal.acquire(&id).await.map_err(|error| busy(&id, error))?) };
+        let outcome = take_back(&undo, &id, &which, args);
+        if let Some(lease) = lease {
+            journal.release(lease).await?;
+        }
+        journal.close().await;
+        outcome
+    })
+}
+
+fn busy(id: &RunId, error: updraft_journal::Error) -> Fault {
+    match error {
+        updraft_journal::Error::Owned { pid, .. } => {
+            Fault::failed(format!("run {id} is being run by process {pid}, and would go on changing files"))
+                .hint(format!("wait for its end, or stop it first with `updraft cancel {id}`"))
+        }
+        other => other.into(),
+    }
+}
+
+/// The last run that worked in the current folder.
+fn last_here(journal: &Journal) -> Result<RunId, Fault> {
+    let here = wire::workspace(None)?;
+    let runs = journal.list(&Filter::default())?;
+    let last = runs.into_iter().find(|run| here.as_os_str() == run.workspace.as_str());
+    last.map(|run| run.id).ok_or_else(|| {
+        Fault::usage(format!("no run has worked in `{}`", here.display()))
+            .hint("name the run; `updraft runs` lists them")
+    })
+}
+
+fn which(args: &args::Undo) -> Result<Which, Fault> {
+    let bad = |bad: updraft_run::BadId| Fault::usage(bad.to_string());
+    let step = args.step.as_deref().map(StepId::parse).transpose().map_err(bad)?;
+    let call = args.call.as_deref().map(str::parse).transpose().map_err(bad)?;
+    Ok(Which { step, call })
+}
+
+fn take_back(undo: &Undo, id: &RunId, which: &Which, args: &args::Undo) -> Outcome {
+    if !args.dry_run
+        && let Some(finished) = undo.finish()?
+    {
+        say(id, &finished, args.json, "finished the undo that was cut off");
+        return Ok(code(&finished));
+    }
+    let plan = if args.redo {
+        undo.plan_redo()?.ok_or_else(|| Fault::failed(format!("there is no undo of run {id} to take back")))?
+    } else {
+        undo.plan(which, args.force)?
+    };
+    if args.dry_run {
+        if args.json {
+            out::pretty(&json!({ "run": id, "plan": plan }));
+        } else {
+            out::print(&in_words(&plan, usize::MAX));
+        }
+        return Ok(Code::Done);
+    }
+    if plan.moves.is_empty() {
+        let undone = Undone { left: plan.left, ..Undone::default() };
+        say(id, &undone, args.json, "nothing to undo");
+        return Ok(code(&undone));
+    }
+    if !args.yes {
+        if !out::can_ask() {
+            return Err(Fault::new(Code::NeedsPerson, "nobody is there to say yes")
+                .hint("`updraft undo --dry-run` says what would be done; `--yes` does it"));
+        }
+        out::draw(&in_words(&plan, SHOWN));
+        if !view::confirm("Do this?") {
+            out::note("nothing changed");
+            return Ok(Code::Failed);
+        }
+    }
+    let undone = undo.carry_out(plan, moment::now())?;
+    say(id, &undone, args.json, if args.redo { "took the undo back" } else { "undone" });
+    Ok(code(&undone))
+}
+
+fn code(undone: &Undone) -> Code {
+    if undone.left.is_empty() { Code::Done } else { Code::Failed }
+}
+
+fn say(id: &RunId, undone: &Undone, as_json: bool, what: &str) {
+    if as_json {
+        out::pretty(&json!({ "run": id, "restored": undone.restored, "left": undone.left }));
+        return;
+    }
+    let count = undone.restored.len();
+    out::note(&format!("{what}: {count} path{} put back", if count == 1 { "" } else { "s" }));
+    for left in &undone.left {
+        out::note(&format!("  left as it is: {}: {}", out::harmless(&left.path), left.why));
+    }
+    if undone
+        .left
+        .iter()
+        .any(|left| matches!(left.why, updraft_engine::Why::Conflict | updraft_engine::Why::Repository(_)))
+    {
+        out::note("  hint: `updraft undo --force` puts those back that were changed since, and keeps what they were");
+    }
+}
+
+fn in_words(plan: &UndoPlan, most: usize) -> String {
+    let mut lines: Vec<String> = plan.moves.iter().take(most).map(move_words).collect();
+    if plan.moves.len() > most {
+        lines.push(format!("… and {} more", plan.moves.len() - most));
+    }
+    lines.extend(
+        plan.left.iter().take(most).map(|left| format!("leave    {}: {}", out::harmless(&left.path), left.why)),
+    );
+    if lines.is_empty() {
+        lines.push("nothing to undo".to_owned());
+    }
+    lines.join("\n") + "\n"
+}
+
+fn move_words(one: &Move) -> String {
+    let verb = match (&one.from, &one.to) {
+        (_, None) => "remove ",
+        (None, Some(_)) => "bring back",
+        (Some(_), Some(_)) => "restore",
+    };
+    let kind = one.to.or(one.from).map_or(FormKind::File, |side| side.form.kind);
+    let slash = if kind == FormKind::Folder { "/" } else { "" };
+    format!("{verb:8} {}{slash}", out::harmless(&one.path))
+}
+
+fn list(id: &RunId, made: &[Made], plan: &UndoPlan, as_json: bool) {
+    if as_json {
+        let made: Vec<&Made> = made.iter().rev().collect();
+        out::pretty(&json!({ "run": id, "changes": made, "left": plan.left }));
+        return;
+    }
+    let paint = Paint::for_stdout();
+    let mut text = String::new();
+    for one in made.iter().rev() {
+        let left = plan.left.iter().find(|left| left.path == one.change.path);
+        let why = if one.change.lost {
+            Some(updraft_engine::Why::Lost.to_string())
+        } else {
+            left.map(|left| left.why.to_string())
+        };
+        let why = why.map(|why| paint.yellow(&format!("  not undoable: {why}"))).unwrap_or_default();
+        let (path, verb) = (out::harmless(&one.change.path), verb(&one.change));
+        let _ = writeln!(text, "{}  {}  {verb:8} {path}{why}", moment::clock(one.at), one.call);
+    }
+    out::print(if text.is_empty() { "the run changed no files\n" } else { &text });
+}
+
+/// What a change did.
+pub(crate) fn verb(change: &Change) -> &'static str {
+    let (was, is) = (change.was.is_some() || change.before.is_some(), change.now.is_some() || change.after.is_some());
+    match (was, is) {
+        (false, _) => "created",
+        (true, false) => "deleted",
+        (true, true) => "changed",
+    }
+}

@@ -1,0 +1,191 @@
+//! What each call of a run touched: files, commands, hosts, and who allowed it. A view of the journal, and of nothing else.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use serde::Serialize;
+use updraft_journal::Journal;
+use updraft_run::{
+    Address, Change, Effect, Event, Kind, Output, Prepared, Record, Reply, Run, RunId, Timestamp, Verdict,
+};
+
+use crate::Error;
+use crate::undo::changes_of;
+
+/// One call and what it touched.
+#[derive(Clone, Debug, Serialize)]
+pub struct Touched {
+    /// When it was wanted.
+    pub at: Timestamp,
+    /// When it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Timestamp>,
+    /// The call.
+    pub call: Address,
+    /// Whose.
+    pub agent: String,
+    /// Of which tool.
+    pub tool: String,
+    /// How it ended: `done`, `failed`, `rejected`, `timed_out`, `cancelled`, `in_doubt`; `open` if it has not.
+    pub outcome: &'static str,
+    /// Why it did not end well.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub because: Option<String>,
+    /// Files and folders it read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reads: Vec<String>,
+    /// The command it ran.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// The exit code of that command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i64>,
+    /// Hosts it reached.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<String>,
+    /// Files it changed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Change>,
+    /// What it changed in text files, as a unified diff.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
+    /// Who was asked, and what they said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Approved>,
+}
+
+/// An approval that was asked for.
+#[derive(Clone, Debug, Serialize)]
+pub struct Approved {
+    /// Why it was needed.
+    pub why: String,
+    /// What was said; absent if nobody has answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
+}
+
+/// What each call of a run touched, in the order they were wanted.
+pub fn touched(journal: &Journal, id: &RunId) -> Result<Vec<Touched>, Error> {
+    let (run, prepared, order, calls) = (Run::default(), BTreeMap::new(), Vec::new(), BTreeMap::new());
+    let mut view = View { journal, run, prepared, order, calls };
+    let mut fault = None;
+    journal.read(id, 0, &mut |_, record: Record| {
+        view.run.record(&record);
+        for event in &record.events {
+            if let Err(error) = view.take(record.at, event) {
+                fault = Some(error);
+                return ControlFlow::Break(());
+            }
+        }
+        ControlFlow::Continue(())
+    })?;
+    match fault {
+        Some(error) => Err(error),
+        None => Ok(view.order.into_iter().filter_map(|id| view.calls.remove(&id)).collect()),
+    }
+}
+
+struct View<'a> {
+    journal: &'a Journal,
+    run: Run,
+    /// What was known about calls before they were made.
+    prepared: BTreeMap<Address, Prepared>,
+    order: Vec<Address>,
+    calls: BTreeMap<Address, Touched>,
+}
+
+impl View<'_> {
+    fn take(&mut self, at: Timestamp, event: &Event) -> Result<(), Error> {
+        match event {
+            Event::Wanted { id, effect: Effect::Call } => drop(self.call(at, id)),
+            Event::Wanted { id, effect: Effect::Approval { why, .. } } => {
+                let approval = Approved { why: why.clone(), verdict: None };
+                self.call(at, &id.sibling(Kind::Call, id.n)).approval = Some(approval);
+            }
+            Event::Rejected { id, why } => {
+                let call = self.call(at, &id.sibling(Kind::Call, id.n));
+                (call.ended, call.outcome, call.because) = (Some(at), "rejected", Some(why.message.clone()));
+            }
+            Event::Replied { id, reply, prepared, .. } => match id.kind {
+                Kind::Ask => {
+                    let numbered = prepared.iter().zip(0..);
+                    self.prepared.extend(numbered.map(|(one, n)| (id.sibling(Kind::Call, n), one.clone())));
+                }
+                Kind::Approve => {
+                    if let (Reply::Verdict(verdict), Some(approval)) =
+                        (reply, &mut self.call(at, &id.sibling(Kind::Call, id.n)).approval)
+                    {
+                        approval.verdict = Some(verdict.clone());
+                    }
+                }
+                Kind::Call => self.ended(at, id, reply)?,
+                _ => {}
+            },
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, at: Timestamp, id: &Address) -> &mut Touched {
+        let Self { run, prepared, order, calls, .. } = self;
+        calls.entry(id.clone()).or_insert_with(|| {
+            order.push(id.clone());
+            let Prepared { reads, command, .. } = prepared.get(id).cloned().unwrap_or_default();
+            let tool = run.call_at(id).map(|call| call.name).unwrap_or_default();
+            let agent = run.step(&id.step).map(|step| step.spec.agent.clone()).unwrap_or_default();
+            let (call, outcome) = (id.clone(), "open");
+            let nothing = (None, None, None, None, None);
+            let (ended, because, exit_code, diff, approval) = nothing;
+            let (hosts, changes) = (Vec::new(), Vec::new());
+            Touched {
+                at,
+                ended,
+                call,
+                agent,
+                tool,
+                outcome,
+                because,
+                reads,
+                command,
+                exit_code,
+                hosts,
+                changes,
+                diff,
+                approval,
+            }
+        })
+    }
+
+    fn ended(&mut self, at: Timestamp, id: &Address, reply: &Reply) -> Result<(), Error> {
+        let (changes, diff) = match reply {
+            Reply::Output(output) => (changes_of(self.journal, output)?, self.diff(output)?),
+            _ => (Vec::new(), None),
+        };
+        let call = self.call(at, id);
+        call.ended = Some(at);
+        (call.outcome, call.because) = match reply {
+            Reply::Output(output) if output.is_error => ("failed", None),
+            Reply::Output(_) | Reply::Answer(_) | Reply::Said(_) | Reply::Verdict(_) => ("done", None),
+            Reply::Failed(failure) => ("failed", Some(failure.message.clone())),
+            Reply::TimedOut { limit } => ("timed_out", Some(format!("stopped after {} ms", limit.0))),
+            Reply::Cancelled => ("cancelled", None),
+            Reply::InDoubt { evidence } => ("in_doubt", Some(evidence.clone())),
+            _ => ("done", None),
+        };
+        if let Reply::Output(output) = reply {
+            call.exit_code = output.value.as_ref().and_then(|value| value["exit_code"].as_i64());
+            call.hosts.clone_from(&output.hosts);
+        }
+        (call.changes, call.diff) = (changes, diff);
+        Ok(())
+    }
+
+    /// Kept as a blob by commands, in their data by the file tools.
+    fn diff(&self, output: &Output) -> Result<Option<String>, Error> {
+        let stored = output.diff.map(|blob| self.journal.blob(&blob.hash)).transpose()?.flatten();
+        let stored = stored.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        Ok(stored.or_else(|| {
+            Some(output.value.as_ref()?["diff"].as_str()?.to_owned()).filter(|_| !output.changes.is_empty())
+        }))
+    }
+}

@@ -1,0 +1,106 @@
+//! Carrying an undo out: removals from the inside out, then folders, then what lies in them. May be done again after it was
+//! cut off: what is done already is left alone.
+
+use updraft_run::{Failure, FormKind};
+use updraft_tools::{Inside, Standing, Workspace};
+
+use super::plan::{Left, Move, Why};
+use super::record::Record;
+use super::side::{Side, is_same};
+use super::{LARGEST, Source, Undone};
+
+pub(super) fn carry_out(workspace: &Workspace, source: &Source<'_>, record: &Record) -> Undone {
+    let mut hand = Hand { workspace, source, undone: Undone::default() };
+    let depth = |one: &&Move| one.path.matches('/').count();
+    let mut moves: Vec<&Move> = record.moves.iter().collect();
+    moves.sort_by_key(|one| std::cmp::Reverse(depth(one)));
+    let (folders, files): (Vec<&Move>, Vec<&Move>) = moves.into_iter().partition(|one| is_folder(one.from));
+    for one in &files {
+        let is_removal = one.to.is_none() || is_folder(one.to);
+        if is_removal && one.from.is_some() {
+            hand.checked(one, |hand, path, _| hand.workspace.take_away(path).map(|()| None));
+        }
+    }
+    for one in folders.iter().filter(|one| !is_folder(one.to)) {
+        hand.checked(one, |hand, path, _| Ok((!hand.workspace.take_folder(path)?).then_some(Why::NotEmpty)));
+    }
+    let mut made: Vec<&Move> = folders.iter().chain(&files).copied().filter(|one| is_folder(one.to)).collect();
+    made.sort_by_key(depth);
+    for one in made.iter().filter(|one| !is_folder(one.from)) {
+        hand.tried(one, |hand, path| hand.workspace.put_folder(path).map(|()| None));
+    }
+    for one in folders.iter().chain(&files).filter(|one| one.to.is_some() && !is_folder(one.to)) {
+        hand.put(one);
+    }
+    // Last and from the inside out: a folder may become one that cannot be written to.
+    for one in made.iter().rev() {
+        let mode = one.to.map_or(0o755, |side| side.form.mode);
+        hand.tried(one, |hand, path| hand.workspace.set_mode(path, mode).map(|()| None));
+    }
+    hand.undone.restored.sort();
+    hand.undone.restored.dedup();
+    let left = &hand.undone.left;
+    hand.undone.restored.retain(|path| !left.iter().any(|one| one.path == *path));
+    hand.undone
+}
+
+fn is_folder(side: Option<Side>) -> bool {
+    side.is_some_and(|side| side.form.kind == FormKind::Folder)
+}
+
+struct Hand<'a> {
+    workspace: &'a Workspace,
+    source: &'a Source<'a>,
+    undone: Undone,
+}
+
+type Tried = Result<Option<Why>, Failure>;
+
+impl Hand<'_> {
+    /// Puts a file or link back.
+    fn put(&mut self, one: &Move) {
+        let Some(to) = one.to else { return };
+        self.checked(one, |hand, path, now| {
+            let current = now.as_ref().map(Side::now);
+            if is_same(current.as_ref(), Some(&to)) && to.form.kind == FormKind::File {
+                return hand.workspace.set_mode(path, to.form.mode).map(|()| None);
+            }
+            let bytes = now.as_ref().and_then(|now| now.bytes.as_deref());
+            let Some(content) = hand.source.content(&to, &one.later, bytes) else { return Ok(Some(Why::Lost)) };
+            match to.form.kind {
+                FormKind::Link => hand.workspace.put_link(path, &content),
+                _ => hand.workspace.put_file(path, &content, to.form.mode),
+            }
+            .map(|()| None)
+        });
+    }
+
+    /// Looks once more, since the plan was made: somebody else's change in between is not overwritten.
+    fn checked(&mut self, one: &Move, act: impl FnOnce(&Self, &Inside, Option<Standing>) -> Tried) {
+        self.tried(one, |hand, path| {
+            let now = hand.workspace.standing(path, LARGEST)?;
+            let current = now.as_ref().map(Side::now);
+            let is_done = is_same(current.as_ref(), one.to.as_ref()) && one.to.is_none();
+            let came_apart = current.is_none() && one.from.is_some() && one.to.is_some();
+            if is_done {
+                return Ok(None);
+            }
+            let is_expected = [one.from, one.to].iter().any(|side| is_same(current.as_ref(), side.as_ref()));
+            // What was in the way may just have been taken away for it.
+            if !is_expected && !came_apart {
+                return Ok(Some(Why::Conflict));
+            }
+            act(hand, path, now)
+        });
+    }
+
+    fn tried(&mut self, one: &Move, act: impl FnOnce(&Self, &Inside) -> Tried) {
+        let tried = self.workspace.locate(&one.path).and_then(|path| act(self, &path));
+        let left = |why| Left { path: one.path.clone(), why };
+        match tried {
+            Ok(None) => self.undone.restored.push(one.path.clone()),
+            Ok(Some(why)) => self.undone.left.push(left(why)),
+            Err(failure) => self.undone.left.push(left(Why::Failed(failure.message))),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Undos written down: what each is about to do, and the contents it replaces.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use updraft_journal::hash_of;
+use updraft_run::{Hash, RunId, Timestamp};
+use updraft_tools::Workspace;
+
+use super::LARGEST;
+use super::plan::{Move, Plan};
+use crate::Error;
+
+/// One undo.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Record {
+    pub(super) number: u64,
+    pub(super) run: RunId,
+    pub(super) at: Timestamp,
+    pub(super) moves: Vec<Move>,
+    /// The undo that this one takes back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) takes_back: Option<u64>,
+    /// Everything has been tried.
+    pub(super) is_done: bool,
+    /// A later one has taken it back.
+    #[serde(default)]
+    pub(super) is_taken_back: bool,
+}
+
+/// The undos of one run.
+pub(super) struct Records {
+    folder: PathBuf,
+    run: RunId,
+}
+
+impl Records {
+    pub(super) fn at(folder: &Path, run: &RunId) -> Self {
+        Self { folder: folder.join(run.as_str()), run: run.clone() }
+    }
+
+    pub(super) fn unfinished(&self) -> Result<Option<Record>, Error> {
+        Ok(self.all()?.into_iter().find(|record| !record.is_done))
+    }
+
+    /// The last undo that was neither taken back nor took one back.
+    pub(super) fn last_undo(&self) -> Result<Option<Record>, Error> {
+        let all = self.all()?;
+        Ok(all.into_iter().rev().find(|record| record.is_done && !record.is_taken_back && record.takes_back.is_none()))
+    }
+
+    /// Stores what will be replaced, then the plan. Only then may anything be touched.
+    pub(super) fn begin(&self, workspace: &Workspace, plan: &Plan, at: Timestamp) -> Result<Record, Error> {
+        let number = self.all()?.last().map_or(1, |last| last.number + 1);
+        for one in plan.moves.iter().filter(|one| one.from.is_some_and(|side| side.hash.is_some())) {
+            let standing = workspace.locate(&one.path).and_then(|path| workspace.standing(&path, LARGEST));
+            // What cannot be read or is too large can be undone, and that undo then not be.
+            if let Some(bytes) = standing.ok().flatten().and_then(|standing| standing.bytes) {
+                self.keep(&bytes)?;
+            }
+        }
+        let (run, moves) = (self.run.clone(), plan.moves.clone());
+        let record =
+            Record { number, run, at, moves, takes_back: plan.takes_back, is_done: false, is_taken_back: false };
+        self.write(&record)?;
+        Ok(record)
+    }
+
+    pub(super) fn close(&self, mut record: Record) -> Result<(), Error> {
+        record.is_done = true;
+        self.write(&record)?;
+        let taken = record.takes_back.and_then(|number| read(&self.file(number)).ok());
+        match taken {
+            Some(taken) => self.write(&Record { is_taken_back: true, ..taken }),
+            None => Ok(()),
+        }
+    }
+
+    /// A content that an undo replaced.
+    pub(super) fn content(&self, hash: &Hash) -> Option<Vec<u8>> {
+        let bytes = fs::read(self.folder.join("contents").join(hash.to_string())).ok()?;
+        (hash_of(&bytes) == *hash).then_some(bytes)
+    }
+
+    fn keep(&self, bytes: &[u8]) -> Result<(), Error> {
+        let file = self.folder.join("contents").join(hash_of(bytes).to_string());
+        if file.metadata().is_ok_and(|about| about.len() == bytes.len() as u64) {
+            return Ok(());
+        }
+        write_whole(&file, bytes)
+    }
+
+    fn all(&self) -> Result<Vec<Record>, Error> {
+        let Ok(entries) = fs::read_dir(&self.folder) else { return Ok(Vec::new()) };
+        let files = entries.flatten().map(|entry| entry.path());
+        let mut all: Vec<Record> = files
+            .filter(|file| file.extension().is_some_and(|extension| extension == "json"))
+            .map(|file| read(&file))
+            .collect::<Result<_, _>>()?;
+        all.sort_by_key(|record| record.number);
+        Ok(all)
+    }
+
+    fn write(&self, record: &Record) -> Result<(), Error> {
+        let file = self.file(record.number);
+        let text =
+            serde_json::to_vec(record).map_err(|error| Error::File { file: file.clone(), source: error.into() })?;
+        write_whole(&file, &text)
+    }
+
+    fn file(&self, number: u64) -> PathBuf {
+        self.folder.join(format!("{number}.json"))
+    }
+}
+
+fn read(file: &Path) -> Result<Record, Error> {
+    let failed = |source| Error::File { file: file.to_owned(), source };
+    let bytes = fs::read(file).map_err(failed)?;
+    serde_json::from_slice(&bytes).map_err(|error| failed(error.into()))
+}
+
+/// Under another name first, then synced, then renamed: the name appears with the whole content or not at all. Nobody
+/// else can read it.
+fn write_whole(file: &Path, bytes: &[u8]) -> Result<(), Error> {
+    use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+    let write = || {
+        let folder = file.parent().unwrap_or(Path::new("."));
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        let draft = file.with_extension("part");
+        let mut opened = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+        opened.write_all(bytes)?;
+        opened.sync_all()?;
+        fs::rename(&draft, file)?;
+        fs::File::open(folder)?.sync_all()
+    };
+    write().map_err(|source| Error::Unwritten { file: file.to_owned(), source })
+}

@@ -1,0 +1,145 @@
+//! Staging: what a command changes in the workspace is gathered in a folder of its own, and put into the workspace when it
+//! has ended, with what was there before kept aside.
+//!
+//! The gathering is an overlay (see `launch/overlay`), the putting is done by the launcher (see `apply`). If our process
+//! ends before the command does, nothing of the command reaches the workspace.
+
+pub(crate) mod apply;
+mod clear;
+mod stage;
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use serde::{Deserialize, Serialize};
+
+pub(crate) use stage::Stage;
+
+const CHANGES: &str = "changes.json";
+const BEFORE: &str = "before";
+/// So begin the names of folders of commands.
+const PREFIX: &str = "command-";
+
+/// Something that a command made, changed or removed in the workspace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Changed {
+    /// Relative to the workspace.
+    pub path: String,
+    /// Whether `path` is the name itself: not every name is UTF-8.
+    pub is_exact: bool,
+    /// What was there; nothing if it is new.
+    pub was: Option<Look>,
+    /// What is there now; nothing if it is gone.
+    pub now: Option<Look>,
+    /// By which [`Staged::kept`] finds what was there.
+    pub kept: Option<u64>,
+    /// Only its mode changed.
+    pub has_same_content: bool,
+    /// Somebody else changed it while the command ran; what they wrote is what was there.
+    pub contested: bool,
+}
+
+/// What something in the workspace is, besides its content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Look {
+    /// What sort of thing.
+    pub sort: Sort,
+    /// The permission bits.
+    pub mode: u32,
+    /// Bytes of content.
+    pub len: u64,
+    /// When its content changed last, in nanoseconds since 1970.
+    pub modified: i64,
+}
+
+/// Sorts of things in a workspace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Sort {
+    /// A regular file.
+    File,
+    /// A symbolic link.
+    Link,
+    /// A folder.
+    Folder,
+    /// A pipe or a socket.
+    Other,
+}
+
+/// What one command changed, and what was there before. Gone when the last clone is dropped. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Staged(Arc<Folder>);
+
+#[derive(Debug)]
+struct Folder {
+    path: PathBuf,
+    /// As long as it is held, nobody takes the folder for one that was left behind.
+    _lock: OwnedFd,
+}
+
+impl Staged {
+    /// Makes a folder for one command, and removes those of commands whose processes are gone.
+    pub(crate) fn begin(parent: &Path) -> io::Result<Staged> {
+        use std::os::unix::fs::DirBuilderExt;
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+        clear::sweep(parent, PREFIX);
+        let path = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?.keep();
+        let lock = lock(&path)?;
+        Ok(Staged(Arc::new(Folder { path, _lock: lock })))
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.0.path
+    }
+
+    /// What the command changed, in the order it was put into the workspace.
+    pub fn changes(&self) -> io::Result<Vec<Changed>> {
+        Ok(serde_json::from_reader(io::BufReader::new(File::open(self.0.path.join(CHANGES))?))?)
+    }
+
+    /// The file or link that was there before, under a name of ours.
+    pub fn kept(&self, number: u64) -> PathBuf {
+        self.0.path.join(BEFORE).join(number.to_string())
+    }
+
+    /// Opens the file that was there before.
+    pub fn open_kept(&self, number: u64) -> io::Result<File> {
+        use std::os::unix::fs::OpenOptionsExt;
+        let path = self.kept(number);
+        let open = || OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(&path);
+        match open() {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                // Its owner could not read it, but change that.
+                rustix::fs::chmod(&path, Mode::RUSR)?;
+                open()
+            }
+            other => other,
+        }
+    }
+}
+
+impl PartialEq for Staged {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.path == other.0.path
+    }
+}
+
+impl Eq for Staged {}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        clear::remove(&self.path);
+    }
+}
+
+/// Holds a command's folder, together with whoever else works on it.
+fn lock(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let folder = rustix::fs::open(path, flags, Mode::empty())?;
+    rustix::fs::flock(&folder, FlockOperation::NonBlockingLockShared)?;
+    Ok(folder)
+}

@@ -1,0 +1,224 @@
+//! Putting what a command did into the workspace, once every process of it is gone.
+//!
+//! Both trees are walked by descriptors, one name at a time and following no link, so nothing is ever written outside the
+//! workspace. Where both are on one file system, a changed file and the one it replaces trade places in one step, and
+//! nothing is copied.
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::fs::{AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, RenameFlags, Stat};
+use rustix::io::Errno;
+
+use super::clear::open_up;
+use super::stage::{Stage, times};
+use super::{Changed, Look, Sort};
+use crate::guard::names;
+
+mod file;
+
+const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+/// Beyond this, changes are made and no longer listed: nobody undoes so many one by one.
+const MOST: usize = 20_000;
+/// Bytes of names that are listed.
+const MOST_BYTES: usize = 4 << 20;
+
+/// Puts everything in its place, writes the list of changes, and says what could not be done.
+pub(crate) fn apply(stage: &Stage) -> io::Result<Vec<String>> {
+    let workspace = rustix::fs::openat(CWD, &stage.workspace, FOLDER.difference(OFlags::NOFOLLOW), Mode::empty())?;
+    take_turns(&workspace);
+    let folder = rustix::fs::openat(CWD, &stage.folder, FOLDER, Mode::empty())?;
+    let is = rustix::fs::statat(&folder, "upper", AtFlags::SYMLINK_NOFOLLOW)?;
+    let upper = open_up(&folder, OsStr::new("upper"))?;
+    let before = rustix::fs::openat(&folder, super::BEFORE, FOLDER, Mode::empty())?;
+    let was = rustix::fs::fstat(&workspace)?;
+    let mut apply = Apply {
+        before,
+        same_disk: is.st_dev == was.st_dev,
+        since: stage.since,
+        changes: Vec::new(),
+        listed: 0,
+        unlisted: 0,
+        kept: 0,
+        copied: 0,
+        troubles: Vec::new(),
+    };
+    apply.folder(Path::new(""), &upper, &workspace, false);
+    Apply::finish_folder(&workspace, &is);
+    if apply.unlisted > 0 {
+        apply.troubles.push(format!("{} more changes are not listed and cannot be undone", apply.unlisted));
+    }
+    let list = serde_json::to_vec(&apply.changes)?;
+    std::fs::write(stage.folder.join(super::CHANGES), list)?;
+    Ok(apply.troubles)
+}
+
+/// Two commands that end at once come one after the other. Whoever else holds the folder is not waited for long.
+fn take_turns(workspace: &OwnedFd) {
+    for _ in 0..200 {
+        match rustix::fs::flock(workspace, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK | Errno::INTR) => std::thread::sleep(Duration::from_millis(10)),
+            _ => return,
+        }
+    }
+}
+
+struct Apply {
+    /// Where what was there goes.
+    before: OwnedFd,
+    same_disk: bool,
+    since: (i64, u64),
+    changes: Vec<Changed>,
+    listed: usize,
+    unlisted: usize,
+    kept: u64,
+    /// Bytes copied for undo, where nothing can be moved.
+    copied: u64,
+    troubles: Vec<String>,
+}
+
+impl Apply {
+    /// One folder of the upper layer, and the one of the workspace that it stands for. If it hides that one, what the
+    /// command did not make again is gone.
+    fn folder(&mut self, path: &Path, upper: &OwnedFd, workspace: &OwnedFd, hides: bool) {
+        let made = match names(upper) {
+            Ok(made) => made,
+            Err(error) => return self.trouble(path, &error),
+        };
+        if hides {
+            let made: BTreeSet<&OsString> = made.iter().collect();
+            for name in names(workspace).unwrap_or_default().iter().filter(|name| !made.contains(name)) {
+                self.noted(path, name, |apply, path| apply.delete(path, workspace, name));
+            }
+        }
+        for name in &made {
+            self.noted(path, name, |apply, path| apply.entry(path, upper, workspace, name, hides));
+        }
+    }
+
+    fn noted(&mut self, path: &Path, name: &OsStr, act: impl FnOnce(&mut Self, &Path) -> io::Result<()>) {
+        let path = path.join(name);
+        if let Err(error) = act(self, &path) {
+            self.trouble(&path, &error);
+        }
+    }
+
+    fn trouble(&mut self, path: &Path, error: &io::Error) {
+        self.troubles.push(format!("what the command did to `{}` is lost: {error}", path.display()));
+    }
+
+    fn entry(&mut self, path: &Path, upper: &OwnedFd, ws: &OwnedFd, name: &OsStr, hides: bool) -> io::Result<()> {
+        let is = rustix::fs::statat(upper, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let was = rustix::fs::statat(ws, name, AtFlags::SYMLINK_NOFOLLOW).ok();
+        match FileType::from_raw_mode(is.st_mode) {
+            // How an overlay writes down that something is gone.
+            FileType::CharacterDevice if is.st_rdev == 0 => self.delete(path, ws, name),
+            FileType::Directory => self.subfolder(path, (upper, &is), (ws, was), name, hides),
+            FileType::RegularFile | FileType::Symlink | FileType::Fifo | FileType::Socket => {
+                if was.is_some_and(|was| is_folder(&was)) {
+                    self.delete(path, ws, name)?;
+                }
+                self.file(path, (upper, &is), ws, name)
+            }
+            _ => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
+    fn subfolder(
+        &mut self,
+        path: &Path,
+        (upper, is): (&OwnedFd, &Stat),
+        (ws, was): (&OwnedFd, Option<Stat>),
+        name: &OsStr,
+        hides: bool,
+    ) -> io::Result<()> {
+        let inner = open_up(upper, name)?;
+        let mut value = [0; 1];
+        let hides =
+            hides || rustix::fs::fgetxattr(&inner, "user.overlay.opaque", &mut value[..]) == Ok(1) && value == *b"y";
+        let was = match was {
+            Some(was) if is_folder(&was) => Some(was),
+            Some(_) => {
+                self.delete(path, ws, name)?;
+                None
+            }
+            None => None,
+        };
+        if was.is_none() {
+            rustix::fs::mkdirat(ws, name, Mode::RWXU)?;
+        }
+        if was.is_none_or(|was| was.st_mode != is.st_mode) {
+            self.list(path, was.as_ref(), Some(is), None);
+        }
+        let place = open_up(ws, name)?;
+        self.folder(path, &inner, &place, hides);
+        Self::finish_folder(&place, is);
+        Ok(())
+    }
+
+    /// The mode and times that the command gave a folder, after all in it has been put there.
+    fn finish_folder(place: &OwnedFd, is: &Stat) {
+        // A folder of somebody else keeps its mode, and everyone may set the times of what they can write.
+        let _ = rustix::fs::fchmod(place, Mode::from_raw_mode(is.st_mode & 0o7777));
+        let _ = rustix::fs::futimens(place, &times(is));
+    }
+
+    /// Removes what is in the workspace, from the inside out, and keeps files and links.
+    fn delete(&mut self, path: &Path, ws: &OwnedFd, name: &OsStr) -> io::Result<()> {
+        let was = match rustix::fs::statat(ws, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(was) => was,
+            Err(Errno::NOENT) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        if !is_folder(&was) {
+            let kept = self.keep(ws, name, &was)?;
+            self.list(path, Some(&was), None, kept);
+            return Ok(());
+        }
+        let inner = open_up(ws, name)?;
+        for name in names(&inner)? {
+            self.delete(&path.join(&name), &inner, &name)?;
+        }
+        rustix::fs::unlinkat(ws, name, AtFlags::REMOVEDIR)?;
+        self.list(path, Some(&was), None, None);
+        Ok(())
+    }
+
+    fn list(&mut self, path: &Path, was: Option<&Stat>, now: Option<&Stat>, kept: Option<u64>) {
+        let text = path.to_string_lossy();
+        if self.changes.len() >= MOST || self.listed + text.len() > MOST_BYTES {
+            self.unlisted += 1;
+            return;
+        }
+        self.listed += text.len();
+        let contested = was.is_some_and(|was| !is_folder(was) && (was.st_ctime, was.st_ctime_nsec) >= self.since);
+        let (was, now) = (was.map(look), now.map(look));
+        let is_exact = path.to_str().is_some();
+        let (path, has_same_content) = (text.into_owned(), false);
+        self.changes.push(Changed { path, is_exact, was, now, kept, has_same_content, contested });
+    }
+}
+
+fn is_folder(stat: &Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == FileType::Directory
+}
+
+fn look(stat: &Stat) -> Look {
+    let sort = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => Sort::File,
+        FileType::Symlink => Sort::Link,
+        FileType::Directory => Sort::Folder,
+        _ => Sort::Other,
+    };
+    let modified = stat.st_mtime.saturating_mul(1_000_000_000).saturating_add(stat.st_mtime_nsec.cast_signed());
+    Look { sort, mode: stat.st_mode & 0o7777, len: stat.st_size.cast_unsigned(), modified }
+}
+
+/// Renames in one step, where the file system can.
+fn exchange(from: impl AsFd, name: &OsStr, to: impl AsFd) -> rustix::io::Result<()> {
+    rustix::fs::renameat_with(from, name, to, name, RenameFlags::EXCHANGE)
+}

@@ -1,0 +1,198 @@
+//! What a command changed in the workspace, for its output: as the sandbox gathered it, or as far as it can be seen.
+
+mod seen;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::io::Read;
+use std::path::Path;
+use std::time::SystemTime;
+
+use updraft_run::{Change, Form, FormKind, Output};
+use updraft_sandbox::{Changed, Ended, Look, Sort, Staged};
+
+use super::change;
+use crate::dispatch::hash;
+use crate::place::Workspace;
+use crate::tool::CallContext;
+
+/// Bytes of contents that one command's changes may keep, the smallest files first.
+const IMAGES: u64 = 64 << 20;
+/// A larger file is not read: its length and time stand in for its hash.
+const LARGEST: u64 = 32 << 20;
+/// Bytes that are read to know what the command left.
+const READ: u64 = 256 << 20;
+/// Bytes of all diffs together.
+const DIFF: usize = 64 << 10;
+/// Files that diffs are made of.
+const DIFFED: usize = 200;
+/// Changes that the output itself names; all of them are in a blob.
+const NAMED: usize = 100;
+
+/// Adds to the output what the command changed, and hands what was there before over to be kept.
+pub(super) async fn tell(output: &mut Output, ended: &Ended, began: SystemTime, cx: &CallContext) {
+    let (staged, workspace) = (ended.staged.clone(), cx.place.workspace.clone());
+    let root = workspace.root().to_owned();
+    let moved: BTreeSet<String> = ended
+        .moved_aside
+        .iter()
+        .filter_map(|moved| Some(moved.path.strip_prefix(&root).ok()?.to_str()?.to_owned()))
+        .collect();
+    let gathered = tokio::task::spawn_blocking(move || match staged {
+        Some(staged) => gathered(&staged, &workspace, &moved),
+        None => seen::since(&workspace, began),
+    });
+    let Ok(Gathered { mut changes, images, diff, remarks }) = gathered.await else { return };
+    for image in images {
+        cx.keep(image);
+    }
+    if !diff.is_empty() {
+        output.diff = Some(cx.keep(diff.into_bytes()));
+    }
+    for remark in remarks {
+        let _ = writeln!(output.text, "[{remark}]");
+    }
+    if changes.len() > NAMED {
+        output.all_changes = serde_json::to_vec(&changes).ok().map(|all| cx.keep(all));
+        changes.truncate(NAMED);
+    }
+    output.changes = changes;
+}
+
+#[derive(Default)]
+struct Gathered {
+    changes: Vec<Change>,
+    images: Vec<Vec<u8>>,
+    diff: String,
+    /// What the model should know.
+    remarks: Vec<String>,
+}
+
+fn gathered(staged: &Staged, workspace: &Workspace, moved: &BTreeSet<String>) -> Gathered {
+    let mut all = match staged.changes() {
+        Ok(all) => all,
+        Err(error) => {
+            let remarks = vec![format!("what the command changed is not known: {error}")];
+            return Gathered { remarks, ..Gathered::default() };
+        }
+    };
+    // What would run later was taken away again.
+    all.retain(|one| {
+        !Path::new(&one.path).ancestors().any(|above| above.to_str().is_some_and(|at| moved.contains(at)))
+    });
+    let mut gathering = Gathering { staged, workspace, images: 0, read: 0, diffed: 0, found: Gathered::default() };
+    let mut order: Vec<usize> = (0..all.len()).collect();
+    order.sort_by_key(|at| all[*at].was.map_or(0, |look| look.len));
+    let mut changes = vec![Change::default(); all.len()];
+    for at in order {
+        changes[at] = gathering.one(&all[at]);
+    }
+    let mut found = gathering.found;
+    found.changes = changes;
+    found.remarks.extend(all.iter().filter(|one| one.contested).take(20).map(|one| {
+        format!("`{}` was also changed by somebody else while the command ran; it is as the command wrote it", one.path)
+    }));
+    found
+}
+
+struct Gathering<'a> {
+    staged: &'a Staged,
+    workspace: &'a Workspace,
+    images: u64,
+    read: u64,
+    diffed: usize,
+    found: Gathered,
+}
+
+impl Gathering<'_> {
+    fn one(&mut self, changed: &Changed) -> Change {
+        let (was, now) = (changed.was.map(form), changed.now.map(form));
+        let mut change = Change { path: changed.path.clone(), was, now, ..Change::default() };
+        if !changed.is_exact {
+            change.lost = true;
+            return change;
+        }
+        let old = match was.map(|form| form.kind) {
+            None | Some(FormKind::Folder) => Some(Vec::new()).filter(|_| was.is_none()),
+            Some(FormKind::File | FormKind::Link) => self.image(changed),
+            Some(_) => None,
+        };
+        let has_content = was.is_some_and(|form| form.kind != FormKind::Folder);
+        change.before = old.as_ref().filter(|_| has_content).map(|bytes| hash(bytes));
+        let new = self.after(&mut change);
+        if changed.has_same_content {
+            change.before = change.after;
+        } else {
+            change.lost = has_content && old.is_none();
+        }
+        if let (Some(old), Some(new)) = (&old, &new) {
+            self.diff(&change, old, new);
+        }
+        if let Some(old) = old.filter(|_| has_content) {
+            self.found.images.push(old);
+        }
+        change
+    }
+
+    /// What was there, if it is not more than is kept.
+    fn image(&mut self, changed: &Changed) -> Option<Vec<u8>> {
+        let (number, look) = (changed.kept?, changed.was?);
+        if look.len > LARGEST || self.images + look.len > IMAGES {
+            return None;
+        }
+        self.images += look.len;
+        if look.sort == Sort::Link {
+            use std::os::unix::ffi::OsStringExt;
+            return Some(std::fs::read_link(self.staged.kept(number)).ok()?.into_os_string().into_vec());
+        }
+        let mut bytes = Vec::new();
+        self.staged.open_kept(number).ok()?.take(LARGEST + 1).read_to_end(&mut bytes).ok()?;
+        Some(bytes)
+    }
+
+    /// Hashes what the command left, and gives it if a diff can be made of it.
+    fn after(&mut self, change: &mut Change) -> Option<Vec<u8>> {
+        let Some(now) = change.now else { return Some(Vec::new()) };
+        if now.kind == FormKind::Folder || now.len > LARGEST || self.read + now.len > READ {
+            return None;
+        }
+        self.read += now.len;
+        let inside = self.workspace.locate(&change.path).ok()?;
+        let standing = self.workspace.standing(&inside, change::DIFFED).ok()??;
+        // Somebody may have been at it since, and what they wrote is not the command's.
+        let is_its = (standing.form.len, standing.form.modified) == (now.len, now.modified);
+        change.after = standing.hash.filter(|_| is_its);
+        standing.bytes.filter(|_| is_its)
+    }
+
+    fn diff(&mut self, change: &Change, old: &[u8], new: &[u8]) {
+        let is_text = |form: Option<Form>| form.is_none_or(|form| form.kind == FormKind::File);
+        let is_wanted =
+            is_text(change.was) && is_text(change.now) && !change.path.split('/').any(|part| part == ".git");
+        if !is_wanted || self.diffed >= DIFFED || self.found.diff.len() > DIFF {
+            return;
+        }
+        self.diffed += 1;
+        if let Some(diff) = change::unified(&change.path, old, new) {
+            let room = DIFF.saturating_sub(self.found.diff.len());
+            if diff.text.len() > room {
+                let _ = writeln!(self.found.diff, "[the diff of {} and those after it are left out]", change.path);
+                self.diffed = DIFFED;
+            } else {
+                self.found.diff.push_str(&diff.text);
+            }
+        }
+    }
+}
+
+fn form(look: Look) -> Form {
+    let kind = match look.sort {
+        Sort::File => FormKind::File,
+        Sort::Link => FormKind::Link,
+        Sort::Folder => FormKind::Folder,
+        Sort::Other => FormKind::Other,
+    };
+    let has_content = matches!(look.sort, Sort::File | Sort::Link);
+    let (len, modified) = (if has_content { look.len } else { 0 }, has_content.then_some(look.modified));
+    Form { kind, mode: look.mode, len, modified }
+}
