@@ -37,6 +37,7 @@ fn every_tool_of_ours_has_a_name_and_schema_that_pass() {
         names,
         [
             "append_line",
+            "ask_model",
             "ask_user",
             "echo",
             "edit_file",

@@ -156,8 +156,9 @@ fn constructs() -> Vec<fn(&str) -> String> {
         |c| format!("env A=b timeout 5 nice sh -c {}", quoted(c)),
         |c| format!("find . -exec sh -c {} \\;", quoted(c)),
         |c| format!("ls | xargs sh -c {}", quoted(c)),
-        |c| format!("cat <<EOF\n$( {c} )\nEOF\nls"),
-        |c| format!("ls <<'EOF'\n) ' \" `\nEOF\n{c}"),
+        // Each ends with a word of its own: with one for all, shells do not agree on where the outer one ends.
+        |c| format!("cat <<E{0}\n$( {c} )\nE{0}\nls", c.len()),
+        |c| format!("ls <<'Q{0}'\n) ' \" `\nQ{0}\n{c}", c.len()),
         |c| format!("A=1 B='x y' ls; {c} > /dev/null 2>&1"),
         |c| format!("! {c}"),
         |c| format!("time -p {{ {c}; }}"),
