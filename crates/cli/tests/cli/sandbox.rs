@@ -74,24 +74,32 @@ fn a_command_that_was_running_at_a_kill_is_gone_and_in_doubt() {
     if !is_to_be_had(&world) {
         return;
     }
-    let endless =
-        "echo begun > begun.txt; (setsid sh -c 'while true; do date +%s%N >> beat.txt; sleep 0.02; done' &) ; sleep 60";
+    // What it writes in the workspace is seen there only once it has ended, so its heart beats in a folder beside it.
+    let beside = tempfile::tempdir_in("/var/tmp").unwrap();
+    let beat = beside.path().join("beat.txt");
+    let shown = beat.display();
+    let endless = format!(
+        "echo begun > begun.txt; (setsid sh -c 'while true; do date +%s%N >> {shown}; sleep 0.02; done' &) ; sleep 60"
+    );
     let script = json!({"rules": [
         {"when": {"turn": 0}, "answer": {"calls": [{"name": "run_command", "args": {"command": endless}}]}}],
         "default": {"text": "done"}});
     let model = world.script("s.json", &script);
-    let mut child = world.command(&["run", "--model", &model, "--agent", "coder", "x"]).spawn().unwrap();
-    World::until("the command writes", || world.ws().join("beat.txt").exists());
+    let write = beside.path().to_str().unwrap();
+    let args = ["run", "--model", &model, "--agent", "coder", "--write", write, "x"];
+    let mut child = world.command(&args).spawn().unwrap();
+    World::until("the command writes", || beat.exists());
     child.kill().unwrap();
     child.wait().unwrap();
 
     // Whatever it had started is ended within a moment, and then nothing is written any more.
-    let size = || std::fs::metadata(world.ws().join("beat.txt")).unwrap().len();
+    let size = || std::fs::metadata(&beat).unwrap().len();
     World::until("nothing is written any more", || {
         let before = size();
         std::thread::sleep(std::time::Duration::from_millis(300));
         size() == before
     });
+    assert!(!world.ws().join("begun.txt").exists(), "a command that was cut off changes nothing in the workspace");
     let run = world.last();
     world.updraft(&["resume", &run]).code(0);
     let events = world.updraft(&["events", &run, "--json"]).out;
@@ -168,6 +176,7 @@ fn the_level_is_in_the_record_and_never_lowered_in_silence() {
 fn without_the_sandbox_only_by_the_flag_and_with_a_warning() {
     let world = World::new();
     let model = runs(&world, "echo free > free.txt");
+    world.updraft(&["trust", "--yes"]).code(0);
     let ran = world.updraft(&["run", "--model", &model, "--agent", "coder", "--no-sandbox", "--yes", "go"]).code(0);
     assert!(ran.err.contains("sandbox: none"), "{}", ran.err);
     assert_eq!(std::fs::read_to_string(world.ws().join("free.txt")).unwrap(), "free\n");

@@ -150,7 +150,7 @@ fn the_audit_names_what_each_call_touched() {
     let calls = [
         ("edit_file", json!({"path": "a.txt", "old": "hello", "new": "goodbye"})),
         ("run_command", json!({"command": "exit 3"})),
-        ("write_file", json!({"path": ".git/config", "content": "evil"})),
+        ("write_file", json!({"path": ".git/objects/aa", "content": "evil"})),
     ];
     run(&world, &calls).code(0);
     let audit = world.updraft(&["audit", "last", "--json"]).code(0).json();
