@@ -106,16 +106,13 @@ impl Attempt<'_> {
             Manner::Rest => return self.plain(client, url).await,
             Manner::Stateless | Manner::Handshake => {}
         }
-        let ledger = Arc::new(Ledger::default());
-        let door = Door::new(client.clone(), Arc::clone(self.desk), Arc::clone(&ledger));
-        let mut settings = StreamableHttpClientTransportConfig::with_uri(url.as_str())
-            .custom_headers(http::headers(self.config)?)
-            .max_concurrent_requests(AT_ONCE);
-        settings.channel_buffer_capacity = AT_ONCE;
-        let transport = StreamableHttpClientTransport::with_client(door.clone(), settings);
-        let listeners = Listeners::default();
-        let error = match self.serve(transport, known, &listeners).await {
-            Ok(service) => return Ok(self.connection(service, listeners, ledger, None, known)),
+        let door = Door::new(client.clone(), Arc::clone(self.desk), Arc::default());
+        let mut served = self.streamable(&door, url, known).await?;
+        if known == Manner::Stateless && served.as_ref().is_err_and(is_of_old) {
+            served = self.streamable(&door, url, Manner::Handshake).await?;
+        }
+        let error = match served {
+            Ok(connection) => return Ok(connection),
             Err(error) => error,
         };
         if error.is_authorization_required() || error.auth_challenge().is_some() {
@@ -130,6 +127,22 @@ impl Attempt<'_> {
             }
         }
         Err(Error::Unreachable(format!("nothing that speaks MCP answers at its address: {}", chain(&error))))
+    }
+
+    async fn streamable(
+        &self,
+        door: &Door,
+        url: &Url,
+        manner: Manner,
+    ) -> Result<Result<Connection, ClientInitializeError>, Error> {
+        let mut settings = StreamableHttpClientTransportConfig::with_uri(url.as_str())
+            .custom_headers(http::headers(self.config)?)
+            .max_concurrent_requests(AT_ONCE);
+        settings.channel_buffer_capacity = AT_ONCE;
+        let transport = StreamableHttpClientTransport::with_client(door.clone(), settings);
+        let listeners = Listeners::default();
+        let served = self.serve(transport, manner, &listeners).await;
+        Ok(served.map(|service| self.connection(service, listeners, door.ledger(), None, manner)))
     }
 
     async fn legacy(&self, client: reqwest::Client, url: &Url) -> Result<Connection, Error> {
@@ -204,6 +217,11 @@ impl Attempt<'_> {
     }
 }
 
+/// Whether a server that failed at the question which era it speaks may just be too old to understand it.
+fn is_of_old(error: &ClientInitializeError) -> bool {
+    matches!(error, ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::ExpectedInitResult(_))
+}
+
 /// Why a process could not be spoken to. `Lost` if it ended, so that it can be asked in the old way.
 async fn explained(error: &ClientInitializeError, process: &Process, ledger: &Ledger, manner: Manner) -> Error {
     let told = ledger.misdeeds().words().join("; ");
@@ -212,9 +230,9 @@ async fn explained(error: &ClientInitializeError, process: &Process, ledger: &Le
         Some(end) => end,
         None => cut(&chain(error), 300),
     };
-    let has_ended = process.ended().is_some() || matches!(error, ClientInitializeError::ConnectionClosed(_));
+    let may_be_old = process.ended().is_some() || is_of_old(error);
     match manner {
-        Manner::Stateless if has_ended => Error::Lost(format!("{why}{told}")),
+        Manner::Stateless if may_be_old => Error::Lost(format!("{why}{told}")),
         _ => Error::Start(format!("{why}{told}")),
     }
 }

@@ -29,7 +29,7 @@ type Headers = HashMap<HeaderName, HeaderValue>;
 const STREAM: &str = "text/event-stream";
 const JSON: &str = "application/json";
 /// How often one request is repeated after a login or a wider one.
-const LOGINS: usize = 4;
+const LOGINS: usize = 3;
 /// What a server says about a refusal is never longer.
 const WORDS: usize = 64 << 10;
 
@@ -59,6 +59,10 @@ impl Door {
         Self { http, desk, ledger, refused: Arc::default() }
     }
 
+    pub(super) fn ledger(&self) -> Arc<Ledger> {
+        Arc::clone(&self.ledger)
+    }
+
     /// The last status that was no success, if there was one.
     pub(super) fn refused(&self) -> Option<u16> {
         Some(self.refused.load(Ordering::Relaxed)).filter(|status| *status != 0)
@@ -72,7 +76,10 @@ impl Door {
             let denied = match (response.status(), challenge(&response)) {
                 (StatusCode::UNAUTHORIZED, challenge) => Denied::Unknown { challenge, token },
                 (StatusCode::FORBIDDEN, Some(challenge)) => Denied::Narrow { challenge, token },
-                _ => return Ok(response),
+                _ => {
+                    self.desk.let_in().await;
+                    return Ok(response);
+                }
             };
             if !self.desk.sign_in(&denied).await.map_err(|why| Failed::UnexpectedServerResponse(why.into()))? {
                 return Err(refusal(denied));

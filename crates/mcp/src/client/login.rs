@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use rmcp::transport::ScopeUpgradeConfig;
 use rmcp::transport::auth::{
     AuthError, AuthorizationCallback, AuthorizationManager, AuthorizationRequest, AuthorizationSession,
     CredentialStore, StoredCredentials, WWWAuthenticateParams,
@@ -12,6 +13,9 @@ use url::Url;
 
 use super::host::{Doorman, Host, Keys};
 use crate::config::{Link, Login, ServerConfig};
+
+/// How often in a row more is asked for than was granted: a person would be asked each time.
+const UPGRADES: u32 = 2;
 
 /// Where one signs in at one server.
 pub(super) struct Desk {
@@ -54,6 +58,13 @@ impl Desk {
             *manager = self.remembered(None).await.ok().flatten();
         }
         manager.as_ref()?.get_access_token().await.ok()
+    }
+
+    /// Notes that a request was let in, so that more may be asked for again.
+    pub(super) async fn let_in(&self) {
+        if let Some(known) = self.manager.lock().await.as_ref() {
+            known.reset_scope_upgrade_attempts().await;
+        }
     }
 
     /// Signs in, or asks for more. False if that cannot be done here; the error says why it failed.
@@ -154,6 +165,9 @@ impl Desk {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let Some(url) = self.url.clone() else { return Err(AuthError::NoAuthorizationSupport) };
         let mut manager = AuthorizationManager::new(url).await?;
+        let mut few = ScopeUpgradeConfig::default();
+        few.max_upgrade_attempts = UPGRADES;
+        manager.set_scope_upgrade_config(few);
         if let Some(keys) = &self.host.keys {
             manager.set_credential_store(Kept { server: self.server.clone(), keys: Arc::clone(keys) });
         }
