@@ -9,11 +9,13 @@ use updraft_run::Timestamp;
 use crate::moment;
 
 mod files;
+mod mcp;
 mod models;
 mod sandbox;
 mod shared;
 
 pub(crate) use files::{Export, Format, Import};
+pub(crate) use mcp::{Add as McpAdd, Check as McpCheck, Mcp, McpCommand, Server as McpServer};
 pub(crate) use models::Models;
 use models::thinking;
 pub(crate) use sandbox::{Exec, Sandbox, SandboxCommand};
@@ -98,6 +100,9 @@ pub(crate) enum Command {
     Agents(Place),
     /// List providers, keys, models, prices and limits; or check one model
     Models(Models),
+    /// List, check, add, remove and import MCP servers
+    #[command(after_help = "Examples:\n  updraft mcp add time -- uvx mcp-server-time\n  updraft mcp check")]
+    Mcp(Mcp),
     /// Run a command in the sandbox, or say what the sandbox can do here
     Sandbox(Sandbox),
     /// Make a sample configuration and the folders .context and artifacts

@@ -17,6 +17,7 @@ pub(crate) mod init;
 pub(crate) mod json;
 pub(crate) mod man;
 mod markdown;
+pub(crate) mod mcp;
 pub(crate) mod models;
 pub(crate) mod replay;
 pub(crate) mod resume;

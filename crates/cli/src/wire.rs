@@ -103,8 +103,13 @@ pub(crate) fn cast(places: &Places, workspace: &Path, settings: &Settings) -> Re
     Ok((agents, prompts))
 }
 
-/// The tools that are always there.
+/// A dispatcher of the tools that are always there.
 pub(crate) fn dispatcher() -> Dispatcher {
+    Dispatcher::new(registry(), Limits::default())
+}
+
+/// The tools that are always there.
+pub(crate) fn registry() -> Registry {
     let limits = Limits::default();
     let commands = Commands {
         launcher: sandbox::LAUNCHER.into(),
@@ -113,7 +118,7 @@ pub(crate) fn dispatcher() -> Dispatcher {
         policy: sandbox::policy(Path::new("/nonexistent")),
         environment: places::all(),
     };
-    Dispatcher::new(Registry::standard(&limits).with_commands(commands), limits)
+    Registry::standard(&limits).with_commands(commands)
 }
 
 /// Whether a tool that is always there only reads. What is not there is not offered anyway.

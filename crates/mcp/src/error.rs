@@ -83,6 +83,15 @@ pub(crate) fn cut(text: &str, limit: usize) -> String {
     format!("{}…", &text[..text.floor_char_boundary(limit)])
 }
 
+/// The innermost cause of an error: what people can do something about.
+pub(crate) fn deepest(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut cause = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cut(&cause.to_string(), 500)
+}
+
 /// An error and its causes in one line.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();

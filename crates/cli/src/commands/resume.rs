@@ -5,7 +5,9 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use updraft_engine::{Engine, Hands, Rested};
 use updraft_journal::{Filter, Journal, Status};
+use updraft_mcp::Servers;
 use updraft_run::{Phase, Run, RunId};
+use updraft_tools::Dispatcher;
 
 use crate::args::{Output, Resume};
 use crate::fault::{Code, Fault, Outcome};
@@ -13,7 +15,7 @@ use crate::places::Places;
 use crate::settings::{Settings, Written};
 use crate::signals::Signals;
 use crate::view::Face;
-use crate::{log, out, reach, steer, wire};
+use crate::{log, out, reach, servers, steer, wire};
 
 /// How often we look whether a process that we follow is still there: its end writes nothing.
 const LOOK: Duration = Duration::from_millis(500);
@@ -68,7 +70,21 @@ async fn one(places: &Places, journal: &Journal, id: &RunId, args: &Resume) -> O
     let stop = CancellationToken::new();
     let mut signals = Signals::listen(stop.clone())?;
     let face = Face::of(&args.output);
-    let engine = engine(places, journal, id, &args.output, Some((&face, stop)))?;
+    let (dispatcher, servers) = tools(places, journal, id, &face).await?;
+    let engine = engine(places, journal, id, &args.output, dispatcher, Some((&face, stop)))?;
+    let ended = go_on(&engine, journal, id, args, &face, &mut signals).await;
+    servers.close().await;
+    ended
+}
+
+async fn go_on(
+    engine: &Engine,
+    journal: &Journal,
+    id: &RunId,
+    args: &Resume,
+    face: &Face,
+    signals: &mut Signals,
+) -> Outcome {
     loop {
         match engine.open(id).await {
             Ok(mut handle) => {
@@ -76,13 +92,13 @@ async fn one(places: &Places, journal: &Journal, id: &RunId, args: &Resume) -> O
                     face.say(&format!("run {id} is over already; this is what it came to"));
                 }
                 handle.send(steer::resume_input(&args.permission, &args.spending));
-                return steer::steer(&engine, handle, &face, &mut signals).await;
+                return steer::steer(engine, handle, face, signals).await;
             }
             Err(updraft_engine::Error::Journal(updraft_journal::Error::Owned { pid, .. })) => {
                 face.say(&format!(
                     "run {id} is being run by process {pid}; following it (Ctrl-C ends only the following)"
                 ));
-                if let Some(code) = follow(journal, id, &face, &mut signals).await? {
+                if let Some(code) = follow(journal, id, face, signals).await? {
                     return Ok(code);
                 }
                 face.say("its process ended before the run did; going on in its place");
@@ -92,18 +108,35 @@ async fn one(places: &Places, journal: &Journal, id: &RunId, args: &Resume) -> O
     }
 }
 
+/// The tools of a run that is there, in the run's own workspace, and the servers that have some of them.
+pub(super) async fn tools(
+    places: &Places,
+    journal: &Journal,
+    id: &RunId,
+    face: &Face,
+) -> Result<(Dispatcher, Servers), Fault> {
+    let workspace = std::path::PathBuf::from(journal.head(id)?.workspace);
+    let settings = Settings::load(places, &workspace, Written::default())?;
+    let (dispatcher, servers, remarks) = servers::dispatcher(places, &settings, &workspace).await?;
+    for remark in remarks {
+        face.say(&out::harmless(&remark));
+    }
+    Ok((dispatcher, servers))
+}
+
 /// An engine for a run that is there, in the run's own workspace.
 pub(super) fn engine(
     places: &Places,
     journal: &Journal,
     id: &RunId,
     output: &Output,
+    dispatcher: Dispatcher,
     shown: Option<(&Face, CancellationToken)>,
 ) -> Result<Engine, Fault> {
     let workspace = std::path::PathBuf::from(journal.head(id)?.workspace);
     let settings = Settings::load(places, &workspace, Written::default())?;
     log::begin(places, &settings.meant.log.value);
-    let hands = Hands::new(reach::access(places, &settings, &workspace), wire::dispatcher());
+    let hands = Hands::new(reach::access(places, &settings, &workspace), dispatcher);
     let (watch, stop) = match shown {
         Some((face, stop)) => (face.watch.clone(), stop),
         None => (Face::of(output).watch, CancellationToken::new()),

@@ -16,7 +16,7 @@ use crate::places::{self, Places};
 use crate::settings::{Consent, Settings, Written, WrittenBudget};
 use crate::signals::Signals;
 use crate::view::Face;
-use crate::{log, reach, steer, wire};
+use crate::{log, out, reach, servers, steer, wire};
 
 mod planned;
 
@@ -93,6 +93,7 @@ impl Plan {
         &'a self,
         rules: Rules,
         tools: &'a dyn Fn(&[String]) -> Vec<updraft_run::ToolSpec>,
+        only_reads: &'a dyn Fn(&str) -> bool,
         models: &'a dyn Fn(&str) -> Option<String>,
     ) -> Result<NewRun<'a>, Fault> {
         let (goal, pictures) = goal::goal(&self.args, self.text.clone(), &self.workspace)?;
@@ -104,7 +105,7 @@ impl Plan {
             agents: &self.agents,
             prompts: &self.prompts,
             tools,
-            only_reads: &wire::only_reads,
+            only_reads,
             models,
             pictures,
         })
@@ -112,7 +113,7 @@ impl Plan {
 
     /// Every fault that can be found before anything is started; `faults` are those found while reading the plan.
     fn check(&self, mut faults: Vec<String>) -> Result<(), Fault> {
-        match self.new_run(self.settings.meant.rules(), &|_| Vec::new(), &|_| None)?.check() {
+        match self.new_run(self.settings.meant.rules(), &|_| Vec::new(), &wire::only_reads, &|_| None)?.check() {
             Err(updraft_engine::Error::Plan(more)) => faults.extend(more),
             other => other?,
         }
@@ -139,14 +140,16 @@ async fn carry_out(places: &Places, plan: Plan, id: RunId) -> Outcome {
     let Chosen { model, spec: name, why } = choose(&spec, &access).await?;
     remark(&plan, &face, &spec, &name, &why);
     let journal = wire::journal(places)?;
-    let dispatcher = wire::dispatcher();
-    let tools = {
-        let dispatcher = dispatcher.clone();
-        move |wanted: &[String]| dispatcher.registry().specs_for(wanted)
-    };
+    let (dispatcher, servers, remarks) = servers::dispatcher(places, &plan.settings, &plan.workspace).await?;
+    for remark in remarks {
+        face.say(&out::harmless(&remark));
+    }
+    let known = dispatcher.clone();
+    let tools = |wanted: &[String]| known.registry().specs_for(wanted);
+    let only_reads = |name: &str| servers::only_reads(known.registry(), name);
     let models = |wanted: &str| reach::agents_model(wanted, &spec, &name, &access);
     let hands = Hands::new(access.clone(), dispatcher).with_model(&name, model);
-    let new = plan.new_run(plan.rules(&name, &face), &tools, &models)?;
+    let new = plan.new_run(plan.rules(&name, &face), &tools, &only_reads, &models)?;
     let watch = if plan.args.plan_only { planned::until_planned(&stop) } else { Arc::clone(&face.watch) };
     let engine = wire::engine(journal.clone(), hands, watch, stop);
     let handle = engine.start(id, new).await?;
@@ -156,6 +159,7 @@ async fn carry_out(places: &Places, plan: Plan, id: RunId) -> Outcome {
         steer::steer(&engine, handle, &face, &mut signals).await
     };
     drop(engine);
+    servers.close().await;
     journal.close().await;
     ended
 }

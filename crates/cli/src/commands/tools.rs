@@ -1,25 +1,44 @@
 //! `updraft tools`: every tool with its schema; and one call of one tool, through the same dispatcher as agents' calls.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use serde_json::{Value, json};
+use updraft_mcp::Servers;
 use updraft_run::{Outcome as Ended, Reply, ToolCall, outcome_words};
-use updraft_tools::{CallContext, Place, Workspace};
+use updraft_tools::{CallContext, Dispatcher, Place, Workspace};
 
 use crate::args::{self, Tools, ToolsCommand};
 use crate::fault::{Code, Fault, Outcome};
 use crate::out::{self, Paint};
-use crate::wire;
+use crate::places::Places;
+use crate::settings::{Settings, Written};
+use crate::{servers, wire};
 
-pub(crate) fn run(args: Tools) -> Outcome {
+pub(crate) fn run(places: &Places, args: Tools) -> Outcome {
     match args.command {
-        Some(ToolsCommand::Call(call)) => wire::block_on(make(call)),
-        None => Ok(list(args.json)),
+        Some(ToolsCommand::Call(call)) => wire::block_on(make(places, call)),
+        None => wire::block_on(async {
+            let (dispatcher, servers) = all(places, None).await?;
+            let listed = list(&dispatcher, args.json);
+            servers.close().await;
+            Ok(listed)
+        }),
     }
 }
 
-fn list(as_json: bool) -> Code {
-    let dispatcher = wire::dispatcher();
+/// Our own tools and those of all servers.
+async fn all(places: &Places, workspace: Option<&Path>) -> Result<(Dispatcher, Servers), Fault> {
+    let workspace = wire::workspace(workspace)?;
+    let settings = Settings::load(places, &workspace, Written::default())?;
+    let (dispatcher, servers, remarks) = servers::dispatcher(places, &settings, &workspace).await?;
+    for remark in remarks {
+        out::note(&out::harmless(&remark));
+    }
+    Ok((dispatcher, servers))
+}
+
+fn list(dispatcher: &Dispatcher, as_json: bool) -> Code {
     let paint = Paint::for_stdout();
     let mut text = String::new();
     for tool in dispatcher.registry().iter() {
@@ -55,8 +74,19 @@ fn parameters(schema: &Value) -> String {
     format!("({})", words.collect::<Vec<_>>().join(", "))
 }
 
-async fn make(args: args::ToolCall) -> Outcome {
-    let dispatcher = wire::dispatcher();
+async fn make(places: &Places, args: args::ToolCall) -> Outcome {
+    let own = wire::dispatcher();
+    if own.registry().get(&args.name).is_some() {
+        return call(&own, args).await;
+    }
+    let (dispatcher, servers) = all(places, args.workspace.as_deref()).await?;
+    let name = servers.resolve(&args.name).unwrap_or(args.name);
+    let called = call(&dispatcher, args::ToolCall { name, ..args }).await;
+    servers.close().await;
+    called
+}
+
+async fn call(dispatcher: &Dispatcher, args: args::ToolCall) -> Outcome {
     let given: Value = serde_json::from_str(&args.args).map_err(|error| {
         Fault::usage(format!("the arguments are not JSON: {error}")).hint("for instance '{\"path\": \"README.md\"}'")
     })?;
@@ -70,8 +100,8 @@ async fn make(args: args::ToolCall) -> Outcome {
         return Err(Fault::usage(format!("`{}` is a question of a run; it cannot be called alone", args.name)));
     }
     let place = Place { workspace: Workspace::open(&wire::workspace(args.workspace.as_deref())?)? };
-    let call = ToolCall { id: "1".into(), name: args.name, args: given, fault: None };
-    let called = dispatcher.call(&call, &CallContext::new(place, wire::new_id()?.to_string())).await;
+    let made = ToolCall { id: "1".into(), name: args.name, args: given, fault: None };
+    let called = dispatcher.call(&made, &CallContext::new(place, wire::new_id()?.to_string())).await;
     let is_good = matches!(&called.reply, Reply::Output(output) if !output.is_error);
     if args.json {
         out::json(&json!({ "ok": is_good, "reply": called.reply }));

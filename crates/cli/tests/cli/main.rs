@@ -13,6 +13,7 @@ mod export;
 mod import;
 mod input;
 mod manage;
+mod mcp;
 mod run;
 mod sandbox;
 mod settings;

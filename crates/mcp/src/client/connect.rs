@@ -24,7 +24,7 @@ use super::process::{self, Process};
 use super::rest::Rest;
 use super::sse::LegacySse;
 use crate::config::{Form, Link, ServerConfig};
-use crate::error::{Error, chain, cut};
+use crate::error::{Error, cut, deepest};
 
 /// Requests to one remote server at the same time: steps run in parallel, and each has calls in parallel.
 const AT_ONCE: usize = 64;
@@ -126,7 +126,7 @@ impl Attempt<'_> {
                 return Ok(connection);
             }
         }
-        Err(Error::Unreachable(format!("nothing that speaks MCP answers at its address: {}", chain(&error))))
+        Err(Error::Unreachable(format!("nothing that speaks MCP answers at its address: {}", words(&error))))
     }
 
     async fn streamable(
@@ -170,7 +170,7 @@ impl Attempt<'_> {
     {
         let listeners = Listeners::default();
         let served = self.serve(transport, manner, &listeners).await;
-        let service = served.map_err(|error| Error::Unreachable(chain(&error)))?;
+        let service = served.map_err(|error| Error::Unreachable(words(&error)))?;
         Ok(self.connection(service, listeners, ledger, None, manner))
     }
 
@@ -217,6 +217,16 @@ impl Attempt<'_> {
     }
 }
 
+/// Why no connection came about, in words that do not speak of our insides.
+fn words(error: &ClientInitializeError) -> String {
+    match error {
+        ClientInitializeError::TransportError { error, .. } => deepest(error.error.as_ref()),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => words(fallback),
+        ClientInitializeError::JsonRpcError(told) => cut(&format!("it refused: {}", told.message), 500),
+        other => cut(&other.to_string(), 300),
+    }
+}
+
 /// Whether a server that failed at the question which era it speaks may just be too old to understand it.
 fn is_of_old(error: &ClientInitializeError) -> bool {
     matches!(error, ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::ExpectedInitResult(_))
@@ -228,7 +238,7 @@ async fn explained(error: &ClientInitializeError, process: &Process, ledger: &Le
     let told = if told.is_empty() { told } else { format!(" ({told})") };
     let why = match process.end().await {
         Some(end) => end,
-        None => cut(&chain(error), 300),
+        None => words(error),
     };
     let may_be_old = process.ended().is_some() || is_of_old(error);
     match manner {

@@ -25,7 +25,7 @@ use super::ledger::{Ledger, Misdeeds};
 use super::lines::UNUSABLE;
 use super::process::Process;
 use crate::config::Patience;
-use crate::error::{Error, chain, cut};
+use crate::error::{Error, chain, cut, deepest};
 
 /// Pages and entries of one list: more than any server has.
 const PAGES: usize = 100;
@@ -342,11 +342,11 @@ fn sent_in_vain(error: &(dyn std::error::Error + 'static)) -> Error {
             return Error::Login(String::new());
         }
         if current.downcast_ref::<reqwest::Error>().is_some_and(reqwest::Error::is_connect) {
-            return Error::Unreachable(chain(error));
+            return Error::Unreachable(deepest(error));
         }
         cause = current.source();
     }
-    Error::Lost(chain(error))
+    Error::Lost(deepest(error))
 }
 
 /// A request that nobody waits for any longer when this is dropped.
