@@ -180,12 +180,12 @@ async fn a_server_that_wants_a_login_says_so_and_one_that_is_not_there_too() {
 
 #[tokio::test]
 async fn a_connection_that_breaks_leaves_a_call_in_doubt_and_a_refusal_does_not() {
-    let web = modern(|body| match body["params"]["arguments"]["do"].as_str().unwrap_or_default() {
-        "break" => (200, "Content-Type: application/json\r\nContent-Length: 999\r\n", "{".to_owned()),
-        _ => {
-            let error = json!({"code": -32602, "message": "no such thing"});
-            (200, JSON, json!({"jsonrpc": "2.0", "id": body["id"], "error": error}).to_string())
+    let web = modern(|body| {
+        if body["params"]["arguments"]["do"] == "break" {
+            return (200, "Content-Type: application/json\r\nContent-Length: 999\r\n", "{".to_owned());
         }
+        let error = json!({"code": -32602, "message": "no such thing"});
+        (200, JSON, json!({"jsonrpc": "2.0", "id": body["id"], "error": error}).to_string())
     })
     .await;
     let world = World::new();

@@ -236,9 +236,10 @@ impl Server {
     async fn judge_error(&self, connection: &Connection, error: &Error) {
         match error {
             Error::Lost(_) => {
-                self.drop_connection(connection).await;
-                // One that falls before it has done anything is not worth starting at once, again and again.
-                if connection.answered.load(Ordering::Relaxed) == 0 {
+                let is_first_to_know = self.drop_connection(connection).await;
+                // One that falls before it has done anything is not worth starting at once, again and again. Many may
+                // have waited for it, but it fell once.
+                if is_first_to_know && connection.answered.load(Ordering::Relaxed) == 0 {
                     self.failed(error.clone());
                 } else {
                     self.state().last = Some(error.clone());
@@ -267,8 +268,8 @@ impl Server {
         }
     }
 
-    /// Ends a connection that is of no use any longer, so that the next call starts anew.
-    async fn drop_connection(&self, connection: &Connection) {
+    /// Ends a connection that is of no use any longer, so that the next call starts anew. False if somebody else did.
+    async fn drop_connection(&self, connection: &Connection) -> bool {
         let misdeeds = connection.misdeeds();
         let taken = {
             let mut state = self.state();
@@ -276,9 +277,9 @@ impl Server {
             let is_this = state.connection.as_ref().is_some_and(|held| std::ptr::eq(Arc::as_ptr(held), connection));
             if is_this { state.connection.take() } else { None }
         };
-        if let Some(connection) = taken {
-            connection.close().await;
-        }
+        let Some(connection) = taken else { return false };
+        connection.close().await;
+        true
     }
 
     /// Remembers what a connection that is over did wrong.
