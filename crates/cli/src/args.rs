@@ -107,7 +107,7 @@ pub(crate) enum Command {
     Sandbox(Sandbox),
     /// Make a sample configuration and the folders .context and artifacts
     Init(Init),
-    /// Let a workspace's agents, prompts, .env and settings count; shows them first
+    /// Let a workspace's agents, prompts, .env, MCP servers and settings count; shows them first
     Trust(Trust),
     /// Show the settings
     Config(Config),

@@ -104,8 +104,10 @@ pub(crate) async fn host(places: &Places, workspace: &Path, needs_sandbox: bool)
     let mut host = Host::new(workspace, state.join("logs"));
     if needs_sandbox {
         let level = sandbox::probe().await?.level;
-        let made = Sandbox::new(sandbox::LAUNCHER, level).map_err(|error| Fault::failed(error.to_string()))?;
-        host.sandbox = (level != Level::None).then_some(made);
+        if level != Level::None {
+            let made = Sandbox::new(sandbox::LAUNCHER, level).map_err(|error| Fault::failed(error.to_string()))?;
+            host.sandbox = Some(made);
+        }
     }
     host.policy = sandbox::policy(workspace);
     host.environment = places::all();

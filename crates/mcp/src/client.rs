@@ -14,6 +14,7 @@ mod lines;
 mod login;
 mod manifest;
 mod names;
+#[cfg_attr(not(target_os = "linux"), path = "client/no_process.rs")]
 mod process;
 mod rest;
 mod server;

@@ -232,3 +232,31 @@ async fn mcp_server_fetch_reads_a_page_on_loopback() {
     assert!(page.text.contains("from loopback"), "{}", page.text);
     servers.close().await;
 }
+
+#[tokio::test]
+async fn a_server_of_the_python_sdk_is_the_same_over_every_transport() {
+    let Some(python) = prepared("UPDRAFT_TEST_MCP_PYTHON") else { return };
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/mcp-servers/adder.py").canonicalize().unwrap();
+    let uses = async |server: Value| {
+        let world = World::new();
+        let servers = world.servers(json!({"adder": server})).await;
+        let dispatcher = world.dispatcher(&servers).await;
+        let sum = world.output(&dispatcher, "mcp_adder_add", json!({"a": 2, "b": 3})).await;
+        let revision = servers.get("adder").unwrap().manifest().unwrap().revision.clone();
+        servers.close().await;
+        (sum.text.clone(), sum.value.clone(), revision)
+    };
+    let same = |revision: &str| ("5".to_owned(), Some(json!({"result": 5})), revision.to_owned());
+    let mut on_pipes = pypi(&python, "x", &[], "none");
+    on_pipes["args"] = json!([script, "stdio", "0"]);
+    on_pipes["sandbox"]["read"].as_array_mut().unwrap().push(json!(script.parent().unwrap()));
+    assert_eq!(uses(on_pipes).await, same("2026-07-28"));
+    for (transport, path, revision) in [("streamable-http", "mcp", "2026-07-28"), ("sse", "sse", "2025-11-25")] {
+        let port = free_port();
+        let mut command = Command::new(&python);
+        command.arg(&script).arg(transport).arg(port.to_string());
+        let _listening = Listening::start(command, port);
+        let server = json!({"url": format!("http://127.0.0.1:{port}/{path}"), "startSeconds": 60});
+        assert_eq!(uses(server).await, same(revision), "{transport}");
+    }
+}
