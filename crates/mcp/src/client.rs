@@ -20,6 +20,7 @@ mod rest;
 mod server;
 mod servers;
 mod sse;
+mod task;
 mod tool;
 
 pub use host::{Answer, Doorman, Host, Keys, Later, People, Proxy, Question, Sampler, Wanted};

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 /// Serves on stdin and stdout. `era` says how it takes the question which revision it speaks: `new` answers it, `old`
 /// refuses it, `fragile` dies of it, `babbling` is old and prints a banner first.
 pub(crate) fn serve(era: &str) {
-    let mut server = Chaos { era: era.to_owned(), changed: false, last: Value::Null };
+    let mut server = Chaos { era: era.to_owned(), polls: 0, told: None, changed: false, last: Value::Null };
     if era == "babbling" {
         print("Welcome to the server!\n{\"level\": \"info\"}\n[1, 2]\n");
     }
@@ -21,6 +21,9 @@ pub(crate) fn serve(era: &str) {
 
 struct Chaos {
     era: String,
+    /// How often it was asked after its task, and what it was told meanwhile.
+    polls: u32,
+    told: Option<String>,
     changed: bool,
     last: Value,
 }
@@ -48,6 +51,16 @@ fn text(text: &str) -> Value {
     json!({"resultType": "complete", "content": [{"type": "text", "text": text}]})
 }
 
+/// The state of the one task there is.
+fn state(status: &str, more: &Value) -> Value {
+    let mut state = json!({"resultType": "complete", "taskId": "task-1", "status": status, "ttlMs": null,
+        "pollIntervalMs": 50, "createdAt": "2026-01-01T00:00:00Z", "lastUpdatedAt": "2026-01-01T00:00:00Z"});
+    for (name, value) in more.as_object().unwrap() {
+        state[name] = value.clone();
+    }
+    state
+}
+
 impl Chaos {
     fn take(&mut self, message: &Value) {
         let (id, params) = (&message["id"], &message["params"]);
@@ -67,9 +80,30 @@ impl Chaos {
                 id,
                 &json!({"resultType": "complete", "tools": self.tools(), "ttlMs": 0, "cacheScope": "private"}),
             ),
+            "tasks/get" => self.task(id, &params["taskId"]),
+            "tasks/update" => {
+                self.told = params["inputResponses"]["name"]["content"]["name"].as_str().map(str::to_owned);
+                answer(id, &json!({"resultType": "complete"}));
+            }
             "tools/call" => self.call(id, &params["name"], &params["arguments"], &params["_meta"]["progressToken"]),
             _ if id.is_null() => {}
             _ => refuse(id, -32601, "Method not found"),
+        }
+    }
+
+    /// A task that works, asks for a name, and greets.
+    fn task(&mut self, id: &Value, task: &Value) {
+        self.polls += 1;
+        let question = json!({"method": "elicitation/create", "params": {"mode": "form", "message": "Who?",
+            "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}}});
+        match (self.polls, &self.told) {
+            _ if task != "task-1" => refuse(id, -32602, "no such task"),
+            (1, _) => answer(id, &state("working", &json!({"statusMessage": "still at it"}))),
+            (_, None) => answer(id, &state("input_required", &json!({"inputRequests": {"name": question}}))),
+            (_, Some(name)) => {
+                let result = text(&format!("hello {name}"));
+                answer(id, &state("completed", &json!({"result": result})));
+            }
         }
     }
 
@@ -92,6 +126,7 @@ impl Chaos {
             "picture",
             "structured",
             "lie",
+            "task",
         ];
         let extra = self.changed.then_some("extra");
         let tool = |name: &str| {
@@ -169,6 +204,10 @@ impl Chaos {
             }
             "structured" => answer(id, &json!({"content": [], "structuredContent": {"sum": 3}})),
             "lie" => answer(id, &json!({"content": [], "structuredContent": {"sum": "three"}})),
+            "task" => {
+                self.polls = 0;
+                answer(id, &state("working", &json!({"resultType": "task"})));
+            }
             "echo" | "extra" => answer(id, &text(said)),
             other => refuse(id, -32602, &format!("no tool named {other}")),
         }

@@ -7,7 +7,30 @@ mod support;
 
 use serde_json::{Value, json};
 use support::{World, chaos};
+use updraft_mcp::{Answer, Later, People, Question};
 use updraft_run::Reply;
+
+/// Says that its name is Ada.
+struct Ada;
+
+impl People for Ada {
+    fn ask(&self, question: Question) -> Later<'_, Answer> {
+        assert_eq!((question.server.as_str(), question.message.as_str()), ("c", "Who?"));
+        Box::pin(async { Answer::Accept(json!({"name": "Ada"})) })
+    }
+}
+
+#[tokio::test]
+async fn a_task_is_seen_through_and_its_questions_are_answered() {
+    let world = World::new();
+    let mut host = world.host().await;
+    host.people = Some(std::sync::Arc::new(Ada));
+    let servers = world.servers_with(&json!({"c": chaos("new")}), host);
+    let dispatcher = world.dispatcher(&servers).await;
+    assert_eq!(world.output(&dispatcher, "mcp_c_task", json!({})).await.text, "hello Ada");
+    assert_eq!(*world.lines.lock().unwrap(), ["still at it"]);
+    servers.close().await;
+}
 
 fn impatient(mut server: Value) -> Value {
     server["callSeconds"] = json!(0.5);
@@ -50,7 +73,7 @@ async fn every_era_is_found_out_and_remembered() {
         servers.close().await;
         // The second time, its tools are known before anything is started.
         let again = world.servers(json!({"c": chaos(era)})).await;
-        assert_eq!(again.get("c").unwrap().manifest().unwrap().tools.len(), 17);
+        assert_eq!(again.get("c").unwrap().manifest().unwrap().tools.len(), 18);
         assert_eq!(again.get("c").unwrap().health().starts, 0);
         let dispatcher = world.dispatcher(&again).await;
         assert_eq!(world.output(&dispatcher, "mcp_c_echo", json!({"text": "x"})).await.text, "x");

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotificationParam, ClientRequest,
-    GetPromptRequest, GetPromptRequestParams, GetPromptResult, InputRequest, InputRequiredResult, JsonObject,
-    ListPromptsRequest, ListResourcesRequest, ListToolsRequest, PaginatedRequestParams, Prompt, ReadResourceRequest,
-    ReadResourceRequestParams, ReadResourceResult, RequestId, Resource, ServerNotification, ServerPeerInfo,
-    ServerResult, SubscriptionFilter, Tool,
+    CallToolRequest, CallToolRequestParams, CallToolResult, CancelTaskParams, CancelledNotificationParam,
+    ClientRequest, GetPromptRequest, GetPromptRequestParams, GetPromptResult, InputRequest, InputRequests,
+    InputRequiredResult, JsonObject, ListPromptsRequest, ListResourcesRequest, ListToolsRequest,
+    PaginatedRequestParams, Prompt, ReadResourceRequest, ReadResourceRequestParams, ReadResourceResult, RequestId,
+    Resource, ServerNotification, ServerPeerInfo, ServerResult, SubscriptionFilter, Tool,
 };
 use rmcp::service::{Peer, PeerRequestOptions, RoleClient, RunningService, ServiceError};
 use serde_json::Value;
@@ -32,6 +32,8 @@ const PAGES: usize = 100;
 const ENTRIES: usize = 5_000;
 /// Rounds of questions during one call.
 const ROUNDS: u32 = 10;
+/// How long a server may take to note that a task is cancelled.
+const CANCEL_TIME: Duration = Duration::from_secs(5);
 /// Before a broken stream of news is opened again; it doubles from then on.
 const REOPEN: Duration = Duration::from_secs(1);
 
@@ -44,7 +46,7 @@ pub(super) struct Connection {
     ledger: Arc<Ledger>,
     process: Mutex<Option<Process>>,
     pub(super) manner: Manner,
-    given_up: mpsc::Sender<RequestId>,
+    given_up: mpsc::Sender<GivenUp>,
     /// Calls that it has answered.
     pub(super) answered: AtomicU64,
     is_closed: AtomicBool,
@@ -202,6 +204,11 @@ impl Connection {
                     params.request_state = asked.request_state.clone();
                     params.input_responses = self.answers(asked, round).await?;
                 }
+                ServerResult::CreateTaskResult(created) => {
+                    let result = Box::pin(self.see_through(created.task, waiting)).await?;
+                    self.answered.fetch_add(1, Ordering::Relaxed);
+                    return Ok(result);
+                }
                 other => return Err(strange(&other)),
             }
         }
@@ -253,6 +260,11 @@ impl Connection {
             tokio::time::sleep(Duration::from_millis(100 << round.min(5))).await;
             return Ok(None);
         }
+        self.answers_to(questions).await.map(Some)
+    }
+
+    /// Answers what a server asks, by the names it gave its questions.
+    pub(super) async fn answers_to(&self, questions: InputRequests) -> Result<BTreeMap<String, Value>, Error> {
         let mut answers = BTreeMap::new();
         for (key, question) in questions {
             let answer = match question {
@@ -266,11 +278,16 @@ impl Connection {
             };
             answers.insert(key, answer.map_err(|error| Error::Nonsense(error.to_string()))?);
         }
-        Ok(Some(answers))
+        Ok(answers)
+    }
+
+    /// A task that is cancelled when nobody waits for it any longer.
+    pub(super) fn abandoned_task(&self, id: &str) -> Abandoned {
+        Abandoned { what: Some(GivenUp::Task(id.to_owned())), given_up: self.given_up.clone() }
     }
 
     /// Asks, and waits no longer than allowed. If this is dropped, the server is told that nobody waits any longer.
-    async fn ask(&self, request: ClientRequest, waiting: &Waiting<'_>) -> Result<ServerResult, Error> {
+    pub(super) async fn ask(&self, request: ClientRequest, waiting: &Waiting<'_>) -> Result<ServerResult, Error> {
         let Patience { call, longest, .. } = waiting.patience;
         let options =
             PeerRequestOptions::with_timeout(call).reset_timeout_on_progress().with_max_total_timeout(longest);
@@ -281,12 +298,13 @@ impl Connection {
             Err(_) => return Err(Error::Silent(call)),
         };
         let _listening = self.listeners.add(&handle.progress_token, waiting.log.clone());
-        let mut abandoned = Abandoned { id: Some(handle.id.clone()), given_up: self.given_up.clone() };
+        let what = Some(GivenUp::Request(handle.id.clone()));
+        let mut abandoned = Abandoned { what, given_up: self.given_up.clone() };
         let answer = tokio::select! {
             answer = handle.await_response() => answer,
             () = waiting.cancel.cancelled() => return Err(Error::Cancelled),
         };
-        abandoned.id = None;
+        abandoned.what = None;
         match answer {
             Ok(result) => Ok(result),
             Err(error) => Err(self.explained(error).await),
@@ -349,26 +367,41 @@ fn sent_in_vain(error: &(dyn std::error::Error + 'static)) -> Error {
     Error::Lost(deepest(error))
 }
 
-/// A request that nobody waits for any longer when this is dropped.
-struct Abandoned {
-    id: Option<RequestId>,
-    given_up: mpsc::Sender<RequestId>,
+/// Something that nobody waits for any longer.
+pub(super) enum GivenUp {
+    Request(RequestId),
+    Task(String),
+}
+
+/// A request or a task that is given up when this is dropped.
+pub(super) struct Abandoned {
+    pub(super) what: Option<GivenUp>,
+    given_up: mpsc::Sender<GivenUp>,
 }
 
 impl Drop for Abandoned {
     fn drop(&mut self) {
-        if let Some(id) = self.id.take() {
+        if let Some(what) = self.what.take() {
             // A full queue means that the server does not listen anyway.
-            let _ = self.given_up.try_send(id);
+            let _ = self.given_up.try_send(what);
         }
     }
 }
 
-/// Tells the server of requests that nobody waits for any longer.
-async fn give_up(peer: Peer<RoleClient>, mut ids: mpsc::Receiver<RequestId>) {
-    while let Some(id) = ids.recv().await {
-        let note = CancelledNotificationParam::new(Some(id), Some("nobody waits for it any longer".to_owned()));
-        if peer.notify_cancelled(note).await.is_err() {
+/// Tells the server of what nobody waits for any longer.
+async fn give_up(peer: Peer<RoleClient>, mut given_up: mpsc::Receiver<GivenUp>) {
+    while let Some(what) = given_up.recv().await {
+        let told = match what {
+            GivenUp::Request(id) => {
+                let why = "nobody waits for it any longer".to_owned();
+                peer.notify_cancelled(CancelledNotificationParam::new(Some(id), Some(why))).await
+            }
+            GivenUp::Task(id) => {
+                let cancelling = peer.cancel_task(CancelTaskParams::new(id));
+                tokio::time::timeout(CANCEL_TIME, cancelling).await.unwrap_or(Ok(()))
+            }
+        };
+        if matches!(told, Err(ServiceError::TransportClosed)) {
             return;
         }
     }

@@ -10,7 +10,7 @@ use rmcp::model::{
     ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams,
     ElicitResult, ElicitationAction, ElicitationCapability, ErrorCode, ErrorData, FormElicitationCapability,
     Implementation, ListRootsResult, LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken,
-    ProtocolVersion, Root, RootsCapabilities, SamplingCapability, UrlElicitationCapability,
+    ProtocolVersion, Root, RootsCapabilities, SamplingCapability, TASKS_EXTENSION_ID, UrlElicitationCapability,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use serde_json::{Map, Value};
@@ -122,6 +122,7 @@ impl ClientHandler for Handler {
     fn get_info(&self) -> ClientConfig {
         let mut able = ClientCapabilities::default();
         able.roots = Some(RootsCapabilities::default());
+        able.extensions = Some(BTreeMap::from([(TASKS_EXTENSION_ID.to_owned(), Map::new())]));
         if self.host.people.is_some() {
             let form = FormElicitationCapability::new().with_schema_validation(true);
             able.elicitation =
