@@ -18,8 +18,8 @@ pub enum Error {
     #[error("{0}")]
     Unreachable(String),
 
-    /// It wants to know who asks.
-    #[error("it wants a login; run `updraft mcp login NAME`{0}")]
+    /// It, by its name, wants to know who asks.
+    #[error("it wants a login; run `updraft mcp login {0}`")]
     Login(String),
 
     /// It did not answer in time. It was told that nobody waits any longer.

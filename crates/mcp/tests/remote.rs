@@ -184,6 +184,9 @@ async fn a_connection_that_breaks_leaves_a_call_in_doubt_and_a_refusal_does_not(
         if body["params"]["arguments"]["do"] == "break" {
             return (200, "Content-Type: application/json\r\nContent-Length: 999\r\n", "{".to_owned());
         }
+        if body["params"]["arguments"]["do"] == "too often" {
+            return (429, "", "later".to_owned());
+        }
         let error = json!({"code": -32602, "message": "no such thing"});
         (200, JSON, json!({"jsonrpc": "2.0", "id": body["id"], "error": error}).to_string())
     })
@@ -195,5 +198,7 @@ async fn a_connection_that_breaks_leaves_a_call_in_doubt_and_a_refusal_does_not(
     assert!(matches!(reply, Reply::InDoubt { .. }), "{reply:?}");
     let refused = world.failure(&dispatcher, "mcp_m_echo", json!({"do": "refuse"})).await;
     assert!(refused.contains("it refused: no such thing"), "{refused}");
+    let turned_away = world.failure(&dispatcher, "mcp_m_echo", json!({"do": "too often"})).await;
+    assert!(turned_away.contains("it refused: HTTP 429 Too Many Requests: later"), "{turned_away}");
     servers.close().await;
 }

@@ -14,6 +14,7 @@ mod import;
 mod input;
 mod manage;
 mod mcp;
+mod mcp_login;
 mod run;
 mod sandbox;
 mod settings;

@@ -116,7 +116,7 @@ impl Attempt<'_> {
             Err(error) => error,
         };
         if error.is_authorization_required() || error.auth_challenge().is_some() {
-            return Err(Error::Login(String::new()));
+            return Err(Error::Login(self.config.name.clone()));
         }
         if matches!(door.refused(), Some(400 | 404 | 405 | 406 | 415 | 422)) {
             if let Ok(connection) = self.legacy(client.clone(), url).await {

@@ -318,7 +318,7 @@ impl Connection {
             ServiceError::McpError(told) => Error::Refused { code: told.code.0, message: cut(&told.message, 2_000) },
             ServiceError::Timeout { timeout } => Error::Silent(timeout),
             ServiceError::Cancelled { .. } => Error::Cancelled,
-            ServiceError::TransportSend(error) => sent_in_vain(&error),
+            ServiceError::TransportSend(error) => sent_in_vain(&error, &self.handler.server),
             ServiceError::TransportClosed => Error::Lost(self.end().await),
             other => Error::Nonsense(chain(&other)),
         }
@@ -352,12 +352,12 @@ fn listing<M>(
 }
 
 /// What a request that could not be handed over means: one that found nobody had no effect.
-fn sent_in_vain(error: &(dyn std::error::Error + 'static)) -> Error {
+fn sent_in_vain(error: &(dyn std::error::Error + 'static), server: &str) -> Error {
     use rmcp::transport::streamable_http_client::{AuthRequiredError, InsufficientScopeError};
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(current) = cause {
         if current.is::<AuthRequiredError>() || current.is::<InsufficientScopeError>() {
-            return Error::Login(String::new());
+            return Error::Login(server.to_owned());
         }
         if current.downcast_ref::<reqwest::Error>().is_some_and(reqwest::Error::is_connect) {
             return Error::Unreachable(deepest(error));

@@ -1,6 +1,5 @@
 //! Requests of the streamable HTTP transport: bounded answers, to the one who asked, behind a login where one is wanted.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -9,7 +8,9 @@ use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE};
 use reqwest::{Method, Response, StatusCode};
-use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+};
 use rmcp::transport::streamable_http_client::{
     AuthRequiredError, HttpStatusError, InsufficientScopeError, SseError, StreamableHttpClient, StreamableHttpError,
     StreamableHttpPostResponse,
@@ -263,13 +264,14 @@ async fn refused(
             let answer = ServerJsonRpcMessage::error(error, Some(request.id.clone()));
             Ok(StreamableHttpPostResponse::Json(answer, None))
         }
-        None if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS => {
-            Err(HttpStatusError::new(status.as_u16(), retry_after).into())
+        // What was turned away was not done: that is an answer too.
+        None if status.is_client_error() => {
+            let words = cut(&format!("HTTP {status}: {}", String::from_utf8_lossy(&words)), 300);
+            let error = ErrorData::new(ErrorCode(i32::from(status.as_u16())), words, None);
+            let answer = ServerJsonRpcMessage::error(error, Some(request.id.clone()));
+            Ok(StreamableHttpPostResponse::Json(answer, None))
         }
-        None => {
-            let words = cut(&String::from_utf8_lossy(&words), 200);
-            Err(Failed::UnexpectedServerResponse(Cow::Owned(format!("HTTP {status}: {words}"))))
-        }
+        None => Err(HttpStatusError::new(status.as_u16(), retry_after).into()),
     }
 }
 
