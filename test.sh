@@ -53,7 +53,7 @@ check_machine() {
 # What is left empty here was not to be had; the tests that need it then say that they were skipped.
 # All of it lives in a cache outside of the repository (tests/judges/environment.py) and is made only once.
 prepare_python() {
-    export UPDRAFT_TEST_PYTHON="" UPDRAFT_TEST_MODEL="" UPDRAFT_TEST_MODEL_PYTHON=""
+    export UPDRAFT_TEST_PYTHON="" UPDRAFT_TEST_MODEL="" UPDRAFT_TEST_MODEL_PYTHON="" UPDRAFT_TEST_MCP_PYTHON=""
     if ! python3 -c "import ensurepip, sys, venv; sys.exit(sys.version_info < ($PYTHON_VERSION))" >/dev/null 2>&1; then
         skip "tests against networkx, official clients and a real model: no python3 with venv, ${PYTHON_VERSION/, /.} or newer"
         return
@@ -65,6 +65,25 @@ prepare_python() {
         skip "tests against networkx and official clients: could not install tests/judges/requirements.txt from PyPI"
     fi
     prepare_model
+    if UPDRAFT_TEST_MCP_PYTHON=$(python3 tests/judges/environment.py tests/mcp-servers/requirements.txt); then
+        printf 'MCP servers of PyPI ready\n'
+    else
+        UPDRAFT_TEST_MCP_PYTHON=""
+        skip "tests with MCP servers of PyPI: could not install tests/mcp-servers/requirements.txt"
+    fi
+}
+
+# The MCP conformance suite and npm's servers, with the Node they need; npm itself must be there.
+prepare_npm() {
+    export UPDRAFT_TEST_NPM=""
+    if ! npm --version >/dev/null 2>&1; then
+        skip "the MCP conformance suite and MCP servers of npm: no npm"
+    elif UPDRAFT_TEST_NPM=$(python3 tests/conformance/packages.py); then
+        printf 'MCP conformance suite ready\n'
+    else
+        UPDRAFT_TEST_NPM=""
+        skip "the MCP conformance suite and MCP servers of npm: could not install tests/conformance/packages.json"
+    fi
 }
 
 prepare_model() {
@@ -102,6 +121,7 @@ heading "what is needed"
 check_machine
 if [[ $MODE == all ]]; then
     prepare_python
+    prepare_npm
 fi
 
 heading "format"
@@ -126,6 +146,15 @@ fi
 
 heading "tests"
 run_tests
+
+if [[ -n $UPDRAFT_TEST_NPM ]]; then
+    heading "MCP conformance"
+    cargo build -p updraft-mcp --example conformance_client
+    CLIENT=$(cargo metadata --format-version 1 --no-deps | python3 -c "import json, sys; print(json.load(sys.stdin)['target_directory'])")
+    # A client that does nothing must get nothing; else the count would say nothing about ours.
+    python3 tests/conformance/run.py "$UPDRAFT_TEST_NPM" true --expect 0
+    python3 tests/conformance/run.py "$UPDRAFT_TEST_NPM" "$CLIENT/debug/examples/conformance_client"
+fi
 
 heading "examples in the documentation"
 cargo test --workspace --doc

@@ -10,6 +10,7 @@ use crate::moment;
 
 mod confine;
 mod files;
+mod mcp;
 mod models;
 mod permissions;
 mod sandbox;
@@ -19,6 +20,7 @@ mod undo;
 
 pub(crate) use confine::Confine;
 pub(crate) use files::{Export, Format, Import};
+pub(crate) use mcp::{Add as McpAdd, Check as McpCheck, Mcp, McpCommand, Server as McpServer};
 pub(crate) use models::Models;
 use models::thinking;
 pub(crate) use permissions::{Approve, ModeWord, Permission, Permissions, PermissionsCommand};
@@ -112,11 +114,14 @@ pub(crate) enum Command {
     Agents(Place),
     /// List providers, keys, models, prices and limits; or check one model
     Models(Models),
+    /// List, check, add, remove and import MCP servers
+    #[command(after_help = "Examples:\n  updraft mcp add time -- uvx mcp-server-time\n  updraft mcp check")]
+    Mcp(Mcp),
     /// Run a command in the sandbox, or say what the sandbox can do here
     Sandbox(Sandbox),
     /// Make a sample configuration and the folders .context and artifacts
     Init(Init),
-    /// Let a workspace's agents, prompts, .env and settings count; shows them first
+    /// Let a workspace's agents, prompts, .env, MCP servers and settings count; shows them first
     Trust(Trust),
     /// List the rules about what agents may do, and where each comes from; or forget one
     #[command(after_help = "Example:\n  updraft permissions forget \"run_command(git push)\"")]

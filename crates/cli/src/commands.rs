@@ -19,6 +19,7 @@ pub(crate) mod init;
 pub(crate) mod json;
 pub(crate) mod man;
 mod markdown;
+pub(crate) mod mcp;
 pub(crate) mod models;
 pub(crate) mod permissions;
 pub(crate) mod replay;

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::filter::{LevelFilter, filter_fn};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::places::{self, Places};
 
@@ -16,8 +18,12 @@ pub(crate) fn begin(places: &Places, level: &str) {
     let builder = tracing_subscriber::fmt().with_writer(file).with_ansi(false);
     // A plain level is by far the common case, and needs no filter to be set up.
     let begun = match level.parse::<LevelFilter>() {
-        Ok(level) => builder.with_max_level(level).try_init(),
-        Err(_) => builder.with_env_filter(EnvFilter::new(level)).try_init(),
+        Ok(level) => {
+            // The MCP library logs what is said to servers and what they say, which is nobody's business here.
+            let ours = filter_fn(|about| !about.target().starts_with("rmcp"));
+            builder.with_max_level(level).finish().with(ours).try_init()
+        }
+        Err(_) => builder.with_env_filter(EnvFilter::new(level)).finish().try_init(),
     };
     drop(begun);
 }

@@ -11,6 +11,7 @@ mod moment;
 mod out;
 mod places;
 mod reach;
+mod servers;
 mod settings;
 mod signals;
 mod steer;
@@ -73,6 +74,7 @@ fn dispatch(command: Command) -> Outcome {
         Command::Tools(args) => c::tools::run(&places, args),
         Command::Agents(args) => c::agents::run(&places, &args),
         Command::Models(args) => c::models::run(&places, &args),
+        Command::Mcp(args) => c::mcp::run(&places, args),
         Command::Sandbox(args) => c::sandbox::run(args),
         Command::Init(args) => c::init::run(&args),
         Command::Trust(args) => c::trust::run(&places, &args),

@@ -116,11 +116,22 @@ pub(crate) async fn tools(
     settings: &Settings,
     look: Look,
 ) -> Result<(Dispatcher, Listing), Fault> {
-    let (limits, confinement) = (Limits::default(), confine::confinement(places, settings));
-    let always = Registry::standard(&limits).with_commands(confinement.clone()).with_web(settings.meant.web.web()?);
-    let mut registry = always.with_python(confinement.clone(), python(settings));
+    let (registry, listing) = registry(places, workspace, settings, look).await?;
+    Ok((Dispatcher::new(registry, Limits::default()), listing))
+}
+
+/// The same, to add others to.
+pub(crate) async fn registry(
+    places: &Places,
+    workspace: &Path,
+    settings: &Settings,
+    look: Look,
+) -> Result<(Registry, Listing), Fault> {
+    let confinement = confine::confinement(places, settings);
+    let always = Registry::standard(&Limits::default()).with_commands(confinement.clone());
+    let mut registry = always.with_web(settings.meant.web.web()?).with_python(confinement.clone(), python(settings));
     let listing = dropins::of(places, workspace, settings, confinement).register(&mut registry, look).await;
-    Ok((Dispatcher::new(registry, limits), listing))
+    Ok((registry, listing))
 }
 
 /// The Python that runs agents' code.

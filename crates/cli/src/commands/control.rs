@@ -174,7 +174,8 @@ async fn bring(places: &Places, journal: &Journal, id: &RunId, input: Input) -> 
         return Ok(Code::Done);
     }
     let quiet = Output { json: false, quiet: true };
-    let engine = resume::engine(places, journal, id, &quiet, None, None).await?;
+    let dispatcher = resume::own_tools(places, journal, id).await?;
+    let engine = resume::engine(places, journal, id, &quiet, dispatcher, None)?;
     let mut handle = match engine.open(id).await {
         Ok(handle) => handle,
         Err(updraft_engine::Error::Journal(updraft_journal::Error::Owned { .. })) => {

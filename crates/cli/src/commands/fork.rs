@@ -39,7 +39,8 @@ async fn fork(places: &Places, journal: &Journal, from: &RunId, args: Fork) -> O
     let stop = CancellationToken::new();
     let mut signals = Signals::listen(stop.clone())?;
     let face = Face::of(&args.output);
-    let engine = resume::engine(places, journal, from, &args.output, Some((&face, stop.clone())), None).await?;
+    let (dispatcher, servers) = resume::tools(places, journal, from, &face, None).await?;
+    let engine = resume::engine(places, journal, from, &args.output, dispatcher, Some((&face, stop.clone())))?;
     let settings = match &args.model {
         Some(model) => Some(Arc::new(with_model(places, journal, from, args.at, model).await?)),
         None => None,
@@ -53,13 +54,16 @@ async fn fork(places: &Places, journal: &Journal, from: &RunId, args: Fork) -> O
     let mut handle = engine.fork(from, args.at, to.clone(), change).await?;
     if args.stay {
         Box::pin(handle.drive()).await?;
+        servers.close().await;
         out::line(to.as_str());
         out::note(&format!("forked from {from} at event {}\n  hint: `updraft resume {to}` goes on with it", args.at));
         return Ok(Code::Done);
     }
     face.say(&format!("run {to}, forked from {from} at event {}", args.at));
     handle.send(steer::resume_input(&args.permission, &args.spending));
-    steer::steer(&engine, handle, &face, &mut signals).await
+    let ended = steer::steer(&engine, handle, &face, &mut signals).await;
+    servers.close().await;
+    ended
 }
 
 /// The rules the copied events end with, with another model for everyone.

@@ -5,7 +5,9 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use updraft_engine::{Engine, Hands, Rested};
 use updraft_journal::{Filter, Journal, Status};
+use updraft_mcp::Servers;
 use updraft_run::{Phase, Run, RunId};
+use updraft_tools::Dispatcher;
 
 use crate::args::{Confine, Output, Resume};
 use crate::fault::{Code, Fault, Outcome};
@@ -13,7 +15,7 @@ use crate::places::Places;
 use crate::settings::{Settings, Written};
 use crate::signals::Signals;
 use crate::view::Face;
-use crate::{confine, log, out, reach, steer, wire};
+use crate::{confine, log, out, reach, servers, steer, wire};
 
 /// How often we look whether a process that we follow is still there: its end writes nothing.
 const LOOK: Duration = Duration::from_millis(500);
@@ -68,26 +70,40 @@ async fn one(places: &Places, journal: &Journal, id: &RunId, args: &Resume) -> O
     let stop = CancellationToken::new();
     let mut signals = Signals::listen(stop.clone())?;
     let face = Face::of(&args.output);
-    let engine = engine(places, journal, id, &args.output, Some((&face, stop)), Some(&args.confine)).await?;
+    let (dispatcher, servers) = tools(places, journal, id, &face, Some(&args.confine)).await?;
+    let engine = engine(places, journal, id, &args.output, dispatcher, Some((&face, stop)))?;
     let level = level_now(places, journal, id, args).await?;
     confine::warn(&level, &face);
+    let ended = go_on(&engine, journal, id, (args, &level), &face, &mut signals).await;
+    servers.close().await;
+    ended
+}
+
+async fn go_on(
+    engine: &Engine,
+    journal: &Journal,
+    id: &RunId,
+    (args, level): (&Resume, &str),
+    face: &Face,
+    signals: &mut Signals,
+) -> Outcome {
     loop {
         match engine.open(id).await {
             Ok(mut handle) => {
                 if let Phase::Over { .. } = handle.run().phase() {
                     face.say(&format!("run {id} is over already; this is what it came to"));
                 }
-                if let Some(confine) = confine::on_resume(handle.run(), &level, &args.confine).await? {
+                if let Some(confine) = confine::on_resume(handle.run(), level, &args.confine).await? {
                     handle.send(confine);
                 }
                 handle.send(steer::resume_input(&args.permission, &args.spending));
-                return steer::steer(&engine, handle, &face, &mut signals).await;
+                return steer::steer(engine, handle, face, signals).await;
             }
             Err(updraft_engine::Error::Journal(updraft_journal::Error::Owned { pid, .. })) => {
                 face.say(&format!(
                     "run {id} is being run by process {pid}; following it (Ctrl-C ends only the following)"
                 ));
-                if let Some(code) = follow(journal, id, &face, &mut signals).await? {
+                if let Some(code) = follow(journal, id, face, signals).await? {
                     return Ok(code);
                 }
                 face.say("its process ended before the run did; going on in its place");
@@ -99,27 +115,56 @@ async fn one(places: &Places, journal: &Journal, id: &RunId, args: &Resume) -> O
 
 /// The level that commands run at from now on.
 async fn level_now(places: &Places, journal: &Journal, id: &RunId, args: &Resume) -> Result<String, Fault> {
-    let workspace = std::path::PathBuf::from(journal.head(id)?.workspace);
-    let flags = Written { sandbox: confine::flags(&args.confine)?, ..Written::default() };
-    let settings = Settings::load(places, &workspace, flags)?;
+    let (settings, _) = settings(places, journal, id, Some(&args.confine))?;
     confine::level_of(&confine::confinement(places, &settings)).await
 }
 
+/// The settings of a run that is there, in the run's own workspace, under these flags.
+fn settings(
+    places: &Places,
+    journal: &Journal,
+    id: &RunId,
+    confined: Option<&Confine>,
+) -> Result<(Settings, std::path::PathBuf), Fault> {
+    let workspace = std::path::PathBuf::from(journal.head(id)?.workspace);
+    let flags =
+        Written { sandbox: confined.map(confine::flags).transpose()?.unwrap_or_default(), ..Written::default() };
+    Ok((Settings::load(places, &workspace, flags)?, workspace))
+}
+
+/// The tools of such a run, without those of servers.
+pub(super) async fn own_tools(places: &Places, journal: &Journal, id: &RunId) -> Result<Dispatcher, Fault> {
+    let (settings, workspace) = settings(places, journal, id, None)?;
+    wire::dispatcher(places, &workspace, &settings).await
+}
+
+/// All tools of such a run, and the servers that have some of them.
+pub(super) async fn tools(
+    places: &Places,
+    journal: &Journal,
+    id: &RunId,
+    face: &Face,
+    confined: Option<&Confine>,
+) -> Result<(Dispatcher, Servers), Fault> {
+    let (settings, workspace) = settings(places, journal, id, confined)?;
+    let (dispatcher, servers, remarks) = servers::dispatcher(places, &settings, &workspace).await?;
+    for remark in remarks {
+        face.say(&out::harmless(&remark));
+    }
+    Ok((dispatcher, servers))
+}
+
 /// An engine for a run that is there, in the run's own workspace.
-pub(super) async fn engine(
+pub(super) fn engine(
     places: &Places,
     journal: &Journal,
     id: &RunId,
     output: &Output,
+    dispatcher: Dispatcher,
     shown: Option<(&Face, CancellationToken)>,
-    confined: Option<&Confine>,
 ) -> Result<Engine, Fault> {
-    let workspace = std::path::PathBuf::from(journal.head(id)?.workspace);
-    let flags =
-        Written { sandbox: confined.map(confine::flags).transpose()?.unwrap_or_default(), ..Written::default() };
-    let settings = Settings::load(places, &workspace, flags)?;
+    let (settings, workspace) = settings(places, journal, id, None)?;
     log::begin(places, &settings.meant.log.value);
-    let dispatcher = wire::dispatcher(places, &workspace, &settings).await?;
     let hands = Hands::new(reach::access(places, &settings, &workspace), dispatcher);
     let (watch, stop) = match shown {
         Some((face, stop)) => (face.watch.clone(), stop),

@@ -8,7 +8,6 @@ use toml::Spanned;
 use updraft_engine::{Agents, Hands, NewRun, Prompts};
 use updraft_models::{Chosen, choose};
 use updraft_run::{Approvals, Graph, RunId, Settings as Rules};
-use updraft_tools::Look;
 
 use super::{detach, goal};
 use crate::args;
@@ -17,7 +16,7 @@ use crate::places::{self, Places};
 use crate::settings::{Consent, Settings, Written, WrittenBudget};
 use crate::signals::Signals;
 use crate::view::Face;
-use crate::{confine, dropins, log, reach, steer, wire};
+use crate::{confine, log, out, reach, servers, steer, wire};
 
 mod planned;
 
@@ -140,15 +139,13 @@ async fn carry_out(places: &Places, plan: Plan, id: RunId) -> Outcome {
     let journal = wire::journal(places)?;
     let level = confine::level_of(&confine::confinement(places, &plan.settings)).await?;
     confine::warn(&level, &face);
-    let (dispatcher, listing) = wire::tools(places, &plan.workspace, &plan.settings, Look::Kept).await?;
-    if !face.quiet {
-        for line in dropins::remarks(&listing) {
-            face.say(&line);
-        }
+    let (dispatcher, servers, remarks) = servers::dispatcher(places, &plan.settings, &plan.workspace).await?;
+    for remark in remarks.iter().filter(|_| !face.quiet) {
+        face.say(&out::harmless(remark));
     }
-    let (known, judged) = (dispatcher.clone(), dispatcher.clone());
-    let tools = move |wanted: &[String]| known.registry().specs_for(wanted);
-    let only_reads = move |name: &str| wire::only_reads(&judged, name);
+    let known = dispatcher.clone();
+    let tools = |wanted: &[String]| known.registry().specs_for(wanted);
+    let only_reads = |name: &str| wire::only_reads(&known, name);
     let models = |wanted: &str| reach::agents_model(wanted, &spec, &name, &access);
     let hands = Hands::new(access.clone(), dispatcher).with_model(&name, model);
     let rules = Rules { sandbox: level, ..plan.rules(&name, &face) };
@@ -162,6 +159,7 @@ async fn carry_out(places: &Places, plan: Plan, id: RunId) -> Outcome {
         steer::steer(&engine, handle, &face, &mut signals).await
     };
     drop(engine);
+    servers.close().await;
     journal.close().await;
     ended
 }

@@ -2,35 +2,50 @@
 //! same dispatcher as agents' calls.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use serde_json::{Value, json};
+use updraft_mcp::Servers;
 use updraft_run::{Outcome as Ended, Reply, ToolCall, outcome_words};
-use updraft_tools::{CallContext, ListedFile, Log, Look, Place, Severity, Workspace};
+use updraft_tools::{CallContext, Dispatcher, ListedFile, Log, Look, Place, Severity, Workspace};
 
 use crate::args::{self, Tools, ToolsCommand};
 use crate::fault::{Code, Fault, Outcome};
 use crate::out::{self, Paint};
 use crate::places::Places;
 use crate::settings::{Settings, Written};
-use crate::{dropins, wire};
+use crate::{dropins, servers, wire};
 
 pub(crate) fn run(places: &Places, args: Tools) -> Outcome {
     match args.command {
         Some(ToolsCommand::Call(call)) => wire::block_on(make(places, call)),
         Some(ToolsCommand::Check(place)) => wire::block_on(check(places, place)),
-        None => wire::block_on(list(places, args.place)),
+        None => wire::block_on(async {
+            let (dispatcher, servers) = all(places, args.place.workspace.as_deref()).await?;
+            list(&dispatcher, args.place.json);
+            servers.close().await;
+            Ok(Code::Done)
+        }),
     }
 }
 
-async fn list(places: &Places, args: args::Place) -> Outcome {
-    let workspace = wire::workspace(args.workspace.as_deref())?;
+/// Our own tools, those dropped in, and those of all servers.
+async fn all(places: &Places, workspace: Option<&Path>) -> Result<(Dispatcher, Servers), Fault> {
+    let workspace = wire::workspace(workspace)?;
     let settings = Settings::load(places, &workspace, Written::default())?;
-    let (dispatcher, listing) = wire::tools(places, &workspace, &settings, Look::Kept).await?;
+    let (dispatcher, servers, remarks) = servers::dispatcher(places, &settings, &workspace).await?;
+    for remark in remarks {
+        out::note(&out::harmless(&remark));
+    }
+    Ok((dispatcher, servers))
+}
+
+fn list(dispatcher: &Dispatcher, as_json: bool) {
     let paint = Paint::for_stdout();
     let mut text = String::new();
     for tool in dispatcher.registry().iter() {
         let (spec, traits) = (tool.spec(), tool.traits());
-        if args.json {
+        if as_json {
             let line = json!({ "name": spec.name, "description": spec.description, "parameters": spec.parameters,
                                "output": tool.output(), "group": traits.group, "class": traits.class,
                                "sends": traits.sends, "destroys": traits.destroys,
@@ -48,10 +63,6 @@ async fn list(places: &Places, args: args::Place) -> Outcome {
         }
     }
     out::print(&text);
-    for line in dropins::remarks(&listing) {
-        out::note(&out::harmless(&line));
-    }
-    Ok(Code::Done)
 }
 
 /// Every dropped-in file as it is now: its tools, and what is to be said about it.
@@ -105,23 +116,36 @@ fn parameters(schema: &Value) -> String {
 }
 
 async fn make(places: &Places, args: args::ToolCall) -> Outcome {
+    let workspace = wire::workspace(args.workspace.as_deref())?;
+    let settings = Settings::load(places, &workspace, Written::default())?;
+    let (own, listing) = wire::tools(places, &workspace, &settings, Look::Kept).await?;
+    let hints = dropins::remarks(&listing);
+    if own.registry().get(&args.name).is_some() {
+        return call(&own, &workspace, args, hints).await;
+    }
+    // Servers are only bothered where none of ours is meant.
+    let (dispatcher, servers) = all(places, Some(&workspace)).await?;
+    let name = servers.resolve(&args.name).unwrap_or(args.name);
+    let called = call(&dispatcher, &workspace, args::ToolCall { name, ..args }, hints).await;
+    servers.close().await;
+    called
+}
+
+async fn call(dispatcher: &Dispatcher, workspace: &Path, args: args::ToolCall, hints: Vec<String>) -> Outcome {
     let given: Value = serde_json::from_str(&args.args).map_err(|error| {
         Fault::usage(format!("the arguments are not JSON: {error}")).hint("for instance '{\"path\": \"README.md\"}'")
     })?;
-    let workspace = wire::workspace(args.workspace.as_deref())?;
-    let settings = Settings::load(places, &workspace, Written::default())?;
-    let (dispatcher, listing) = wire::tools(places, &workspace, &settings, Look::Kept).await?;
     let Some(tool) = dispatcher.registry().get(&args.name) else {
         let close = dispatcher.registry().close_names(&args.name).join(", ");
         let hint =
             if close.is_empty() { "`updraft tools` lists them".to_owned() } else { format!("did you mean {close}?") };
         let fault = Fault::usage(format!("there is no tool named `{}`", args.name)).hint(hint);
-        return Err(dropins::remarks(&listing).into_iter().fold(fault, Fault::hint));
+        return Err(hints.into_iter().fold(fault, Fault::hint));
     };
     if tool.spec().name == updraft_run::ASK_USER {
         return Err(Fault::usage(format!("`{}` is a question of a run; it cannot be called alone", args.name)));
     }
-    let place = Place { workspace: Workspace::open(&workspace)? };
+    let place = Place { workspace: Workspace::open(workspace)? };
     let call = ToolCall { id: "1".into(), name: args.name, args: given, fault: None };
     let mut context = CallContext::new(place, wire::new_id()?.to_string());
     context.log = Log::to(|line| out::note(&out::harmless(line)));

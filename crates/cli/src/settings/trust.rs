@@ -28,13 +28,15 @@ impl Standing {
     pub(crate) fn ignored(&self) -> Vec<String> {
         match self {
             Standing::Trusted => Vec::new(),
-            Standing::Changed => vec!["its agents, prompts, .env and prices".into()],
+            Standing::Changed => vec!["its agents, prompts, .env, MCP servers and prices".into()],
             Standing::Stranger(files) => {
                 let mut words: Vec<String> = Vec::new();
                 let mut add = |is_there: bool, word: &str| words.extend(is_there.then(|| word.to_owned()));
                 add(files.iter().any(|file| file.starts_with(".updraft/agents/")), "what its agents would widen");
                 add(files.iter().any(|file| file.starts_with(".updraft/prompts/")), "its prompts");
                 add(files.iter().any(|file| file == ".env"), "its .env");
+                let is_list = |file: &String| crate::servers::IN_WORKSPACE.contains(&file.as_str());
+                add(files.iter().any(is_list), "its MCP servers");
                 words
             }
         }
@@ -85,7 +87,8 @@ impl Trusted {
 /// The files of a workspace that only count in full if it is trusted, in path order.
 pub(crate) fn what_counts(workspace: &Path) -> Vec<String> {
     let mut found = Vec::new();
-    for file in [".env", ".updraft/config.toml", ".updraft/mcp.json", "mcp_servers.json"] {
+    let servers = crate::servers::IN_WORKSPACE;
+    for file in [".env", ".updraft/config.toml"].into_iter().chain(servers) {
         if workspace.join(file).is_file() {
             found.push(file.to_owned());
         }

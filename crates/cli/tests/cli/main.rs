@@ -15,6 +15,8 @@ mod import;
 mod injection;
 mod input;
 mod manage;
+mod mcp;
+mod mcp_login;
 mod permissions;
 mod python;
 mod run;

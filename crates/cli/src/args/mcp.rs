@@ -1,0 +1,89 @@
+//! Arguments of `updraft mcp`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueHint};
+
+use super::shared::Place;
+
+#[derive(Debug, Args)]
+pub(crate) struct Mcp {
+    #[command(subcommand)]
+    pub(crate) command: McpCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum McpCommand {
+    /// List the servers: where each is configured, and what is known of it; starts nothing
+    List(Place),
+    /// Ask servers whether they are well, and say what is wrong with those that are not
+    Check(Check),
+    /// Add a server to your own configuration
+    #[command(
+        after_help = "Examples:\n  updraft mcp add time -- uvx mcp-server-time\n  updraft mcp add docs --url https://example.com/mcp --header 'Authorization: Bearer ${DOCS_TOKEN}'"
+    )]
+    Add(Box<Add>),
+    /// Remove a server from your own configuration
+    Remove(Server),
+    /// Take over servers from a file of Claude, Cursor, VS Code, Gemini, Codex or opencode
+    #[command(after_help = "Example:\n  updraft mcp import ~/.cursor/mcp.json")]
+    Import(From),
+    /// Sign in at a remote server, in a browser
+    Login(Server),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Server {
+    /// The server's name
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    /// Only this server
+    pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Add {
+    /// What you call it
+    pub(crate) name: String,
+    /// The address of a remote server
+    #[arg(long, conflicts_with = "command")]
+    pub(crate) url: Option<String>,
+    /// Its transport: http or sse
+    #[arg(long, requires = "url")]
+    pub(crate) transport: Option<String>,
+    /// A header that is sent to it; write keys as `${VARIABLE}`
+    #[arg(long = "header", value_name = "NAME: VALUE", requires = "url")]
+    pub(crate) headers: Vec<String>,
+    /// A variable that its process is given; write keys as `${VARIABLE}`
+    #[arg(long = "env", value_name = "NAME=VALUE")]
+    pub(crate) env: Vec<String>,
+    /// What of the network its process can reach: none, host, or allow:HOST,…
+    #[arg(long)]
+    pub(crate) network: Option<String>,
+    /// A folder or file that its process may read
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub(crate) read: Vec<String>,
+    /// A folder that its process may write
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) write: Vec<String>,
+    /// Believe what it says about the effects of its own tools
+    #[arg(long)]
+    pub(crate) trust_hints: bool,
+    /// Its program and arguments, after `--`
+    #[arg(last = true)]
+    pub(crate) command: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct From {
+    /// The file
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+}

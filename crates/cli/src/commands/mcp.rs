@@ -1,0 +1,128 @@
+//! `updraft mcp`: which servers there are, whether they are well, and adding, removing and importing them.
+
+mod edit;
+mod login;
+
+use std::fmt::Write as _;
+
+use serde_json::json;
+use updraft_mcp::config::{Link, ServerConfig};
+use updraft_mcp::{Manifest, Server};
+
+use crate::args::{Mcp, McpCheck, McpCommand, Place};
+use crate::fault::{Code, Fault, Outcome};
+use crate::out::{self, Paint};
+use crate::places::Places;
+use crate::servers::{Configured, configured};
+use crate::settings::{Settings, Written};
+use crate::wire;
+
+pub(crate) fn run(places: &Places, args: Mcp) -> Outcome {
+    match args.command {
+        McpCommand::List(args) => wire::block_on(list(places, &args)),
+        McpCommand::Check(args) => wire::block_on(check(places, &args)),
+        McpCommand::Add(args) => edit::add(places, *args),
+        McpCommand::Remove(args) => edit::remove(places, &args.name),
+        McpCommand::Import(args) => edit::import(places, &args.file),
+        McpCommand::Login(args) => wire::block_on(login::login(places, &args)),
+    }
+}
+
+/// The configured servers of the workspace that is meant, and what does not count there.
+fn meant(places: &Places, place: &Place) -> Result<(Configured, Settings, std::path::PathBuf), Fault> {
+    let workspace = wire::workspace(place.workspace.as_deref())?;
+    let settings = Settings::load(places, &workspace, Written::default())?;
+    let found = configured(places, &settings, &workspace);
+    for fault in &found.faults {
+        out::note(&format!("warning: {fault}"));
+    }
+    if let Some(remark) = settings.remark() {
+        out::note(&remark);
+    }
+    Ok((found, settings, workspace))
+}
+
+async fn list(places: &Places, args: &Place) -> Outcome {
+    let (found, settings, workspace) = meant(places, args)?;
+    let servers = found.servers(places, &settings, &workspace).await?;
+    if found.servers.is_empty() && !args.json {
+        out::note(
+            "no MCP servers are configured\n  hint: `updraft mcp add NAME -- COMMAND` or `updraft mcp import FILE`",
+        );
+    }
+    let paint = Paint::for_stdout();
+    let mut text = String::new();
+    for (config, file) in &found.servers {
+        let known = servers.get(&config.name).ok().and_then(|server| server.manifest());
+        if args.json {
+            let line = json!({"name": config.name, "enabled": config.enabled, "link": link(config), "file": file,
+                              "revision": known.as_ref().map(|known| known.revision.clone()),
+                              "tools": known.as_ref().map(|known| known.tools.iter().map(|tool| tool.name.clone()).collect::<Vec<_>>())});
+            let _ = writeln!(text, "{line}");
+        } else {
+            let state = if config.enabled { words(known.as_deref()) } else { "switched off".to_owned() };
+            let _ = writeln!(text, "{}  {}", paint.bold(&config.name), link(config));
+            let _ = writeln!(text, "  {}", paint.dim(&format!("{state}; {file}")));
+        }
+    }
+    out::print(&text);
+    servers.close().await;
+    Ok(Code::Done)
+}
+
+/// How a server is reached, without its keys.
+fn link(config: &ServerConfig) -> String {
+    match &config.link {
+        Link::Stdio { command, args, .. } if args.is_empty() => command.clone(),
+        Link::Stdio { command, .. } => format!("{command} …"),
+        Link::Remote { url, .. } => {
+            let mut shown = url.clone();
+            let _ = shown.set_password(None);
+            shown.set_query(None);
+            shown.to_string()
+        }
+    }
+}
+
+fn words(known: Option<&Manifest>) -> String {
+    match known {
+        Some(known) => format!("{} tools, MCP {}", known.tools.len(), known.revision),
+        None => "not met yet".to_owned(),
+    }
+}
+
+async fn check(places: &Places, args: &McpCheck) -> Outcome {
+    let (found, settings, workspace) = meant(places, &args.place)?;
+    let servers = found.servers(places, &settings, &workspace).await?;
+    if let Some(name) = &args.name {
+        servers.get(name).map_err(|error| Fault::usage(error.to_string()))?;
+    }
+    let mut worst = if found.faults.is_empty() { Code::Done } else { Code::Config };
+    for server in servers.iter().filter(|server| args.name.as_ref().is_none_or(|name| server.config().name == *name)) {
+        worst = if say(server, args.place.json).await { worst } else { Code::Failed };
+    }
+    servers.close().await;
+    Ok(worst)
+}
+
+/// Asks one server, and says what it answered. False if it is not well.
+async fn say(server: &Server, as_json: bool) -> bool {
+    let (name, checked) = (&server.config().name, server.check().await);
+    let misdeeds = server.health().misdeeds.words();
+    if as_json {
+        out::json(&match &checked {
+            Ok(known) => json!({"name": name, "ok": true, "title": known.title, "revision": known.revision,
+                "tools": known.tools.iter().map(|tool| tool.name.clone()).collect::<Vec<_>>(), "misdeeds": misdeeds}),
+            Err(error) => json!({"name": name, "ok": false, "error": error.to_string(), "misdeeds": misdeeds}),
+        });
+        return checked.is_ok();
+    }
+    match &checked {
+        Ok(known) => out::line(&format!("{name}: well; {}, {}", out::harmless(&known.title), words(Some(known)))),
+        Err(error) => out::line(&format!("{name}: {}", out::harmless(&error.to_string()))),
+    }
+    for misdeed in misdeeds {
+        out::line(&format!("  {}", out::harmless(&misdeed)));
+    }
+    checked.is_ok()
+}

@@ -1,0 +1,147 @@
+//! Changing the user's own list of servers. Keys stay where they are: what is written holds only their variables.
+
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+use updraft_mcp::config::{Written, WrittenGrants};
+
+use crate::args::McpAdd;
+use crate::fault::{Code, Fault, Outcome};
+use crate::out;
+use crate::places::{self, Places};
+use crate::servers::{own_file, written_in};
+
+pub(super) fn add(places: &Places, args: McpAdd) -> Outcome {
+    let mut words = args.command.into_iter();
+    let grants = WrittenGrants { network: args.network, read: args.read, write: args.write };
+    let server = Written {
+        kind: args.transport,
+        command: words.next(),
+        args: words.collect(),
+        env: pairs(&args.env, '=', "--env NAME=VALUE")?,
+        url: args.url,
+        headers: pairs(&args.headers, ':', "--header 'NAME: VALUE'")?,
+        enabled: true,
+        trust: args.trust_hints,
+        sandbox: (grants != WrittenGrants::default()).then_some(grants),
+        ..Written::default()
+    };
+    // Whether a variable is set is a matter of when it is used.
+    server.mean(&args.name, &|_| Some("x".to_owned())).map_err(|(field, what)| {
+        Fault::usage(format!("`{field}`: {what}")).hint("`updraft mcp add --help` shows examples")
+    })?;
+    let file = own_file(places);
+    let mut servers = written_in(&file)?;
+    if servers.iter().any(|(name, _)| *name == args.name) {
+        return Err(Fault::usage(format!("there is already a server named `{}`", args.name))
+            .hint(format!("`updraft mcp remove {}` first", args.name)));
+    }
+    servers.push((args.name.clone(), server));
+    save(&file, &servers)?;
+    out::note(&format!(
+        "added `{}` to {}\n  hint: `updraft mcp check {}` tries it",
+        args.name,
+        file.display(),
+        args.name
+    ));
+    Ok(Code::Done)
+}
+
+pub(super) fn remove(places: &Places, name: &str) -> Outcome {
+    let file = own_file(places);
+    let mut servers = written_in(&file)?;
+    let before = servers.len();
+    servers.retain(|(known, _)| known != name);
+    if servers.len() == before {
+        return Err(Fault::usage(format!("there is no server named `{name}` in {}", file.display()))
+            .hint("`updraft mcp list` says where each is configured"));
+    }
+    save(&file, &servers)?;
+    out::note(&format!("removed `{name}` from {}", file.display()));
+    Ok(Code::Done)
+}
+
+pub(super) fn import(places: &Places, from: &Path) -> Outcome {
+    if !from.is_file() {
+        return Err(Fault::usage(format!("there is no file `{}`", from.display())));
+    }
+    let file = own_file(places);
+    let mut servers = written_in(&file)?;
+    let (mut taken, mut left) = (Vec::new(), Vec::new());
+    for (name, server) in written_in(from)? {
+        if servers.iter().any(|(known, _)| *known == name) {
+            left.push(name);
+        } else {
+            taken.push(name.clone());
+            servers.push((name, without_inputs(server)));
+        }
+    }
+    save(&file, &servers)?;
+    out::note(&format!("took over {} into {}", named(&taken), file.display()));
+    if !left.is_empty() {
+        out::note(&format!("left alone, since you have servers of the same name: {}", named(&left)));
+    }
+    let asks = servers.iter().filter(|(name, _)| taken.contains(name)).flat_map(|(_, server)| variables(server));
+    let asks: Vec<String> = asks.collect();
+    if !asks.is_empty() {
+        out::note(&format!("  hint: these variables must be set: {}", asks.join(", ")));
+    }
+    Ok(Code::Done)
+}
+
+fn named(names: &[String]) -> String {
+    if names.is_empty() { "nothing".to_owned() } else { names.join(", ") }
+}
+
+/// What an editor would ask its user for becomes a variable: `${input:api-key}` is `${API_KEY}`.
+fn without_inputs(mut server: Written) -> Written {
+    let change = |text: &mut String| {
+        while let Some(at) = text.find("${input:") {
+            let Some(length) = text[at..].find('}') else { return };
+            let name = text[at + 8..at + length].to_uppercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+            text.replace_range(at..=at + length, &format!("${{{name}}}"));
+        }
+    };
+    server.args.iter_mut().for_each(change);
+    server.env.values_mut().for_each(change);
+    server.headers.values_mut().for_each(change);
+    server.url.iter_mut().for_each(change);
+    server
+}
+
+/// The variables that a server needs and that are not set.
+fn variables(server: &Written) -> Vec<String> {
+    let asked = std::cell::RefCell::new(Vec::new());
+    let _ = server.mean("x", &|name| {
+        if places::env(name).is_none() && !["workspaceFolder", "userHome"].contains(&name) {
+            asked.borrow_mut().push(name.to_owned());
+        }
+        Some("x".to_owned())
+    });
+    asked.into_inner()
+}
+
+fn pairs(list: &[String], between: char, form: &str) -> Result<BTreeMap<String, String>, Fault> {
+    let pair = |text: &String| match text.split_once(between) {
+        Some((name, value)) => Ok((name.trim().to_owned(), value.trim().to_owned())),
+        None => Err(Fault::usage(format!("`{text}` is not of the form {form}"))),
+    };
+    list.iter().map(pair).collect()
+}
+
+/// Writes the list, all or nothing.
+fn save(file: &Path, servers: &[(String, Written)]) -> Result<(), Fault> {
+    let failed = |error: &std::io::Error| Fault::file("write", file, error);
+    let table: Map<String, Value> =
+        servers.iter().map(|(name, server)| (name.clone(), serde_json::to_value(server).unwrap_or_default())).collect();
+    let mut text = serde_json::to_string_pretty(&json!({ "mcpServers": table })).unwrap_or_default();
+    text.push('\n');
+    let beside = file.with_extension("new");
+    places::private_file(&beside, OpenOptions::new().write(true).truncate(true))
+        .and_then(|mut out| out.write_all(text.as_bytes()))
+        .and_then(|()| std::fs::rename(&beside, file))
+        .map_err(|error| failed(&error))
+}

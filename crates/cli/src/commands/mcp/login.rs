@@ -1,0 +1,80 @@
+//! `updraft mcp login`: takes a person to a server's login page, and waits for them on loopback.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpListener;
+use updraft_mcp::config::Link;
+use updraft_mcp::{Doorman, Later, Server};
+
+use super::meant;
+use crate::args::McpServer;
+use crate::fault::{Code, Fault, Outcome};
+use crate::out;
+use crate::places::Places;
+use crate::servers;
+
+/// As long as a person may take to log in.
+const PATIENCE: Duration = Duration::from_mins(10);
+const PAGE: &str = "You are signed in. This page can be closed.\n";
+
+pub(super) async fn login(places: &Places, args: &McpServer) -> Outcome {
+    let (found, settings, workspace) = meant(places, &args.place)?;
+    let Some((config, _)) = found.servers.iter().find(|(config, _)| config.name == args.name) else {
+        return Err(
+            Fault::usage(format!("there is no MCP server named `{}`", args.name)).hint("`updraft mcp list` names them")
+        );
+    };
+    if matches!(config.link, Link::Stdio { .. }) {
+        return Err(Fault::usage(format!("`{}` is a program on this machine; it takes no login", args.name)));
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").await;
+    let listener = listener.map_err(|error| Fault::failed(format!("could not listen on loopback: {error}")))?;
+    let port = listener.local_addr().map_err(|error| Fault::failed(error.to_string()))?.port();
+    let mut host = servers::host(places, &settings, &workspace, false).await?;
+    host.doorman = Some(Arc::new(Loopback { listener, port }));
+    let mut config = config.clone();
+    (config.patience.start, config.enabled) = (PATIENCE, true);
+    let server = Server::new(config, Arc::new(host));
+    let checked = server.check().await;
+    server.close().await;
+    let known = checked.map_err(|error| Fault::failed(format!("`{}`: {error}", args.name)))?;
+    out::note(&format!("signed in at `{}`; it has {} tools", args.name, known.tools.len()));
+    Ok(Code::Done)
+}
+
+/// Shows the login page's address, and waits on loopback for the browser to come back.
+struct Loopback {
+    listener: TcpListener,
+    port: u16,
+}
+
+impl Doorman for Loopback {
+    fn comes_back_to(&self) -> String {
+        format!("http://127.0.0.1:{}/callback", self.port)
+    }
+
+    fn visit(&self, server: &str, page: &str) -> Later<'_, Result<String, String>> {
+        out::note(&format!("to sign in at `{server}`, open this page in a browser on this machine:\n\n  {page}\n"));
+        Box::pin(async {
+            loop {
+                let (stream, _) = self.listener.accept().await.map_err(|error| error.to_string())?;
+                let mut stream = BufReader::new(stream);
+                let mut line = String::new();
+                // Whoever connects and says nothing does not keep the browser out.
+                let read = tokio::time::timeout(Duration::from_secs(5), stream.read_line(&mut line)).await;
+                let path = line.split_whitespace().nth(1).filter(|path| path.starts_with("/callback?"));
+                let (status, text) = if path.is_some() { ("200 OK", PAGE) } else { ("404 Not Found", "Not here.\n") };
+                let answer = format!(
+                    "HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{text}",
+                    text.len()
+                );
+                let _ = stream.write_all(answer.as_bytes()).await;
+                if let (Ok(Ok(_)), Some(path)) = (read, path) {
+                    return Ok(format!("http://127.0.0.1:{}{path}", self.port));
+                }
+            }
+        })
+    }
+}

@@ -1,0 +1,194 @@
+//! MCP servers from the command line: configured, checked, trusted, and used by a run.
+
+use serde_json::json;
+
+use crate::world::World;
+
+/// A server in a few lines of shell: it knows one tool, which says what it was told in capitals.
+const SERVER: &str = r#"
+while read -r line; do
+    id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+    answer() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
+    case "$line" in
+    *'"method":"initialize"'*) answer '"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"shell","version":"1"}}' ;;
+    *'"method":"tools/list"'*) answer '"result":{"tools":[{"name":"shout","description":"Says it loudly.","inputSchema":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}}]}' ;;
+    *'"method":"tools/call"'*)
+        loud=$(printf '%s' "$line" | sed -n 's/.*"text":"\([a-z ]*\)".*/\1/p' | tr a-z A-Z)
+        answer "\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"$loud\"}]}" ;;
+    *'"id":'*) answer '"error":{"code":-32601,"message":"Method not found"}' ;;
+    esac
+done
+"#;
+
+fn world() -> World {
+    let world = World::new();
+    world.file("server.sh", SERVER);
+    world
+}
+
+#[test]
+fn a_server_is_added_checked_called_and_removed() {
+    let world = world();
+    world.updraft(&["mcp", "add", "shell", "--env", "KEY=${SECRET}", "--", "sh", "server.sh"]).code(0).says("added");
+    world.updraft(&["mcp", "add", "shell", "--", "sh"]).code(2).says("already a server named `shell`");
+    world.updraft(&["mcp", "add", "bad", "--url", "ftp://x"]).code(2).says("expected http:// or https://");
+    // Its key is not set: that is said, and nothing is started.
+    world.updraft(&["mcp", "check"]).code(5).says("the variable `SECRET` is not set");
+    world.updraft(&["mcp", "remove", "shell"]).code(0);
+    world.updraft(&["mcp", "add", "shell", "--", "sh", "server.sh"]).code(0);
+    assert!(world.updraft(&["mcp", "list"]).code(0).out.contains("not met yet"));
+    assert_eq!(world.updraft(&["mcp", "check"]).code(0).out, "shell: well; shell 1, 1 tools, MCP 2025-06-18\n");
+    assert!(world.updraft(&["mcp", "list"]).code(0).out.contains("1 tools, MCP 2025-06-18"));
+    let called = world.updraft(&["tools", "call", "shout", r#"{"text": "hello"}"#]).code(0);
+    assert_eq!(called.out, "HELLO\n");
+    world.updraft(&["tools", "call", "mcp_shell_shout", "{}"]).code(1).says("do not fit its schema");
+    assert!(world.updraft(&["tools"]).code(0).out.contains("mcp_shell_shout"));
+    world.updraft(&["mcp", "remove", "shell"]).code(0);
+    world.updraft(&["mcp", "remove", "shell"]).code(2).says("there is no server named `shell`");
+}
+
+#[test]
+fn servers_are_taken_over_from_an_editor_and_their_questions_become_variables() {
+    let world = world();
+    let theirs = json!({"inputs": [{"id": "api-key"}], "servers": {
+        "one": {"type": "http", "url": "https://example.com/mcp", "headers": {"Authorization": "Bearer ${input:api-key}"}},
+        "two": {"command": "sh", "args": ["server.sh"]}}});
+    let file = world.file("vscode.json", &theirs.to_string());
+    world.updraft(&["mcp", "import", file.to_str().unwrap()]).code(0).says("these variables must be set: API_KEY");
+    let again = world.updraft(&["mcp", "import", file.to_str().unwrap()]).code(0);
+    again.says("left alone, since you have servers of the same name: one, two");
+    let written = std::fs::read_to_string(world.home().join("mcp.json")).unwrap();
+    assert!(written.contains("Bearer ${API_KEY}"), "{written}");
+}
+
+#[test]
+fn a_workspaces_servers_count_only_once_it_is_trusted() {
+    let world = world();
+    let servers = json!({"mcpServers": {"planted": {"command": "sh", "args": ["server.sh"]}}});
+    world.file(".mcp.json", &servers.to_string());
+    let ran = world.updraft(&["mcp", "check"]).code(0);
+    assert_eq!(ran.out, "");
+    ran.says("its MCP servers");
+    assert!(world.updraft(&["trust", "--yes"]).code(0).out.contains(".mcp.json"));
+    assert!(world.updraft(&["mcp", "check"]).code(0).out.starts_with("planted: well"));
+    world.file(".mcp.json", &json!({"mcpServers": {"other": {"command": "sh", "args": ["server.sh"]}}}).to_string());
+    assert_eq!(world.updraft(&["mcp", "check"]).code(0).out, "");
+}
+
+#[test]
+fn a_run_uses_a_servers_tool() {
+    let world = world();
+    world.updraft(&["mcp", "add", "shell", "--", "sh", "server.sh"]).code(0);
+    let script = json!([{"calls": [{"name": "mcp_shell_shout", "args": {"text": "hello"}}]}, {"text": "It is loud."}]);
+    let model = world.script("s.json", &script);
+    let ran = world.updraft(&["run", "--json", "--model", &model, "--agent", "coder", "shout hello"]).code(0);
+    let done = ran.json().into_iter().filter(|line| line["type"] == "item.completed").map(|line| line.to_string());
+    let done: Vec<String> = done.collect();
+    assert!(done.iter().any(|line| line.contains("HELLO")), "{done:#?}");
+}
+
+/// What the test command prepares. Without it, says so past the test runner's capture.
+fn prepared(variable: &str) -> Option<String> {
+    use std::io::Write as _;
+    let found = std::env::var(variable).ok().filter(|value| !value.is_empty());
+    if found.is_none() {
+        let text = format!("!! SKIP: {variable} is not set; runs do not use real MCP servers\n");
+        std::io::stderr().write_all(text.as_bytes()).unwrap();
+    }
+    found
+}
+
+/// Runs a goal whose model makes one call to a server's tool, and gives what the call gave.
+fn call_in_a_run(world: &World, tool: &str, args: &serde_json::Value) -> String {
+    let model = world.script("s.json", &json!([{"calls": [{"name": tool, "args": args}]}, {"text": "Done."}]));
+    let ran = world.updraft(&["run", "--json", "--yes", "--model", &model, "--agent", "coder", "use it"]).code(0);
+    let is_result = |line: &serde_json::Value| line["type"] == "item.completed" && line["item"]["kind"] == "tool_call";
+    let done = ran.json().into_iter().find(is_result).unwrap_or_else(|| panic!("{}\n{}", ran.out, ran.err));
+    assert_eq!(done["item"]["ok"], true, "{done}");
+    done["item"]["output"].to_string()
+}
+
+/// A process that ends with the test, however that ends.
+struct Beside(std::process::Child);
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn runs_use_the_reference_servers_of_npm() {
+    let Some(packages) = prepared("UPDRAFT_TEST_NPM") else { return };
+    let world = World::new();
+    let ws = world.ws().canonicalize().unwrap();
+    let server = |package: &str, args: &[&str]| {
+        let mut all = vec![format!("{packages}/node_modules/@modelcontextprotocol/{package}/dist/index.js")];
+        all.extend(args.iter().map(|&arg| arg.to_owned()));
+        json!({"command": format!("{packages}/node_modules/node/bin/node"), "args": all, "startSeconds": 120,
+               "sandbox": {"read": [packages]}, "env": {"MEMORY_FILE_PATH": ws.join("memory.json")}})
+    };
+    let servers = json!({"mcpServers": {
+        "everything": server("server-everything", &["stdio"]),
+        "files": server("server-filesystem", &[ws.to_str().unwrap()]),
+        "memory": server("server-memory", &[])}});
+    world.config("mcp.json", &servers.to_string());
+    world.updraft(&["mcp", "check"]).code(0);
+    let echoed = call_in_a_run(&world, "mcp_everything_echo", &json!({"message": "hello"}));
+    assert!(echoed.contains("Echo: hello"), "{echoed}");
+    let read = call_in_a_run(&world, "mcp_files_read_text_file", &json!({"path": ws.join("a.txt")}));
+    assert!(read.contains("hello"), "{read}");
+    let entity = json!({"entities": [{"name": "Ada", "entityType": "person", "observations": ["programs"]}]});
+    let kept = call_in_a_run(&world, "mcp_memory_create_entities", &entity);
+    assert!(kept.contains("Ada"), "{kept}");
+}
+
+#[test]
+fn runs_use_the_reference_servers_of_pypi() {
+    let Some(python) = prepared("UPDRAFT_TEST_MCP_PYTHON") else { return };
+    let world = World::new();
+    let ws = world.ws().canonicalize().unwrap();
+    let git = |args: &[&str]| {
+        let who = ["-c", "user.name=A", "-c", "user.email=a@example.com"];
+        let done = std::process::Command::new("git").args(who).args(args).current_dir(&ws).output().unwrap();
+        assert!(done.status.success(), "{done:?}");
+    };
+    git(&["init", "-q"]);
+    git(&["commit", "-q", "--allow-empty", "-m", "Begin"]);
+    let page = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = page.local_addr().unwrap().port();
+    drop(page);
+    let web = std::process::Command::new(&python)
+        .args(["-m", "http.server", &port.to_string(), "--bind", "127.0.0.1"])
+        .current_dir(&ws)
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let _web = Beside(web);
+    World::until("the page is served", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
+    let folders: Vec<std::path::PathBuf> = [std::path::PathBuf::from(&python), std::fs::canonicalize(&python).unwrap()]
+        .iter()
+        .map(|program| program.parent().unwrap().parent().unwrap().to_owned())
+        .collect();
+    let server = |module: &str, args: &[&str], network: &str| {
+        let mut all = vec!["-m".to_owned(), module.to_owned()];
+        all.extend(args.iter().map(|&arg| arg.to_owned()));
+        json!({"command": python, "args": all, "startSeconds": 120, "sandbox": {"read": folders, "network": network}})
+    };
+    let servers = json!({"mcpServers": {
+        "git": server("mcp_server_git", &["--repository", ws.to_str().unwrap()], "none"),
+        "time": server("mcp_server_time", &["--local-timezone", "UTC"], "none"),
+        "fetch": server("mcp_server_fetch", &["--ignore-robots-txt", "--allow-private-ips"], "host")}});
+    world.config("mcp.json", &servers.to_string());
+    world.updraft(&["mcp", "check"]).code(0);
+    let log = call_in_a_run(&world, "mcp_git_git_log", &json!({"repo_path": ws, "max_count": 1}));
+    let time = json!({"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"});
+    let time = call_in_a_run(&world, "mcp_time_convert_time", &time);
+    let url = format!("http://127.0.0.1:{port}/a.txt");
+    let fetched = call_in_a_run(&world, "mcp_fetch_fetch", &json!({"url": url, "raw": true}));
+    assert!(log.contains("Begin"), "{log}");
+    assert!(time.contains("21:00"), "{time}");
+    assert!(fetched.contains("hello"), "{fetched}");
+}

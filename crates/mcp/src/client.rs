@@ -1,0 +1,31 @@
+//! Using other people's servers.
+
+mod connect;
+mod connection;
+mod content;
+mod door;
+mod events;
+mod handler;
+mod helpers;
+mod host;
+mod http;
+mod ledger;
+mod lines;
+mod login;
+mod manifest;
+mod names;
+#[cfg_attr(not(target_os = "linux"), path = "client/no_process.rs")]
+mod process;
+mod rest;
+mod server;
+mod servers;
+mod sse;
+mod task;
+mod tool;
+
+pub use host::{Answer, Doorman, Host, Keys, Later, People, Proxy, Question, Sampler, Wanted};
+pub use ledger::Misdeeds;
+pub use manifest::{Hints, Listed, Manifest};
+pub use names::Names;
+pub use server::{Health, Server};
+pub use servers::{Held, SHOWN, Servers};

@@ -1,0 +1,248 @@
+//! From a configuration to a connection: which transport, and which era of the protocol a server speaks.
+
+use std::sync::Arc;
+
+use rmcp::model::ProtocolVersion;
+use rmcp::service::{
+    ClientInitializeError, ClientLifecycleMode, RoleClient, RunningService, serve_client_with_lifecycle,
+};
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::transport::{IntoTransport, StreamableHttpClientTransport};
+use serde::{Deserialize, Serialize};
+use tokio::sync::Notify;
+use url::Url;
+
+use super::connection::Connection;
+use super::door::Door;
+use super::handler::{Handler, Listeners};
+use super::host::Host;
+use super::http;
+use super::ledger::Ledger;
+use super::lines::Lines;
+use super::login::Desk;
+use super::process::{self, Process};
+use super::rest::Rest;
+use super::sse::LegacySse;
+use crate::config::{Form, Link, ServerConfig};
+use crate::error::{Error, cut, deepest};
+
+/// Requests to one remote server at the same time: steps run in parallel, and each has calls in parallel.
+const AT_ONCE: usize = 64;
+
+/// How a server is spoken to, found out once and remembered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Manner {
+    /// Without a handshake, as since 2026.
+    Stateless,
+    /// With `initialize`.
+    Handshake,
+    /// With `initialize`, over the transport of 2024.
+    Sse,
+    /// The plain form.
+    Rest,
+}
+
+type Service = RunningService<RoleClient, Handler>;
+
+/// What every attempt at a connection needs.
+pub(super) struct Attempt<'a> {
+    pub(super) host: &'a Arc<Host>,
+    pub(super) config: &'a ServerConfig,
+    pub(super) desk: &'a Arc<Desk>,
+    pub(super) changed: &'a Arc<Notify>,
+    pub(super) remembered: Option<Manner>,
+}
+
+impl Attempt<'_> {
+    /// Connects, within the time a start may take.
+    pub(super) async fn make(&self) -> Result<Connection, Error> {
+        let limit = self.config.patience.start;
+        let connecting = async {
+            match &self.config.link {
+                Link::Stdio { .. } => Box::pin(self.on_pipes()).await,
+                Link::Remote { url, form, .. } => Box::pin(self.remote(url, *form)).await,
+            }
+        };
+        match tokio::time::timeout(limit, connecting).await {
+            Ok(connected) => connected,
+            Err(_) => Err(Error::Start(format!(
+                "it was not ready within {limit:?}; `startSeconds` of its configuration gives it longer"
+            ))),
+        }
+    }
+
+    /// A process. One that ends at the question which era it speaks is an old one, and is asked the old way.
+    async fn on_pipes(&self) -> Result<Connection, Error> {
+        if self.remembered == Some(Manner::Handshake) {
+            return self.start(Manner::Handshake).await;
+        }
+        match self.start(Manner::Stateless).await {
+            Err(Error::Lost(_)) => self.start(Manner::Handshake).await,
+            other => other,
+        }
+    }
+
+    async fn start(&self, manner: Manner) -> Result<Connection, Error> {
+        let ledger = Arc::new(Ledger::default());
+        let (output, input, process) = process::start(self.host, self.config).await?;
+        let listeners = Listeners::default();
+        match self.serve(Lines::new(output, input, Arc::clone(&ledger)), manner, &listeners).await {
+            Ok(service) => Ok(self.connection(service, listeners, ledger, Some(process), manner)),
+            Err(error) => Err(explained(&error, &process, &ledger, manner).await),
+        }
+    }
+
+    /// A remote server: streamable HTTP, then what was before it, then what is plainer.
+    async fn remote(&self, url: &Url, form: Form) -> Result<Connection, Error> {
+        let client = http::client(self.host, url)?;
+        let known = match (form, self.remembered) {
+            (Form::Sse, _) => Manner::Sse,
+            (Form::Http, Some(manner)) => manner,
+            (Form::Http, None) => Manner::Stateless,
+        };
+        match known {
+            Manner::Sse => return self.legacy(client, url).await,
+            Manner::Rest => return self.plain(client, url).await,
+            Manner::Stateless | Manner::Handshake => {}
+        }
+        let door = Door::new(client.clone(), Arc::clone(self.desk), Arc::default());
+        let mut served = self.streamable(&door, url, known).await?;
+        if known == Manner::Stateless && served.as_ref().is_err_and(is_of_old) {
+            served = self.streamable(&door, url, Manner::Handshake).await?;
+        }
+        let error = match served {
+            Ok(connection) => return Ok(connection),
+            Err(error) => error,
+        };
+        if error.is_authorization_required() || error.auth_challenge().is_some() {
+            return Err(Error::Login(self.config.name.clone()));
+        }
+        if matches!(door.refused(), Some(400 | 404 | 405 | 406 | 415 | 422)) {
+            if let Ok(connection) = self.legacy(client.clone(), url).await {
+                return Ok(connection);
+            }
+            if let Ok(connection) = self.plain(client, url).await {
+                return Ok(connection);
+            }
+        }
+        Err(Error::Unreachable(format!("nothing that speaks MCP answers at its address: {}", words(&error))))
+    }
+
+    async fn streamable(
+        &self,
+        door: &Door,
+        url: &Url,
+        manner: Manner,
+    ) -> Result<Result<Connection, ClientInitializeError>, Error> {
+        let mut settings = StreamableHttpClientTransportConfig::with_uri(url.as_str())
+            .custom_headers(http::headers(self.config)?)
+            .max_concurrent_requests(AT_ONCE);
+        settings.channel_buffer_capacity = AT_ONCE;
+        let transport = StreamableHttpClientTransport::with_client(door.clone(), settings);
+        let listeners = Listeners::default();
+        let served = self.serve(transport, manner, &listeners).await;
+        Ok(served.map(|service| self.connection(service, listeners, door.ledger(), None, manner)))
+    }
+
+    async fn legacy(&self, client: reqwest::Client, url: &Url) -> Result<Connection, Error> {
+        let headers = http::header_map(&http::headers(self.config)?);
+        let ledger = Arc::new(Ledger::default());
+        let transport = LegacySse::connect(client, url.clone(), headers, Arc::clone(&ledger)).await?;
+        self.unnegotiated(transport, ledger, Manner::Sse).await
+    }
+
+    async fn plain(&self, client: reqwest::Client, url: &Url) -> Result<Connection, Error> {
+        let headers = http::header_map(&http::headers(self.config)?);
+        let transport = Rest::connect(client, url.clone(), headers).await?;
+        self.unnegotiated(transport, Arc::default(), Manner::Rest).await
+    }
+
+    async fn unnegotiated<T, E, A>(
+        &self,
+        transport: T,
+        ledger: Arc<Ledger>,
+        manner: Manner,
+    ) -> Result<Connection, Error>
+    where
+        T: IntoTransport<RoleClient, E, A>,
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        let listeners = Listeners::default();
+        let served = self.serve(transport, manner, &listeners).await;
+        let service = served.map_err(|error| Error::Unreachable(words(&error)))?;
+        Ok(self.connection(service, listeners, ledger, None, manner))
+    }
+
+    async fn serve<T, E, A>(
+        &self,
+        transport: T,
+        manner: Manner,
+        listeners: &Listeners,
+    ) -> Result<Service, ClientInitializeError>
+    where
+        T: IntoTransport<RoleClient, E, A>,
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        let lifecycle = match manner {
+            Manner::Stateless => ClientLifecycleMode::Auto {
+                preferred_versions: vec![ProtocolVersion::LATEST],
+                legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+            },
+            Manner::Handshake | Manner::Sse | Manner::Rest => ClientLifecycleMode::Initialize,
+        };
+        let handler = Handler {
+            server: self.config.name.clone(),
+            host: Arc::clone(self.host),
+            listeners: listeners.clone(),
+            changed: Arc::clone(self.changed),
+        };
+        Box::pin(serve_client_with_lifecycle(handler, transport, lifecycle)).await
+    }
+
+    fn connection(
+        &self,
+        service: Service,
+        listeners: Listeners,
+        ledger: Arc<Ledger>,
+        process: Option<Process>,
+        asked: Manner,
+    ) -> Connection {
+        let speaks_handshake = service.peer().peer_info().is_some_and(|info| info.protocol_version.has_initialize());
+        let manner = match asked {
+            Manner::Stateless if speaks_handshake => Manner::Handshake,
+            other => other,
+        };
+        Connection::new(service, listeners, ledger, process, manner, Arc::clone(self.changed))
+    }
+}
+
+/// Why no connection came about, in words that do not speak of our insides.
+fn words(error: &ClientInitializeError) -> String {
+    match error {
+        ClientInitializeError::TransportError { error, .. } => deepest(error.error.as_ref()),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => words(fallback),
+        ClientInitializeError::JsonRpcError(told) => cut(&format!("it refused: {}", told.message), 500),
+        other => cut(&other.to_string(), 300),
+    }
+}
+
+/// Whether a server that failed at the question which era it speaks may just be too old to understand it.
+fn is_of_old(error: &ClientInitializeError) -> bool {
+    matches!(error, ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::ExpectedInitResult(_))
+}
+
+/// Why a process could not be spoken to. `Lost` if it ended, so that it can be asked in the old way.
+async fn explained(error: &ClientInitializeError, process: &Process, ledger: &Ledger, manner: Manner) -> Error {
+    let told = ledger.misdeeds().words().join("; ");
+    let told = if told.is_empty() { told } else { format!(" ({told})") };
+    let why = match process.end().await {
+        Some(end) => end,
+        None => words(error),
+    };
+    let may_be_old = process.ended().is_some() || is_of_old(error);
+    match manner {
+        Manner::Stateless if may_be_old => Error::Lost(format!("{why}{told}")),
+        _ => Error::Start(format!("{why}{told}")),
+    }
+}

@@ -1,0 +1,431 @@
+//! One connection to a server while it lasts: asking, listing, calling, giving up.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, CallToolResult, CancelTaskParams, CancelledNotificationParam,
+    ClientRequest, GetPromptRequest, GetPromptRequestParams, GetPromptResult, InputRequest, InputRequests,
+    InputRequiredResult, JsonObject, ListPromptsRequest, ListResourcesRequest, ListToolsRequest,
+    PaginatedRequestParams, Prompt, ReadResourceRequest, ReadResourceRequestParams, ReadResourceResult, RequestId,
+    Resource, ServerNotification, ServerPeerInfo, ServerResult, SubscriptionFilter, Tool,
+};
+use rmcp::service::{Peer, PeerRequestOptions, RoleClient, RunningService, ServiceError};
+use serde_json::Value;
+use tokio::sync::{Mutex, Notify, mpsc};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use updraft_tools::Log;
+
+use super::connect::Manner;
+use super::handler::{Handler, Listeners};
+use super::ledger::{Ledger, Misdeeds};
+use super::lines::UNUSABLE;
+use super::process::Process;
+use crate::config::Patience;
+use crate::error::{Error, chain, cut, deepest};
+
+/// Pages and entries of one list: more than any server has.
+const PAGES: usize = 100;
+const ENTRIES: usize = 5_000;
+/// Rounds of questions during one call.
+const ROUNDS: u32 = 10;
+/// How long a server may take to note that a task is cancelled.
+const CANCEL_TIME: Duration = Duration::from_secs(5);
+/// Before a broken stream of news is opened again; it doubles from then on.
+const REOPEN: Duration = Duration::from_secs(1);
+
+/// A live connection.
+pub(super) struct Connection {
+    service: Mutex<Option<RunningService<RoleClient, Handler>>>,
+    peer: Peer<RoleClient>,
+    handler: Arc<Handler>,
+    listeners: Listeners,
+    ledger: Arc<Ledger>,
+    process: Mutex<Option<Process>>,
+    pub(super) manner: Manner,
+    given_up: mpsc::Sender<GivenUp>,
+    /// Calls that it has answered.
+    pub(super) answered: AtomicU64,
+    is_closed: AtomicBool,
+    _tasks: JoinSet<()>,
+}
+
+/// Who waits, how long, and who wants to know how it is getting on.
+pub(super) struct Waiting<'a> {
+    pub(super) patience: Patience,
+    pub(super) cancel: &'a CancellationToken,
+    pub(super) log: Log,
+}
+
+impl Connection {
+    pub(super) fn new(
+        service: RunningService<RoleClient, Handler>,
+        listeners: Listeners,
+        ledger: Arc<Ledger>,
+        process: Option<Process>,
+        manner: Manner,
+        changed: Arc<Notify>,
+    ) -> Self {
+        let peer = service.peer().clone();
+        let host = service.service();
+        let handler = Arc::new(Handler {
+            server: host.server.clone(),
+            host: Arc::clone(&host.host),
+            listeners: listeners.clone(),
+            changed: Arc::clone(&changed),
+        });
+        let mut tasks = JoinSet::new();
+        let (given_up, ids) = mpsc::channel(256);
+        tasks.spawn(give_up(peer.clone(), ids));
+        let tells =
+            peer.peer_info().and_then(|info| info.capabilities.tools.clone()).and_then(|able| able.list_changed);
+        if manner == Manner::Stateless && tells == Some(true) {
+            tasks.spawn(follow(peer.clone(), changed));
+        }
+        Self {
+            service: Mutex::new(Some(service)),
+            peer,
+            handler,
+            listeners,
+            ledger,
+            process: Mutex::new(process),
+            manner,
+            given_up,
+            answered: AtomicU64::new(0),
+            is_closed: AtomicBool::new(false),
+            _tasks: tasks,
+        }
+    }
+
+    /// Whether nothing more can be asked.
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Relaxed) || self.peer.is_transport_closed()
+    }
+
+    /// What the server said about itself.
+    pub(super) fn about(&self) -> Option<Arc<ServerPeerInfo>> {
+        self.peer.peer_info()
+    }
+
+    pub(super) fn misdeeds(&self) -> Misdeeds {
+        self.ledger.misdeeds()
+    }
+
+    /// Ends it, and its process.
+    pub(super) async fn close(&self) {
+        self.is_closed.store(true, Ordering::Relaxed);
+        if let Some(mut service) = self.service.lock().await.take() {
+            let _ = service.close_with_timeout(Duration::from_secs(3)).await;
+        }
+        if let Some(mut process) = self.process.lock().await.take() {
+            process.close().await;
+        }
+    }
+
+    /// Its tools, in the order of their names, whatever order it sends them in.
+    pub(super) async fn tools(&self, waiting: &Waiting<'_>) -> Result<Vec<Tool>, Error> {
+        let mut all: Vec<Tool> = self
+            .every(
+                waiting,
+                |params| ClientRequest::ListToolsRequest(listing(ListToolsRequest::default(), params)),
+                |result| match result {
+                    ServerResult::ListToolsResult(page) => Some((page.tools, page.next_cursor)),
+                    _ => None,
+                },
+            )
+            .await?;
+        all.sort_by(|one, other| one.name.cmp(&other.name));
+        all.dedup_by(|one, other| one.name == other.name);
+        Ok(all)
+    }
+
+    pub(super) async fn resources(&self, waiting: &Waiting<'_>) -> Result<Vec<Resource>, Error> {
+        let request = |params| ClientRequest::ListResourcesRequest(listing(ListResourcesRequest::default(), params));
+        let page = |result| match result {
+            ServerResult::ListResourcesResult(page) => Some((page.resources, page.next_cursor)),
+            _ => None,
+        };
+        self.every(waiting, request, page).await
+    }
+
+    pub(super) async fn prompts(&self, waiting: &Waiting<'_>) -> Result<Vec<Prompt>, Error> {
+        let request = |params| ClientRequest::ListPromptsRequest(listing(ListPromptsRequest::default(), params));
+        let page = |result| match result {
+            ServerResult::ListPromptsResult(page) => Some((page.prompts, page.next_cursor)),
+            _ => None,
+        };
+        self.every(waiting, request, page).await
+    }
+
+    /// All pages of a list. A server that gives the same page for ever is stopped.
+    async fn every<T>(
+        &self,
+        waiting: &Waiting<'_>,
+        request: impl Fn(Option<PaginatedRequestParams>) -> ClientRequest,
+        page: impl Fn(ServerResult) -> Option<(Vec<T>, Option<String>)>,
+    ) -> Result<Vec<T>, Error> {
+        let (mut all, mut cursor) = (Vec::new(), None);
+        for _ in 0..PAGES {
+            let params: Option<PaginatedRequestParams> =
+                cursor.take().map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
+            let answer = self.ask(request(params), waiting).await?;
+            let (entries, next) = page(answer).ok_or_else(|| Error::Nonsense("this is no list".to_owned()))?;
+            all.extend(entries);
+            if all.len() > ENTRIES {
+                return Err(Error::Nonsense(format!("a list of more than {ENTRIES} entries")));
+            }
+            match next {
+                Some(next) => cursor = Some(next),
+                None => return Ok(all),
+            }
+        }
+        Err(Error::Nonsense(format!("a list of more than {PAGES} pages")))
+    }
+
+    /// Calls a tool, and answers what it asks meanwhile.
+    pub(super) async fn call(
+        &self,
+        tool: &str,
+        arguments: JsonObject,
+        waiting: &Waiting<'_>,
+    ) -> Result<CallToolResult, Error> {
+        let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        for round in 0..ROUNDS {
+            let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
+            match self.ask(request, waiting).await? {
+                ServerResult::CallToolResult(result) => {
+                    self.answered.fetch_add(1, Ordering::Relaxed);
+                    return Ok(result);
+                }
+                ServerResult::InputRequiredResult(asked) => {
+                    params.request_state = asked.request_state.clone();
+                    params.input_responses = self.answers(asked, round).await?;
+                }
+                ServerResult::CreateTaskResult(created) => {
+                    let result = Box::pin(self.see_through(created.task, waiting)).await?;
+                    self.answered.fetch_add(1, Ordering::Relaxed);
+                    return Ok(result);
+                }
+                other => return Err(strange(&other)),
+            }
+        }
+        Err(Error::Nonsense(format!("it asked more than {ROUNDS} times during one call")))
+    }
+
+    pub(super) async fn read(&self, uri: &str, waiting: &Waiting<'_>) -> Result<ReadResourceResult, Error> {
+        let mut params = ReadResourceRequestParams::new(uri);
+        for round in 0..ROUNDS {
+            let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params.clone()));
+            match self.ask(request, waiting).await? {
+                ServerResult::ReadResourceResult(result) => return Ok(result),
+                ServerResult::InputRequiredResult(asked) => {
+                    params.request_state = asked.request_state.clone();
+                    params.input_responses = self.answers(asked, round).await?;
+                }
+                other => return Err(strange(&other)),
+            }
+        }
+        Err(Error::Nonsense(format!("it asked more than {ROUNDS} times")))
+    }
+
+    pub(super) async fn prompt(
+        &self,
+        name: &str,
+        arguments: JsonObject,
+        waiting: &Waiting<'_>,
+    ) -> Result<GetPromptResult, Error> {
+        let mut params = GetPromptRequestParams::new(name).with_arguments(arguments);
+        for round in 0..ROUNDS {
+            let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(params.clone()));
+            match self.ask(request, waiting).await? {
+                ServerResult::GetPromptResult(result) => return Ok(result),
+                ServerResult::InputRequiredResult(asked) => {
+                    params.request_state = asked.request_state.clone();
+                    params.input_responses = self.answers(asked, round).await?;
+                }
+                other => return Err(strange(&other)),
+            }
+        }
+        Err(Error::Nonsense(format!("it asked more than {ROUNDS} times")))
+    }
+
+    /// Answers what a server wants to know before it can go on.
+    async fn answers(&self, asked: InputRequiredResult, round: u32) -> Result<Option<BTreeMap<String, Value>>, Error> {
+        let questions = asked.input_requests.unwrap_or_default();
+        if questions.is_empty() {
+            // It only wants to be asked again, and gets a little more time each round.
+            tokio::time::sleep(Duration::from_millis(100 << round.min(5))).await;
+            return Ok(None);
+        }
+        self.answers_to(questions).await.map(Some)
+    }
+
+    /// Answers what a server asks, by the names it gave its questions.
+    pub(super) async fn answers_to(&self, questions: InputRequests) -> Result<BTreeMap<String, Value>, Error> {
+        let mut answers = BTreeMap::new();
+        for (key, question) in questions {
+            let answer = match question {
+                InputRequest::Elicitation(request) => serde_json::to_value(self.handler.elicit(request.params).await),
+                InputRequest::CreateMessage(request) => {
+                    let sampled = self.handler.sample(request.params).await;
+                    serde_json::to_value(sampled.map_err(|error| Error::Nonsense(error.message.into()))?)
+                }
+                InputRequest::ListRoots(_) => serde_json::to_value(self.handler.roots()),
+                _ => return Err(Error::Nonsense("it asks for something that nobody knows".to_owned())),
+            };
+            answers.insert(key, answer.map_err(|error| Error::Nonsense(error.to_string()))?);
+        }
+        Ok(answers)
+    }
+
+    /// A task that is cancelled when nobody waits for it any longer.
+    pub(super) fn abandoned_task(&self, id: &str) -> Abandoned {
+        Abandoned { what: Some(GivenUp::Task(id.to_owned())), given_up: self.given_up.clone() }
+    }
+
+    /// Asks, and waits no longer than allowed. If this is dropped, the server is told that nobody waits any longer.
+    pub(super) async fn ask(&self, request: ClientRequest, waiting: &Waiting<'_>) -> Result<ServerResult, Error> {
+        let Patience { call, longest, .. } = waiting.patience;
+        let options =
+            PeerRequestOptions::with_timeout(call).reset_timeout_on_progress().with_max_total_timeout(longest);
+        let sent = tokio::time::timeout(call, self.peer.send_request_with_option(request, options)).await;
+        let handle = match sent {
+            Ok(Ok(handle)) => handle,
+            Ok(Err(error)) => return Err(self.explained(error).await),
+            Err(_) => return Err(Error::Silent(call)),
+        };
+        let _listening = self.listeners.add(&handle.progress_token, waiting.log.clone());
+        let what = Some(GivenUp::Request(handle.id.clone()));
+        let mut abandoned = Abandoned { what, given_up: self.given_up.clone() };
+        let answer = tokio::select! {
+            answer = handle.await_response() => answer,
+            () = waiting.cancel.cancelled() => return Err(Error::Cancelled),
+        };
+        abandoned.what = None;
+        match answer {
+            Ok(result) => Ok(result),
+            Err(error) => Err(self.explained(error).await),
+        }
+    }
+
+    /// What an error of the SDK means for us.
+    async fn explained(&self, error: ServiceError) -> Error {
+        match error {
+            ServiceError::McpError(told) if told.code == UNUSABLE => Error::Nonsense(cut(&told.message, 500)),
+            ServiceError::McpError(told) => Error::Refused { code: told.code.0, message: cut(&told.message, 2_000) },
+            ServiceError::Timeout { timeout } => Error::Silent(timeout),
+            ServiceError::Cancelled { .. } => Error::Cancelled,
+            ServiceError::TransportSend(error) => sent_in_vain(&error, &self.handler.server),
+            ServiceError::TransportClosed => Error::Lost(self.end().await),
+            other => Error::Nonsense(chain(&other)),
+        }
+    }
+
+    /// Why the connection ended.
+    async fn end(&self) -> String {
+        let mut words = match self.process.lock().await.as_ref() {
+            Some(process) => process.end().await.unwrap_or_else(|| "it closed its output".to_owned()),
+            None => "the server closed it".to_owned(),
+        };
+        for misdeed in self.ledger.misdeeds().words() {
+            words.push_str("; ");
+            words.push_str(&misdeed);
+        }
+        words
+    }
+}
+
+fn strange(result: &ServerResult) -> Error {
+    let words = serde_json::to_string(result).unwrap_or_default();
+    Error::Nonsense(format!("an answer to something else: {}", cut(&words, 200)))
+}
+
+fn listing<M>(
+    mut request: rmcp::model::RequestOptionalParam<M, PaginatedRequestParams>,
+    params: Option<PaginatedRequestParams>,
+) -> rmcp::model::RequestOptionalParam<M, PaginatedRequestParams> {
+    request.params = params;
+    request
+}
+
+/// What a request that could not be handed over means: one that found nobody had no effect.
+fn sent_in_vain(error: &(dyn std::error::Error + 'static), server: &str) -> Error {
+    use rmcp::transport::streamable_http_client::{AuthRequiredError, InsufficientScopeError};
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(current) = cause {
+        if current.is::<AuthRequiredError>() || current.is::<InsufficientScopeError>() {
+            return Error::Login(server.to_owned());
+        }
+        if current.downcast_ref::<reqwest::Error>().is_some_and(reqwest::Error::is_connect) {
+            return Error::Unreachable(deepest(error));
+        }
+        cause = current.source();
+    }
+    Error::Lost(deepest(error))
+}
+
+/// Something that nobody waits for any longer.
+pub(super) enum GivenUp {
+    Request(RequestId),
+    Task(String),
+}
+
+/// A request or a task that is given up when this is dropped.
+pub(super) struct Abandoned {
+    pub(super) what: Option<GivenUp>,
+    given_up: mpsc::Sender<GivenUp>,
+}
+
+impl Drop for Abandoned {
+    fn drop(&mut self) {
+        if let Some(what) = self.what.take() {
+            // A full queue means that the server does not listen anyway.
+            let _ = self.given_up.try_send(what);
+        }
+    }
+}
+
+/// Tells the server of what nobody waits for any longer.
+async fn give_up(peer: Peer<RoleClient>, mut given_up: mpsc::Receiver<GivenUp>) {
+    while let Some(what) = given_up.recv().await {
+        let told = match what {
+            GivenUp::Request(id) => {
+                let why = "nobody waits for it any longer".to_owned();
+                peer.notify_cancelled(CancelledNotificationParam::new(Some(id), Some(why))).await
+            }
+            GivenUp::Task(id) => {
+                let cancelling = peer.cancel_task(CancelTaskParams::new(id));
+                tokio::time::timeout(CANCEL_TIME, cancelling).await.unwrap_or(Ok(()))
+            }
+        };
+        if matches!(told, Err(ServiceError::TransportClosed)) {
+            return;
+        }
+    }
+}
+
+/// Listens to a stateless server's news, and opens the stream again when it breaks.
+async fn follow(peer: Peer<RoleClient>, changed: Arc<Notify>) {
+    let mut wait = REOPEN;
+    loop {
+        let filter = SubscriptionFilter::builder().tools_list_changed().build();
+        match peer.listen(filter).await {
+            Ok(mut subscription) => {
+                wait = REOPEN;
+                while let Ok(Some(news)) = subscription.next().await {
+                    if matches!(news, ServerNotification::ToolListChangedNotification(_)) {
+                        changed.notify_one();
+                    }
+                }
+            }
+            // It promised and does not keep it: nothing is lost but news.
+            Err(ServiceError::McpError(_) | ServiceError::TransportClosed) => return,
+            Err(_) => {}
+        }
+        tokio::time::sleep(wait).await;
+        wait = (wait * 2).min(Duration::from_mins(1));
+    }
+}

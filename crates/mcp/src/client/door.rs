@@ -1,0 +1,350 @@
+//! Requests of the streamable HTTP transport: bounded answers, to the one who asked, behind a login where one is wanted.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
+
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE};
+use reqwest::{Method, Response, StatusCode};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+};
+use rmcp::transport::streamable_http_client::{
+    AuthRequiredError, HttpStatusError, InsufficientScopeError, SseError, StreamableHttpClient, StreamableHttpError,
+    StreamableHttpPostResponse,
+};
+use sse_stream::Sse;
+
+use super::events::{Events, events, is_too_large};
+use super::http;
+use super::ledger::Ledger;
+use super::lines::{LARGEST, unusable};
+use super::login::{Denied, Desk};
+use crate::error::cut;
+
+type Failed = StreamableHttpError<reqwest::Error>;
+type Headers = HashMap<HeaderName, HeaderValue>;
+
+const STREAM: &str = "text/event-stream";
+const JSON: &str = "application/json";
+/// How often one request is repeated after a login or a wider one.
+const LOGINS: usize = 3;
+/// What a server says about a refusal is never longer.
+const WORDS: usize = 64 << 10;
+
+/// The way into one remote server.
+#[derive(Clone)]
+pub(super) struct Door {
+    http: reqwest::Client,
+    desk: Arc<Desk>,
+    ledger: Arc<Ledger>,
+    /// The last status that was no success: it tells which older form a server may speak.
+    refused: Arc<AtomicU16>,
+}
+
+/// One request, to be made as often as it takes to be let in.
+#[derive(Clone)]
+struct Asked<'a> {
+    method: Method,
+    address: &'a str,
+    session: Option<&'a str>,
+    last_event: Option<&'a str>,
+    message: Option<&'a ClientJsonRpcMessage>,
+    headers: &'a Headers,
+}
+
+impl Door {
+    pub(super) fn new(http: reqwest::Client, desk: Arc<Desk>, ledger: Arc<Ledger>) -> Self {
+        Self { http, desk, ledger, refused: Arc::default() }
+    }
+
+    pub(super) fn ledger(&self) -> Arc<Ledger> {
+        Arc::clone(&self.ledger)
+    }
+
+    /// The last status that was no success, if there was one.
+    pub(super) fn refused(&self) -> Option<u16> {
+        Some(self.refused.load(Ordering::Relaxed)).filter(|status| *status != 0)
+    }
+
+    /// Asks, signs in where that is wanted, and asks again.
+    async fn ask(&self, asked: Asked<'_>) -> Result<Response, Failed> {
+        for _ in 0..LOGINS {
+            let token = self.desk.token().await;
+            let response = self.send(&asked, token.as_deref()).await?;
+            let denied = match (response.status(), challenge(&response)) {
+                (StatusCode::UNAUTHORIZED, challenge) => Denied::Unknown { challenge, token },
+                (StatusCode::FORBIDDEN, Some(challenge)) => Denied::Narrow { challenge, token },
+                _ => {
+                    self.desk.let_in().await;
+                    return Ok(response);
+                }
+            };
+            if !self.desk.sign_in(&denied).await.map_err(|why| Failed::UnexpectedServerResponse(why.into()))? {
+                return Err(refusal(denied));
+            }
+        }
+        Err(Failed::UnexpectedServerResponse("it wants a login again and again".into()))
+    }
+
+    async fn send(&self, asked: &Asked<'_>, token: Option<&str>) -> Result<Response, Failed> {
+        let mut request = self.http.request(asked.method.clone(), asked.address);
+        request = request
+            .header(ACCEPT, if asked.method == Method::GET { STREAM } else { "application/json, text/event-stream" });
+        for (name, value) in asked.headers {
+            request = request.header(name.clone(), value.clone());
+        }
+        if let Some(token) = token {
+            request = request.bearer_auth(token);
+        }
+        if let Some(session) = asked.session {
+            request = request.header("Mcp-Session-Id", session);
+        }
+        if let Some(last) = asked.last_event {
+            request = request.header("Last-Event-ID", last);
+        }
+        if let Some(message) = asked.message {
+            request = request.header(CONTENT_TYPE, JSON).body(serde_json::to_vec(message)?);
+        }
+        let response = request.send().await?;
+        if !response.status().is_success() {
+            self.refused.store(response.status().as_u16(), Ordering::Relaxed);
+        }
+        Ok(response)
+    }
+
+    async fn post(
+        &self,
+        asked: Asked<'_>,
+        message: &ClientJsonRpcMessage,
+    ) -> Result<StreamableHttpPostResponse, Failed> {
+        let had_session = asked.session.is_some();
+        let response = self.ask(asked).await?;
+        let status = response.status();
+        if status == StatusCode::NOT_FOUND && had_session {
+            return Err(Failed::SessionExpired);
+        }
+        if !status.is_success() {
+            return refused(response, message, had_session).await;
+        }
+        let id = match message {
+            JsonRpcMessage::Request(request) => Some(request.id.clone()),
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Notification(_) | JsonRpcMessage::Error(_) => None,
+        };
+        let Some(id) = id.filter(|_| !matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT)) else {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        };
+        let session = text_of(&response, "mcp-session-id");
+        let kind = text_of(&response, CONTENT_TYPE.as_str());
+        match kind.as_deref().unwrap_or_default() {
+            kind if kind.starts_with(STREAM) => {
+                Ok(StreamableHttpPostResponse::Sse(self.only_for(id, events(response)), session))
+            }
+            kind if kind.starts_with(JSON) => {
+                let message = self.one_for(&id, http::body(response, LARGEST).await?);
+                Ok(StreamableHttpPostResponse::Json(message, session))
+            }
+            _ => Err(Failed::UnexpectedContentType(kind)),
+        }
+    }
+
+    /// The answer to this request in a body; one to another, or none at all, is an answer that says so.
+    fn one_for(&self, id: &RequestId, body: Option<Vec<u8>>) -> ServerJsonRpcMessage {
+        let Some(body) = body else {
+            self.ledger.oversized();
+            return too_large(id);
+        };
+        match serde_json::from_slice::<ServerJsonRpcMessage>(&body) {
+            Ok(message) => match id_of(&message) {
+                Some(other) if !same(id, other) => {
+                    self.ledger.stray();
+                    unusable(format!("it answered request {other} instead"), id.clone())
+                }
+                _ => message,
+            },
+            Err(error) => {
+                self.ledger.garbage(&body);
+                unusable(format!("its answer is malformed: {error}"), id.clone())
+            }
+        }
+    }
+
+    /// The events of one request's answer, without answers to other requests. A too large one becomes an error.
+    fn only_for(&self, id: RequestId, events: Events) -> BoxStream<'static, Result<Sse, SseError>> {
+        let ledger = Arc::clone(&self.ledger);
+        let checked = events.filter_map(move |event| {
+            let kept = match event {
+                Err(error) if is_too_large(&error) => {
+                    ledger.oversized();
+                    let data = serde_json::to_string(&too_large(&id)).unwrap_or_default();
+                    Some(Ok(Sse { data: Some(data), ..Sse::default() }))
+                }
+                Ok(event) if is_stray(&event, &id) => {
+                    ledger.stray();
+                    None
+                }
+                other => Some(other),
+            };
+            std::future::ready(kept)
+        });
+        checked.boxed()
+    }
+}
+
+fn too_large(id: &RequestId) -> ServerJsonRpcMessage {
+    unusable(format!("its answer has more than {} MB", LARGEST >> 20), id.clone())
+}
+
+fn id_of(message: &ServerJsonRpcMessage) -> Option<&RequestId> {
+    match message {
+        JsonRpcMessage::Response(response) => Some(&response.id),
+        JsonRpcMessage::Error(error) => error.id.as_ref(),
+        JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
+    }
+}
+
+fn same(one: &RequestId, other: &RequestId) -> bool {
+    one.to_string() == other.to_string()
+}
+
+/// Whether an event answers another request than this one.
+fn is_stray(event: &Sse, id: &RequestId) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Outline {
+        #[serde(default)]
+        id: Option<RequestId>,
+        #[serde(default)]
+        method: Option<serde::de::IgnoredAny>,
+    }
+    let outline = event.data.as_deref().and_then(|data| serde_json::from_str::<Outline>(data).ok());
+    outline.is_some_and(|found| found.method.is_none() && found.id.is_some_and(|other| !same(id, &other)))
+}
+
+fn challenge(response: &Response) -> Option<String> {
+    text_of(response, WWW_AUTHENTICATE.as_str())
+}
+
+fn text_of(response: &Response, header: &str) -> Option<String> {
+    response.headers().get(header).and_then(|value| value.to_str().ok()).map(str::to_owned)
+}
+
+fn refusal(denied: Denied) -> Failed {
+    match denied {
+        Denied::Unknown { challenge, .. } => {
+            Failed::AuthRequired(AuthRequiredError::new(challenge.unwrap_or_default()))
+        }
+        Denied::Narrow { challenge, .. } => Failed::InsufficientScope(InsufficientScopeError::new(challenge, None)),
+    }
+}
+
+/// What a status that is no success means for the one who asked.
+async fn refused(
+    response: Response,
+    message: &ClientJsonRpcMessage,
+    had_session: bool,
+) -> Result<StreamableHttpPostResponse, Failed> {
+    let status = response.status();
+    let retry_after = text_of(&response, "retry-after");
+    let words = http::body(response, WORDS).await?.unwrap_or_default();
+    let told = match serde_json::from_slice::<ServerJsonRpcMessage>(&words) {
+        Ok(JsonRpcMessage::Error(error)) => Some(error.error),
+        _ => None,
+    };
+    let JsonRpcMessage::Request(request) = message else {
+        return Err(HttpStatusError::new(status.as_u16(), retry_after).into());
+    };
+    // A server that knows nothing of `server/discover` may refuse it in any way it likes: that is an older server.
+    let is_probe = matches!(request.request, ClientRequest::DiscoverRequest(_)) && !had_session;
+    let may_be_older = is_probe && status.is_client_error() && status != StatusCode::FORBIDDEN;
+    let error = told.or_else(|| may_be_older.then(|| ErrorData::invalid_request(format!("HTTP {status}"), None)));
+    match error {
+        Some(error) => {
+            let answer = ServerJsonRpcMessage::error(error, Some(request.id.clone()));
+            Ok(StreamableHttpPostResponse::Json(answer, None))
+        }
+        // What was turned away was not done: that is an answer too.
+        None if status.is_client_error() => {
+            let words = cut(&format!("HTTP {status}: {}", String::from_utf8_lossy(&words)), 300);
+            let error = ErrorData::new(ErrorCode(i32::from(status.as_u16())), words, None);
+            let answer = ServerJsonRpcMessage::error(error, Some(request.id.clone()));
+            Ok(StreamableHttpPostResponse::Json(answer, None))
+        }
+        None => Err(HttpStatusError::new(status.as_u16(), retry_after).into()),
+    }
+}
+
+impl StreamableHttpClient for Door {
+    type Error = reqwest::Error;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        _: Option<String>,
+        custom_headers: Headers,
+    ) -> Result<StreamableHttpPostResponse, Failed> {
+        let asked = Asked {
+            method: Method::POST,
+            address: &uri,
+            session: session_id.as_deref(),
+            last_event: None,
+            message: Some(&message),
+            headers: &custom_headers,
+        };
+        self.post(asked, &message).await
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session_id: Arc<str>,
+        _: Option<String>,
+        custom_headers: Headers,
+    ) -> Result<(), Failed> {
+        let asked = Asked {
+            method: Method::DELETE,
+            address: &uri,
+            session: Some(&session_id),
+            last_event: None,
+            message: None,
+            headers: &custom_headers,
+        };
+        let token = self.desk.token().await;
+        // Whether it wants to be told or not, the session is over for us.
+        self.send(&asked, token.as_deref()).await.map(drop)
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session_id: Option<Arc<str>>,
+        last_event_id: Option<String>,
+        _: Option<String>,
+        custom_headers: Headers,
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failed> {
+        let asked = Asked {
+            method: Method::GET,
+            address: &uri,
+            session: session_id.as_deref(),
+            last_event: last_event_id.as_deref(),
+            message: None,
+            headers: &custom_headers,
+        };
+        let response = self.ask(asked).await?;
+        let status = response.status();
+        if status == StatusCode::METHOD_NOT_ALLOWED {
+            return Err(Failed::ServerDoesNotSupportSse);
+        }
+        if !status.is_success() {
+            return Err(HttpStatusError::new(status.as_u16(), text_of(&response, "retry-after")).into());
+        }
+        let kind = text_of(&response, CONTENT_TYPE.as_str());
+        if !kind.as_deref().unwrap_or_default().starts_with(STREAM) {
+            return Err(Failed::UnexpectedContentType(kind));
+        }
+        Ok(events(response))
+    }
+}

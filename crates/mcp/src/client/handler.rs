@@ -1,0 +1,181 @@
+//! What we do when a server asks or tells us something.
+
+#![expect(deprecated, reason = "roots, sampling and logging are deprecated, but servers still use them")]
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rmcp::ClientHandler;
+use rmcp::model::{
+    ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams,
+    ElicitResult, ElicitationAction, ElicitationCapability, ErrorCode, ErrorData, FormElicitationCapability,
+    Implementation, ListRootsResult, LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken,
+    ProtocolVersion, Root, RootsCapabilities, SamplingCapability, TASKS_EXTENSION_ID, UrlElicitationCapability,
+};
+use rmcp::service::{NotificationContext, RequestContext, RoleClient};
+use serde_json::{Map, Value};
+use tokio::sync::Notify;
+use updraft_tools::{Log, Schema};
+use url::Url;
+
+use super::host::{Answer, Host, Question, Wanted};
+use crate::error::cut;
+
+/// Answers one server.
+pub(super) struct Handler {
+    pub(super) server: String,
+    pub(super) host: Arc<Host>,
+    /// Where the calls under way are told how they are getting on.
+    pub(super) listeners: Listeners,
+    /// Told when the server's list of tools has changed.
+    pub(super) changed: Arc<Notify>,
+}
+
+/// Who wants to know of progress, by the token their request carries.
+#[derive(Clone, Default)]
+pub(super) struct Listeners(Arc<Mutex<BTreeMap<String, Log>>>);
+
+impl Listeners {
+    /// Tells `log` of progress until the guard is dropped.
+    pub(super) fn add(&self, token: &ProgressToken, log: Log) -> Listening {
+        let key = token.0.to_string();
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone(), log);
+        Listening { listeners: self.clone(), key }
+    }
+
+    fn find(&self, token: &ProgressToken) -> Option<Log> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&token.0.to_string()).cloned()
+    }
+}
+
+/// Progress is listened to while this lives.
+pub(super) struct Listening {
+    listeners: Listeners,
+    key: String,
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.listeners.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.key);
+    }
+}
+
+impl Handler {
+    /// Puts a server's question to a person. Without a person it is declined.
+    pub(super) async fn elicit(&self, params: ElicitRequestParams) -> ElicitResult {
+        let declined = ElicitResult::new(ElicitationAction::Decline);
+        let Some(people) = &self.host.people else { return declined };
+        let (message, wanted) = match params {
+            ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
+                let Ok(schema) = serde_json::to_value(requested_schema) else { return declined };
+                (message, Wanted::Form(schema))
+            }
+            ElicitRequestParams::UrlElicitationParams { message, url, .. } => (message, Wanted::Visit(url)),
+            _ => return declined,
+        };
+        let question = Question { server: self.server.clone(), message: cut(&message, 4_000), wanted };
+        match (people.ask(question.clone()).await, &question.wanted) {
+            (Answer::Accept(given), Wanted::Form(schema)) => accept(schema, given).unwrap_or(declined),
+            (Answer::Accept(_), Wanted::Visit(_)) => ElicitResult::new(ElicitationAction::Accept),
+            (Answer::Decline, _) => declined,
+            (Answer::Cancel, _) => ElicitResult::new(ElicitationAction::Cancel),
+        }
+    }
+
+    /// Has a model asked, if the caller allows that at all.
+    pub(super) async fn sample(&self, params: CreateMessageRequestParams) -> Result<CreateMessageResult, ErrorData> {
+        let refused = |why: String| ErrorData::new(ErrorCode(-1), why, None);
+        let Some(sampler) = &self.host.sampler else {
+            return Err(refused("the user does not let servers ask models".to_owned()));
+        };
+        let request = serde_json::to_value(params).map_err(|error| refused(error.to_string()))?;
+        let result = sampler.sample(&self.server, request).await.map_err(refused)?;
+        serde_json::from_value(result).map_err(|error| ErrorData::internal_error(error.to_string(), None))
+    }
+
+    /// The one folder we work in.
+    pub(super) fn roots(&self) -> ListRootsResult {
+        let root = Url::from_directory_path(&self.host.workspace).map(|url| Root::new(url.to_string()));
+        ListRootsResult::new(root.map(|root| root.with_name("workspace")).into_iter().collect())
+    }
+}
+
+/// What the person gave, with the schema's defaults for what they left out; `None` if it does not fit the schema.
+fn accept(schema: &Value, given: Value) -> Option<ElicitResult> {
+    let mut content = match given {
+        Value::Object(fields) => fields,
+        Value::Null => Map::new(),
+        _ => return None,
+    };
+    for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+        if let Some(default) = field.get("default").filter(|_| !content.contains_key(name)) {
+            content.insert(name.clone(), default.clone());
+        }
+    }
+    let content = Value::Object(content);
+    // A schema that cannot be used says nothing about the answer; the server will check it itself.
+    let fits = Schema::new(schema).map_or(true, |schema| schema.judge(&content).is_ok());
+    fits.then(|| ElicitResult::new(ElicitationAction::Accept).with_content(content))
+}
+
+impl ClientHandler for Handler {
+    fn get_info(&self) -> ClientConfig {
+        let mut able = ClientCapabilities::default();
+        able.roots = Some(RootsCapabilities::default());
+        able.extensions = Some(BTreeMap::from([(TASKS_EXTENSION_ID.to_owned(), Map::new())]));
+        if self.host.people.is_some() {
+            let form = FormElicitationCapability::new().with_schema_validation(true);
+            able.elicitation =
+                Some(ElicitationCapability::new().with_form(form).with_url(UrlElicitationCapability::default()));
+        }
+        if self.host.sampler.is_some() {
+            able.sampling = Some(SamplingCapability::default());
+        }
+        let me = Implementation::new("updraft", env!("CARGO_PKG_VERSION"));
+        ClientConfig::new(able, me).with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+    }
+
+    async fn create_message(
+        &self,
+        params: CreateMessageRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        self.sample(params).await
+    }
+
+    async fn list_roots(&self, _: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
+        Ok(self.roots())
+    }
+
+    async fn create_elicitation(
+        &self,
+        params: ElicitRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        Ok(self.elicit(params).await)
+    }
+
+    async fn on_progress(&self, params: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
+        let Some(log) = self.listeners.find(&params.progress_token) else { return };
+        let mut line = match params.total {
+            Some(total) => format!("{} of {total}", params.progress),
+            None => params.progress.to_string(),
+        };
+        if let Some(message) = &params.message {
+            line = format!("{line}: {}", cut(message, 500));
+        }
+        log.line(&line);
+    }
+
+    async fn on_logging_message(&self, params: LoggingMessageNotificationParam, _: NotificationContext<RoleClient>) {
+        let words = match &params.data {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        self.host.log.line(&format!("{}: {}", self.server, cut(&words, 500)));
+    }
+
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.changed.notify_one();
+    }
+}

@@ -1,0 +1,273 @@
+//! The tools that tell a model about servers, and that find and call servers' tools where there are too many to show.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use updraft_run::{Class, Failure, FailureKind, Output, Prepared, Reply, ToolSpec};
+use updraft_tools::{CallContext, Calling, Place, Schema, Source, Tool, Traits};
+
+use super::servers::{Servers, arguments};
+use super::tool::GROUP;
+use crate::error::cut;
+
+/// Tools found by one search.
+const FOUND: usize = 10;
+/// Longer than any call that it passes on: their own limits are the ones that count.
+const LONGEST: Duration = Duration::from_hours(25);
+
+/// The helpers that tell of the servers.
+pub(super) fn about_servers(servers: &Servers) -> Vec<Arc<dyn Tool>> {
+    let on_server = json!({"type": "object", "properties": {"server": {"type": "string", "description": "A server's name; all where it is left out."}}});
+    [
+        (Kind::Servers, "List the MCP servers: their state, and how many tools each has.", json!({"type": "object", "properties": {}})),
+        (Kind::Tools, "List the tools of MCP servers, by the names they are called by.", on_server.clone()),
+        (
+            Kind::Help,
+            "Show the description and the JSON Schemas of one tool of an MCP server.",
+            json!({"type": "object", "properties": {"tool": {"type": "string", "description": "The tool's name."}}, "required": ["tool"]}),
+        ),
+        (Kind::Health, "Ask MCP servers whether they are well, starting those that are not running.", on_server),
+    ]
+    .into_iter()
+    .map(|(kind, description, parameters)| helper(servers, kind, description, parameters))
+    .collect()
+}
+
+/// What stands in place of servers' tools where there are too many to show.
+pub(super) fn in_place_of_tools(servers: &Servers) -> Vec<Arc<dyn Tool>> {
+    [
+        (
+            Kind::Search,
+            "Find tools of MCP servers by what they do. Gives names, descriptions and schemas; call them with call_mcp_tool.",
+            json!({"type": "object", "properties": {"query": {"type": "string", "description": "Words that say what is wanted."}}, "required": ["query"]}),
+        ),
+        (
+            Kind::Call,
+            "Call a tool of an MCP server that search_tools found.",
+            json!({"type": "object", "properties": {
+                "tool": {"type": "string", "description": "The tool's name."},
+                "arguments": {"type": "object", "description": "Arguments that fit the tool's own schema."}
+            }, "required": ["tool"]}),
+        ),
+    ]
+    .into_iter()
+    .map(|(kind, description, parameters)| helper(servers, kind, description, parameters))
+    .collect()
+}
+
+fn helper(servers: &Servers, kind: Kind, description: &str, parameters: Value) -> Arc<dyn Tool> {
+    let spec = ToolSpec { name: kind.name().into(), description: description.into(), parameters };
+    Arc::new(Helper { servers: servers.clone(), kind, spec })
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Servers,
+    Tools,
+    Help,
+    Health,
+    Search,
+    Call,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Servers => "list_mcp_servers",
+            Kind::Tools => "list_mcp_tools",
+            Kind::Help => "get_mcp_tool_help",
+            Kind::Health => "mcp_health_check",
+            Kind::Search => "search_tools",
+            Kind::Call => "call_mcp_tool",
+        }
+    }
+}
+
+struct Helper {
+    servers: Servers,
+    kind: Kind,
+    spec: ToolSpec,
+}
+
+impl Helper {
+    async fn make(&self, args: Value, cx: &CallContext) -> Reply {
+        let text = |name: &str| args[name].as_str().unwrap_or_default();
+        let told = match self.kind {
+            Kind::Servers => Ok(self.list()),
+            Kind::Tools => self.tools(args["server"].as_str()),
+            Kind::Help => self.help(text("tool")),
+            Kind::Health => self.health(args["server"].as_str()).await,
+            Kind::Search => Ok(self.search(text("query"))),
+            Kind::Call => return self.pass_on(text("tool"), arguments(&args["arguments"]), cx).await,
+        };
+        match told {
+            // Descriptions are the servers' own words.
+            Ok(text) => Reply::Output(Arc::new(Output {
+                text,
+                untrusted: true,
+                origins: vec!["descriptions by MCP servers".to_owned()],
+                ..Output::default()
+            })),
+            Err(failure) => Reply::Failed(failure),
+        }
+    }
+
+    fn list(&self) -> String {
+        let mut text = String::new();
+        for server in self.servers.iter() {
+            let health = server.health();
+            let state = match (health.is_up, &health.last) {
+                (true, _) => "running".to_owned(),
+                (false, Some(error)) => format!("failed: {error}"),
+                (false, None) => "not started yet".to_owned(),
+            };
+            let count = server.manifest().map_or(0, |manifest| manifest.tools.len());
+            let _ = writeln!(text, "{}: {state}, {count} tools", server.config().name);
+        }
+        text
+    }
+
+    fn tools(&self, server: Option<&str>) -> Result<String, Failure> {
+        if let Some(name) = server {
+            self.servers.get(name).map_err(|error| Failure::new(FailureKind::Validation, error.to_string()))?;
+        }
+        let mut text = String::new();
+        for (name, tool) in &self.servers.known().tools {
+            if server.is_none_or(|server| tool.server().config().name == server) {
+                let _ = writeln!(text, "{name}: {}", cut(&tool.spec().description, 160));
+            }
+        }
+        Ok(if text.is_empty() { "there are none".to_owned() } else { text })
+    }
+
+    fn help(&self, called: &str) -> Result<String, Failure> {
+        let tool = self.servers.tool(called).ok_or_else(|| self.unknown(called))?;
+        let spec = tool.spec();
+        let mut text = format!("{} (MCP server {})\n{}\n", spec.name, tool.server().config().name, spec.description);
+        let _ = writeln!(text, "arguments: {}", spec.parameters);
+        if let Some(output) = tool.output() {
+            let _ = writeln!(text, "gives: {output}");
+        }
+        Ok(text)
+    }
+
+    fn unknown(&self, called: &str) -> Failure {
+        let known = self.servers.known();
+        let close: Vec<&str> =
+            known.names.iter().filter(|(_, _, tool)| *tool == called).map(|(name, _, _)| name).take(3).collect();
+        let hint = if close.is_empty() {
+            "list_mcp_tools names them".to_owned()
+        } else {
+            format!("several servers have it: {}", close.join(", "))
+        };
+        Failure::new(FailureKind::Validation, format!("there is no one tool named `{}`; {hint}", cut(called, 64)))
+    }
+
+    async fn health(&self, server: Option<&str>) -> Result<String, Failure> {
+        let mut text = String::new();
+        for one in self.servers.iter().filter(|one| server.is_none_or(|name| one.config().name == name)) {
+            let name = &one.config().name;
+            match one.check().await {
+                Ok(manifest) => {
+                    let _ = writeln!(text, "{name}: well, {} tools, MCP {}", manifest.tools.len(), manifest.revision);
+                }
+                Err(error) => {
+                    let _ = writeln!(text, "{name}: not well: {error}");
+                }
+            }
+            for misdeed in one.health().misdeeds.words() {
+                let _ = writeln!(text, "  {misdeed}");
+            }
+        }
+        if text.is_empty() {
+            return Err(Failure::new(FailureKind::Validation, "there is no such server; list_mcp_servers names them"));
+        }
+        Ok(text)
+    }
+
+    /// The tools whose names and descriptions hold most of the words, each with its schema.
+    fn search(&self, query: &str) -> String {
+        let known = self.servers.known();
+        let words: Vec<String> = words_of(query);
+        let mut found: Vec<(usize, &String, Value)> = Vec::new();
+        for (name, tool) in &known.tools {
+            let spec = tool.spec();
+            let (in_name, in_text) = (words_of(name), words_of(&spec.description));
+            let holds = |list: &[String], word: &str| {
+                list.iter().any(|one| one.starts_with(word) || word.starts_with(one.as_str()))
+            };
+            let score: usize = words
+                .iter()
+                .map(|word| 3 * usize::from(holds(&in_name, word)) + usize::from(holds(&in_text, word)))
+                .sum();
+            if score > 0 {
+                let shown =
+                    json!({"tool": name, "description": cut(&spec.description, 600), "arguments": spec.parameters});
+                found.push((score, name, shown));
+            }
+        }
+        found.sort_by(|one, other| other.0.cmp(&one.0).then(one.1.cmp(other.1)));
+        if found.is_empty() {
+            return format!("nothing fits; there are {} tools, and list_mcp_tools names them", known.tools.len());
+        }
+        found.into_iter().take(FOUND).map(|(_, _, shown)| shown.to_string()).collect::<Vec<_>>().join("\n")
+    }
+
+    async fn pass_on(&self, called: &str, args: Value, cx: &CallContext) -> Reply {
+        let Some(tool) = self.servers.tool(called) else { return Reply::Failed(self.unknown(called)) };
+        match fitting(tool.spec(), &args) {
+            Ok(args) => tool.call(args, cx).await,
+            Err(failure) => Reply::Failed(failure),
+        }
+    }
+}
+
+/// The arguments as the tool should see them, checked against its own schema.
+fn fitting(spec: &ToolSpec, args: &Value) -> Result<Value, Failure> {
+    let wrong =
+        |what: String| Failure::new(FailureKind::Validation, format!("the arguments of `{}`: {what}", spec.name));
+    let schema = Schema::new(&spec.parameters).map_err(|why| wrong(format!("its schema cannot be used: {why}")))?;
+    schema.accept(args).map(std::borrow::Cow::into_owned).map_err(|mismatch| wrong(mismatch.to_string()))
+}
+
+fn words_of(text: &str) -> Vec<String> {
+    let words = text.split(|letter: char| !letter.is_alphanumeric()).filter(|word| word.len() > 2);
+    words.map(str::to_lowercase).collect()
+}
+
+impl Tool for Helper {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn traits(&self) -> Traits {
+        let class = if self.kind == Kind::Call { Class::Opaque } else { Class::Pure };
+        let is_call = self.kind == Kind::Call;
+        Traits { class, group: GROUP, outside: is_call, sends: is_call, time: LONGEST, ..Traits::default() }
+    }
+
+    fn source(&self) -> Source {
+        Source::BuiltIn
+    }
+
+    /// A call that is passed on touches what the tool it is passed on to touches.
+    fn prepare(&self, args: &Value, place: &Place) -> Prepared {
+        if self.kind != Kind::Call {
+            return Prepared::default();
+        }
+        let called = args["tool"].as_str().unwrap_or_default();
+        let Some(tool) = self.servers.tool(called) else {
+            return Prepared { fault: Some(self.unknown(called)), ..Prepared::default() };
+        };
+        match fitting(tool.spec(), &arguments(&args["arguments"])) {
+            Ok(args) => tool.prepare(&args, place),
+            Err(fault) => Prepared { fault: Some(fault), ..Prepared::default() },
+        }
+    }
+
+    fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {
+        Box::pin(self.make(args, cx))
+    }
+}

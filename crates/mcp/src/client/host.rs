@@ -1,0 +1,162 @@
+//! What the caller lends to all servers: a sandbox, folders, and people who can be asked.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
+
+use serde_json::Value;
+use updraft_sandbox::{Policy, Sandbox};
+use updraft_tools::Log;
+
+/// Something that takes a while.
+pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// What the caller lends to all servers.
+#[derive(Clone)]
+pub struct Host {
+    /// Starts processes; without one, no server on pipes is used.
+    pub sandbox: Option<Sandbox>,
+    /// What every process may do; each server's own grants are added.
+    pub policy: Policy,
+    /// The variables there are; the policy says which of them pass.
+    pub environment: Vec<(String, String)>,
+    /// The folder the work is about. Servers are told that it is the one root.
+    pub workspace: PathBuf,
+    /// A folder for what is learned about servers: their tools and their revision. Without one, nothing is remembered.
+    pub memory: Option<PathBuf>,
+    /// A folder for the complaints of processes.
+    pub logs: PathBuf,
+    /// Through which remote servers are reached; this machine is reached without.
+    pub proxy: Option<Proxy>,
+    /// What every tool's name begins with.
+    pub prefix: String,
+    /// Who answers servers' questions. Without anybody, they are declined.
+    pub people: Option<Arc<dyn People>>,
+    /// Who answers servers that want a model asked. Without anybody, they are refused.
+    pub sampler: Option<Arc<dyn Sampler>>,
+    /// Who signs in where that is wanted. Without anybody, such a server cannot be used.
+    pub doorman: Option<Arc<dyn Doorman>>,
+    /// Keeps what was signed in with. Without one, it is forgotten at the end.
+    pub keys: Option<Arc<dyn Keys>>,
+    /// Where servers' own log messages go.
+    pub log: Log,
+}
+
+/// A proxy for remote servers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proxy {
+    /// Its address.
+    pub address: String,
+    /// Hosts that are reached without it, as `NO_PROXY` lists them.
+    pub except: Option<String>,
+}
+
+impl Host {
+    /// A host that starts nothing, remembers nothing and knows nobody. Set the fields to change that.
+    pub fn new(workspace: impl Into<PathBuf>, logs: impl Into<PathBuf>) -> Self {
+        let workspace = workspace.into();
+        Self {
+            sandbox: None,
+            policy: Policy::strict(&workspace),
+            environment: Vec::new(),
+            workspace,
+            memory: None,
+            logs: logs.into(),
+            proxy: None,
+            prefix: "mcp".to_owned(),
+            people: None,
+            sampler: None,
+            doorman: None,
+            keys: None,
+            log: Log::default(),
+        }
+    }
+
+    /// The file with a server's complaints.
+    pub fn log_of(&self, server: &str) -> PathBuf {
+        self.logs.join(file_name(server, "log"))
+    }
+
+    pub(super) fn memory_of(&self, server: &str) -> Option<PathBuf> {
+        self.memory.as_deref().map(|folder: &Path| folder.join(file_name(server, "json")))
+    }
+}
+
+/// A server's name as the name of a file: what is no plain letter is written as a number, so that no two share one.
+fn file_name(server: &str, ending: &str) -> String {
+    let mut name = String::new();
+    for letter in server.chars() {
+        if letter.is_ascii_alphanumeric() || letter == '-' || letter == '_' {
+            name.push(letter);
+        } else {
+            let _ = write!(name, "%{:x}", u32::from(letter));
+        }
+    }
+    format!("{name}.{ending}")
+}
+
+/// A question that a server has for a person.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Question {
+    /// Who asks.
+    pub server: String,
+    /// In its words.
+    pub message: String,
+    /// What is wanted.
+    pub wanted: Wanted,
+}
+
+/// What a server wants of a person.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Wanted {
+    /// Values that fit a JSON Schema of an object with plain fields.
+    Form(Value),
+    /// A visit to an address; nothing of it comes by us.
+    Visit(String),
+}
+
+/// What a person said.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// Here it is. Fields that are left out take the schema's defaults.
+    Accept(Value),
+    /// No.
+    Decline,
+    /// Nothing.
+    Cancel,
+}
+
+/// Who answers servers' questions.
+pub trait People: Send + Sync {
+    /// Asks a person, and waits.
+    fn ask(&self, question: Question) -> Later<'_, Answer>;
+}
+
+/// Who asks a model on a server's behalf.
+pub trait Sampler: Send + Sync {
+    /// Takes the parameters of `sampling/createMessage` and gives its result, or says why not.
+    fn sample(&self, server: &str, request: Value) -> Later<'_, Result<Value, String>>;
+}
+
+/// Who takes a person to a login page and comes back.
+pub trait Doorman: Send + Sync {
+    /// Where the login page sends the person back to.
+    fn comes_back_to(&self) -> String;
+
+    /// An address at which our own description as a client can be read, if there is one.
+    fn describes_itself_at(&self) -> Option<String> {
+        None
+    }
+
+    /// Has a person visit the page, and gives the address they were sent back to.
+    fn visit(&self, server: &str, page: &str) -> Later<'_, Result<String, String>>;
+}
+
+/// Keeps what was signed in with, by the name of the server. It is secret.
+pub trait Keys: Send + Sync {
+    /// What was kept.
+    fn load(&self, server: &str) -> Option<Vec<u8>>;
+    /// Keeps it, or forgets it.
+    fn save(&self, server: &str, secret: Option<Vec<u8>>) -> std::io::Result<()>;
+}

@@ -1,0 +1,82 @@
+//! The HTTP client for remote servers: bounded, with time limits, and never led to another host.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::redirect::{Attempt, Policy};
+use url::Url;
+
+use super::host::{Host, Proxy};
+use crate::config::{Link, ServerConfig};
+use crate::error::{Error, chain};
+
+/// Longer than any healthy connection takes, also across the world.
+const CONNECT_TIME: Duration = Duration::from_secs(10);
+/// Servers commonly close idle connections after a minute: ours are gone before that.
+const IDLE_TIME: Duration = Duration::from_secs(30);
+/// Redirects followed within one host.
+const HOPS: usize = 5;
+
+/// A client for one server.
+pub(super) fn client(host: &Host, url: &Url) -> Result<reqwest::Client, Error> {
+    // Fails where one is installed already, and that one will do.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut builder = reqwest::Client::builder()
+        .no_proxy()
+        .redirect(Policy::custom(stay))
+        .tcp_nodelay(true)
+        .connect_timeout(CONNECT_TIME)
+        .pool_idle_timeout(IDLE_TIME);
+    if let Some(Proxy { address, except }) = &host.proxy {
+        let except = format!("localhost,127.0.0.0/8,::1,{}", except.as_deref().unwrap_or_default());
+        let proxy = reqwest::Proxy::all(address).map_err(|why| unusable(&why))?;
+        builder = builder.proxy(proxy.no_proxy(reqwest::NoProxy::from_string(&except)));
+    }
+    if url.scheme() == "http" {
+        // Trusts no certificate, so that none is loaded.
+        builder = builder.tls_certs_only([]);
+    }
+    builder.build().map_err(|why| unusable(&why))
+}
+
+/// Only the host that the headers are for may see them, and a request stays the one it was.
+fn stay(attempt: Attempt<'_>) -> reqwest::redirect::Action {
+    let is_same = attempt.previous().last().is_some_and(|last| last.origin() == attempt.url().origin());
+    let keeps_method = matches!(attempt.status().as_u16(), 307 | 308);
+    if is_same && keeps_method && attempt.previous().len() <= HOPS { attempt.follow() } else { attempt.stop() }
+}
+
+fn unusable(why: &reqwest::Error) -> Error {
+    let hint = "check the proxy and the system's certificates";
+    Error::Unreachable(format!("no HTTP client can be made: {}; {hint}", chain(why)))
+}
+
+/// The configured headers, marked so that no log shows them.
+pub(super) fn headers(config: &ServerConfig) -> Result<HashMap<HeaderName, HeaderValue>, Error> {
+    let Link::Remote { headers, .. } = &config.link else { return Ok(HashMap::new()) };
+    let header = |(name, value): (&String, &crate::config::Secret)| {
+        let wrong = || Error::Unreachable(format!("the header `{name}` holds characters that no header may have"));
+        let mut held = HeaderValue::try_from(value.reveal().trim()).map_err(|_| wrong())?;
+        held.set_sensitive(true);
+        Ok((HeaderName::try_from(name.as_str()).map_err(|_| wrong())?, held))
+    };
+    headers.iter().map(header).collect()
+}
+
+/// The same as one map.
+pub(super) fn header_map(headers: &HashMap<HeaderName, HeaderValue>) -> HeaderMap {
+    headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// The whole of a body, unless it is larger than `limit`.
+pub(super) async fn body(mut response: reqwest::Response, limit: usize) -> Result<Option<Vec<u8>>, reqwest::Error> {
+    let mut whole = Vec::new();
+    while let Some(piece) = response.chunk().await? {
+        if whole.len() + piece.len() > limit {
+            return Ok(None);
+        }
+        whole.extend_from_slice(&piece);
+    }
+    Ok(Some(whole))
+}

@@ -1,0 +1,216 @@
+//! Who asked what on one connection: answers that nobody waits for are told from those that somebody does.
+//!
+//! On the wire every request has a number that cannot be guessed. A server that miscounts, or makes up answers to what it
+//! has not read, thus never meets somebody else's request.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use rmcp::model::{ClientNotification, JsonRpcMessage, RequestId};
+use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
+use sha2::{Digest, Sha256};
+
+use crate::error::cut;
+
+/// Requests that were given up whose late answers are no lie.
+const GIVEN_UP: usize = 1_024;
+/// Messages that nobody asked for, at once: more than any server has to tell.
+const BURST: f64 = 5_000.0;
+/// And in the long run, each second.
+const RATE: f64 = 500.0;
+
+/// What a server did on one connection that it should not have done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Misdeeds {
+    /// Lines that are no messages, and the first of them.
+    pub garbage: u64,
+    /// The first such line, cut to size.
+    pub first_garbage: Option<String>,
+    /// Answers to requests that were never made, or were answered before.
+    pub strays: u64,
+    /// Messages too large to be taken.
+    pub oversized: u64,
+    /// It said more than anybody could listen to, and was cut off.
+    pub floods: bool,
+}
+
+impl Misdeeds {
+    /// In words, one for each; empty for a server that behaves.
+    pub fn words(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        if let Some(first) = &self.first_garbage {
+            words.push(format!("{} lines on its output are no messages, the first: {first}", self.garbage));
+        }
+        if self.strays > 0 {
+            words.push(format!("{} answers to requests nobody had made or that were answered before", self.strays));
+        }
+        if self.oversized > 0 {
+            words.push(format!("{} messages were too large", self.oversized));
+        }
+        if self.floods {
+            words.push("it sent more messages than anybody asked for, and was cut off".to_owned());
+        }
+        words
+    }
+}
+
+/// The open requests of one connection.
+#[derive(Default)]
+pub(super) struct Ledger(Mutex<Book>);
+
+struct Book {
+    /// By the number on the wire, the id that we know it by.
+    open: BTreeMap<String, RequestId>,
+    secret: [u8; 16],
+    count: u64,
+    given_up: VecDeque<String>,
+    misdeeds: Misdeeds,
+    room: f64,
+    filled: Instant,
+}
+
+impl Default for Book {
+    fn default() -> Self {
+        let mut secret = [0; 16];
+        // Without randomness numbers can be guessed, and that is all.
+        let _ = getrandom::fill(&mut secret);
+        Self {
+            open: BTreeMap::new(),
+            secret,
+            count: 0,
+            given_up: VecDeque::new(),
+            misdeeds: Misdeeds::default(),
+            room: BURST,
+            filled: Instant::now(),
+        }
+    }
+}
+
+/// What is to be done with a message that came in.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Somebody waits for it, or may want to know.
+    Take,
+    /// Nobody waits for it.
+    Drop,
+    /// There are too many of them: the connection is not worth keeping.
+    Flood,
+}
+
+impl Ledger {
+    pub(super) fn misdeeds(&self) -> Misdeeds {
+        self.book().misdeeds.clone()
+    }
+
+    /// Notes what goes out, and gives it the number it has on the wire.
+    pub(super) fn sends(&self, message: &mut TxJsonRpcMessage<RoleClient>) {
+        let mut book = self.book();
+        match message {
+            JsonRpcMessage::Request(request) => {
+                let wire = book.next();
+                let known = std::mem::replace(&mut request.id, wire.clone());
+                book.open.insert(key(&wire), known);
+            }
+            JsonRpcMessage::Notification(note) => {
+                if let ClientNotification::CancelledNotification(cancelled) = &mut note.notification
+                    && let Some(id) = &mut cancelled.params.request_id
+                    && let Some(wire) = book.give_up(id)
+                {
+                    *id = wire;
+                }
+            }
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
+        }
+    }
+
+    /// Judges what comes in, and gives an answer the id that its request is known by.
+    pub(super) fn receives(&self, message: &mut RxJsonRpcMessage<RoleClient>) -> Verdict {
+        let mut book = self.book();
+        let id = match message {
+            JsonRpcMessage::Response(response) => Some(&mut response.id),
+            JsonRpcMessage::Error(error) => error.id.as_mut(),
+            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
+        };
+        let Some(id) = id else { return book.unasked(Verdict::Take) };
+        if let Some(known) = book.open.remove(&key(id)) {
+            *id = known;
+            return Verdict::Take;
+        }
+        let wire = key(id);
+        if book.given_up.contains(&wire) {
+            book.given_up.retain(|other| *other != wire);
+        } else {
+            book.misdeeds.strays += 1;
+        }
+        book.unasked(Verdict::Drop)
+    }
+
+    /// Whether somebody waits for this answer.
+    pub(super) fn is_open(&self, id: &RequestId) -> bool {
+        self.book().open.contains_key(&key(id))
+    }
+
+    pub(super) fn garbage(&self, line: &[u8]) -> Verdict {
+        let mut book = self.book();
+        book.misdeeds.garbage += 1;
+        if book.misdeeds.first_garbage.is_none() {
+            book.misdeeds.first_garbage = Some(cut(&String::from_utf8_lossy(&line[..line.len().min(400)]), 200));
+        }
+        book.unasked(Verdict::Drop)
+    }
+
+    pub(super) fn stray(&self) {
+        self.book().misdeeds.strays += 1;
+    }
+
+    pub(super) fn oversized(&self) {
+        self.book().misdeeds.oversized += 1;
+    }
+
+    fn book(&self) -> std::sync::MutexGuard<'_, Book> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Book {
+    /// A number that cannot be guessed, and that every language reads as it is.
+    fn next(&mut self) -> RequestId {
+        self.count += 1;
+        let mut hash = Sha256::new();
+        hash.update(self.secret);
+        hash.update(self.count.to_le_bytes());
+        let mut bytes = [0; 8];
+        bytes.copy_from_slice(&hash.finalize()[..8]);
+        RequestId::Number(i64::from_le_bytes(bytes) & ((1 << 52) - 1))
+    }
+
+    /// Forgets a request, and gives its number on the wire.
+    fn give_up(&mut self, id: &RequestId) -> Option<RequestId> {
+        let wire = self.open.iter().find(|(_, known)| *known == id).map(|(wire, _)| wire.clone())?;
+        self.open.remove(&wire);
+        self.given_up.push_back(wire.clone());
+        if self.given_up.len() > GIVEN_UP {
+            self.given_up.pop_front();
+        }
+        wire.parse().ok().map(RequestId::Number)
+    }
+
+    /// Counts a message that nobody asked for.
+    fn unasked(&mut self, otherwise: Verdict) -> Verdict {
+        let now = Instant::now();
+        self.room = BURST.min(self.room + now.duration_since(self.filled).as_secs_f64() * RATE);
+        self.filled = now;
+        self.room -= 1.0;
+        if self.room >= 0.0 {
+            return otherwise;
+        }
+        self.misdeeds.floods = true;
+        Verdict::Flood
+    }
+}
+
+/// Some servers answer a number with the same number as text.
+fn key(id: &RequestId) -> String {
+    id.to_string()
+}

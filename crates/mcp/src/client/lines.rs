@@ -1,0 +1,209 @@
+//! The stdio transport: one message a line, bounded, and nothing that a server prints can confuse it.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::model::{ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage};
+use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::sync::Mutex;
+
+use super::ledger::{Ledger, Verdict};
+
+/// Bytes of one message. What is larger is read over, and whoever waits for it is told.
+pub(super) const LARGEST: usize = 16 << 20;
+/// Bytes of the beginning and the end of a message that is too large: its id stands in one of them.
+const ENDS: usize = 512;
+/// A server that does not read what it is sent has hung.
+const WRITE_TIME: Duration = Duration::from_secs(30);
+
+/// Messages on pipes.
+pub(super) struct Lines<R, W> {
+    read: BufReader<R>,
+    line: Vec<u8>,
+    /// The beginning of a line that is too long, while the rest of it is read over.
+    too_long: Option<Vec<u8>>,
+    waiting: VecDeque<RxJsonRpcMessage<RoleClient>>,
+    write: Arc<Mutex<Option<W>>>,
+    ledger: Arc<Ledger>,
+}
+
+impl<R: AsyncRead + Unpin, W> Lines<R, W> {
+    pub(super) fn new(read: R, write: W, ledger: Arc<Ledger>) -> Self {
+        Self {
+            read: BufReader::with_capacity(64 << 10, read),
+            line: Vec::new(),
+            too_long: None,
+            waiting: VecDeque::new(),
+            write: Arc::new(Mutex::new(Some(write))),
+            ledger,
+        }
+    }
+
+    /// Reads on until a line is whole; false at the end. May be dropped half way: what was read is kept.
+    async fn read_line(&mut self) -> bool {
+        loop {
+            let (used, is_whole) = {
+                let Ok(available) = self.read.fill_buf().await else { return false };
+                if available.is_empty() {
+                    return false;
+                }
+                let end = memchr::memchr(b'\n', available);
+                self.line.extend_from_slice(&available[..end.unwrap_or(available.len())]);
+                (end.map_or(available.len(), |at| at + 1), end.is_some())
+            };
+            self.read.consume(used);
+            if self.line.len() > LARGEST {
+                let tail = self.line.split_off(self.line.len() - ENDS);
+                let mut head = std::mem::replace(&mut self.line, tail);
+                head.truncate(ENDS);
+                head.shrink_to_fit();
+                self.too_long.get_or_insert(head);
+            } else if self.too_long.is_some() && !is_whole && self.line.len() > 2 * ENDS {
+                // Only the last bytes can hold the id.
+                self.line.drain(..self.line.len() - ENDS);
+            }
+            if is_whole {
+                return true;
+            }
+        }
+    }
+
+    /// Takes the line apart into messages. Garbage is counted; an answer that makes no sense is one that says so.
+    fn take_line(&mut self) -> Verdict {
+        if let Some(mut head) = self.too_long.take() {
+            self.ledger.oversized();
+            let tail = std::mem::take(&mut self.line);
+            head.extend_from_slice(&tail[tail.len().saturating_sub(ENDS)..]);
+            if let Some(id) = id_in(&head).filter(|id| self.ledger.is_open(id)) {
+                let what = format!("its answer has more than {} MB", LARGEST >> 20);
+                self.waiting.push_back(unusable(what, id));
+            }
+            return Verdict::Drop;
+        }
+        let line = self.line.trim_ascii();
+        if line.is_empty() {
+            return Verdict::Drop;
+        }
+        if let Ok(message) = serde_json::from_slice(line) {
+            self.waiting.push_back(message);
+            return Verdict::Take;
+        }
+        let read = match serde_json::from_slice(line) {
+            // Batches existed in one revision.
+            Ok(Value::Array(batch)) => batch.into_iter().filter_map(|one| self.one_of(one)).collect(),
+            Ok(one @ Value::Object(_)) => self.one_of(one).into_iter().collect(),
+            Ok(_) | Err(_) => Vec::new(),
+        };
+        if read.is_empty() {
+            return self.ledger.garbage(line);
+        }
+        self.waiting.extend(read);
+        Verdict::Take
+    }
+
+    fn one_of(&self, value: Value) -> Option<RxJsonRpcMessage<RoleClient>> {
+        let id = match &value["id"] {
+            Value::Number(number) => number.as_i64().map(RequestId::Number),
+            Value::String(text) => Some(RequestId::String(text.as_str().into())),
+            _ => None,
+        };
+        let is_answer = value.get("method").is_none();
+        match serde_json::from_value(value) {
+            Ok(message) => Some(message),
+            Err(error) => {
+                let id = id.filter(|id| is_answer && self.ledger.is_open(id))?;
+                Some(unusable(format!("its answer is malformed: {error}"), id))
+            }
+        }
+    }
+}
+
+/// An answer in place of one that cannot be used.
+pub(super) fn unusable(what: String, id: RequestId) -> RxJsonRpcMessage<RoleClient> {
+    ServerJsonRpcMessage::error(ErrorData::new(UNUSABLE, what, None), Some(id))
+}
+
+/// Marks answers that we made up in place of one that cannot be used. No server's own: it is outside of its range.
+pub(super) const UNUSABLE: ErrorCode = ErrorCode(1);
+
+/// The id in the beginning or the end of a message, wherever its last `"id":` with a number stands.
+fn id_in(bytes: &[u8]) -> Option<RequestId> {
+    let text = String::from_utf8_lossy(bytes);
+    let outermost = [text.find("\"id\":"), text.rfind("\"id\":")];
+    outermost.into_iter().flatten().find_map(|at| {
+        let rest = text[at + 5..].trim_start();
+        let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        digits.parse().ok().map(RequestId::Number)
+    })
+}
+
+impl<R, W> Transport<RoleClient> for Lines<R, W>
+where
+    R: AsyncRead + Unpin + Send,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        mut message: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
+        self.ledger.sends(&mut message);
+        let write = Arc::clone(&self.write);
+        async move {
+            let mut line = serde_json::to_vec(&message)?;
+            line.push(b'\n');
+            let mut write = write.lock().await;
+            let Some(writer) = write.as_mut() else { return Err(io::ErrorKind::NotConnected.into()) };
+            let written = tokio::time::timeout(WRITE_TIME, async {
+                writer.write_all(&line).await?;
+                writer.flush().await
+            });
+            match written.await {
+                Ok(Ok(())) => Ok(()),
+                // Half a message is on its way: nothing sensible can follow it.
+                Ok(Err(error)) => {
+                    *write = None;
+                    Err(error)
+                }
+                Err(_) => {
+                    *write = None;
+                    Err(io::Error::new(io::ErrorKind::TimedOut, "it does not read what it is sent"))
+                }
+            }
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        loop {
+            while let Some(mut message) = self.waiting.pop_front() {
+                match self.ledger.receives(&mut message) {
+                    Verdict::Take => return Some(message),
+                    Verdict::Drop => {}
+                    Verdict::Flood => return None,
+                }
+            }
+            if !self.read_line().await {
+                return None;
+            }
+            let verdict = self.take_line();
+            self.line.clear();
+            if self.line.capacity() > 1 << 20 {
+                self.line.shrink_to(64 << 10);
+            }
+            if verdict == Verdict::Flood {
+                return None;
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), io::Error> {
+        *self.write.lock().await = None;
+        Ok(())
+    }
+}

@@ -1,0 +1,139 @@
+//! What a server told about itself the last time, so that its tools are known before it is started again.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use rmcp::model::{ServerPeerInfo, Tool as TheirTool};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::connect::Manner;
+use crate::error::cut;
+
+/// Bytes of a tool's description: every one is sent with every question to a model.
+const DESCRIPTION: usize = 8 << 10;
+/// Bytes of what a server says about its own use.
+const INSTRUCTIONS: usize = 8 << 10;
+
+/// What a server told about itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Of the configuration it was learned with.
+    pub(super) fingerprint: String,
+    pub(super) manner: Manner,
+    /// The revision of the protocol that is spoken.
+    pub revision: String,
+    /// What it calls itself.
+    #[serde(default)]
+    pub title: String,
+    /// How it says it should be used. It is a stranger's text.
+    #[serde(default)]
+    pub instructions: String,
+    /// Its tools, in the order of their names.
+    pub tools: Vec<Listed>,
+}
+
+/// A tool as a server describes it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Listed {
+    /// The server's own name for it.
+    pub name: String,
+    /// What it does, in the server's words.
+    pub description: String,
+    /// JSON Schema of its arguments.
+    pub input: Value,
+    /// JSON Schema of the data it gives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Value>,
+    /// What the server says about its effects.
+    #[serde(default)]
+    pub hints: Hints,
+}
+
+/// What a server says about the effects of a tool. Believed only where that makes a call stricter, unless the user
+/// trusts the server's hints.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hints {
+    /// It changes nothing.
+    #[serde(default)]
+    pub reads_only: bool,
+    /// Done twice is the same as done once.
+    #[serde(default)]
+    pub idempotent: bool,
+    /// What it does cannot be undone.
+    #[serde(default)]
+    pub destroys: bool,
+    /// It reaches nothing beyond the server itself.
+    #[serde(default)]
+    pub stays_inside: bool,
+}
+
+impl Manifest {
+    pub(super) fn new(
+        fingerprint: &str,
+        manner: Manner,
+        about: Option<&ServerPeerInfo>,
+        tools: Vec<TheirTool>,
+    ) -> Self {
+        let title = about.and_then(|about| about.server_info.as_ref());
+        let title = title.map(|info| cut(&format!("{} {}", info.name, info.version), 100));
+        let instructions = about.and_then(|about| about.instructions.as_deref()).unwrap_or_default();
+        Self {
+            fingerprint: fingerprint.to_owned(),
+            manner,
+            revision: about.map(|about| about.protocol_version.to_string()).unwrap_or_default(),
+            title: title.unwrap_or_default(),
+            instructions: whole(instructions, INSTRUCTIONS),
+            tools: tools.into_iter().map(Listed::from).collect(),
+        }
+    }
+
+    /// What was kept, if it was learned with the same configuration.
+    pub(super) fn load(path: &Path, fingerprint: &str) -> Option<Self> {
+        let kept: Self = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
+        (kept.fingerprint == fingerprint).then_some(kept)
+    }
+
+    /// Keeps it, all or nothing. Losing it costs only time.
+    pub(super) fn save(&self, path: &Path) -> std::io::Result<()> {
+        let folder = path.parent().unwrap_or(Path::new("."));
+        std::fs::create_dir_all(folder)?;
+        let bytes = serde_json::to_vec(self)?;
+        let beside = path.with_extension(format!("new{}", std::process::id()));
+        let mut file = std::fs::File::create(&beside)?;
+        file.write_all(&bytes)?;
+        drop(file);
+        std::fs::rename(&beside, path)
+    }
+}
+
+impl From<TheirTool> for Listed {
+    fn from(tool: TheirTool) -> Self {
+        let hints = tool.annotations.unwrap_or_default();
+        let title = tool.title.or(hints.title).filter(|title| *title != tool.name);
+        let description = tool.description.unwrap_or_default();
+        let description = match title {
+            Some(title) if description.is_empty() => title,
+            _ => description.into_owned(),
+        };
+        let reads_only = hints.read_only_hint == Some(true);
+        Self {
+            name: tool.name.into_owned(),
+            description: whole(&description, DESCRIPTION),
+            input: Value::Object(tool.input_schema.as_ref().clone()),
+            output: tool.output_schema.map(|schema| Value::Object(schema.as_ref().clone())),
+            hints: Hints {
+                reads_only,
+                idempotent: hints.idempotent_hint == Some(true),
+                destroys: !reads_only && hints.destructive_hint == Some(true),
+                stays_inside: hints.open_world_hint == Some(false),
+            },
+        }
+    }
+}
+
+/// At most `limit` bytes, lines kept.
+fn whole(text: &str, limit: usize) -> String {
+    let text = text.trim();
+    if text.len() <= limit { text.to_owned() } else { format!("{}…", &text[..text.floor_char_boundary(limit)]) }
+}

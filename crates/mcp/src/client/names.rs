@@ -1,0 +1,120 @@
+//! Names for servers' tools that every provider takes, that no two tools share, and that stay the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sha2::{Digest, Sha256};
+use updraft_run::Hash;
+
+/// The longest name that every provider takes.
+const LONGEST: usize = 64;
+/// Letters of a hash that tells two names apart.
+const MARK: usize = 6;
+
+/// Which tool of which server a name stands for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Names {
+    /// From our name to the server's and the tool's own.
+    by_name: BTreeMap<String, (String, String)>,
+}
+
+impl Names {
+    /// Names for tools, each given by its server's name and its own. The order they come in does not matter, and names
+    /// in `taken` are left to those who have them.
+    pub fn new<'a>(
+        prefix: &str,
+        tools: impl IntoIterator<Item = (&'a str, &'a str)>,
+        taken: &BTreeSet<String>,
+    ) -> Self {
+        let all: BTreeSet<(&str, &str)> = tools.into_iter().collect();
+        let mut wishes: BTreeMap<String, usize> = BTreeMap::new();
+        for (server, tool) in &all {
+            *wishes.entry(plain(prefix, server, tool)).or_default() += 1;
+        }
+        let mut by_name = BTreeMap::new();
+        for (server, tool) in all {
+            let wish = plain(prefix, server, tool);
+            let is_free = wishes[&wish] == 1 && wish.len() <= LONGEST && !taken.contains(&wish);
+            let name = if is_free { wish } else { marked(&wish, server, tool) };
+            by_name.insert(name, (server.to_owned(), tool.to_owned()));
+        }
+        Self { by_name }
+    }
+
+    /// Every name, with the server and the tool it stands for, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str, &str)> {
+        self.by_name.iter().map(|(name, (server, tool))| (name.as_str(), server.as_str(), tool.as_str()))
+    }
+
+    /// The name of a tool.
+    pub fn name_of(&self, server: &str, tool: &str) -> Option<&str> {
+        self.iter().find(|(_, of, own)| *of == server && *own == tool).map(|(name, _, _)| name)
+    }
+
+    /// The full name for what someone called a tool: that name itself, or its bare name where only one server has it.
+    pub fn resolve(&self, called: &str) -> Option<&str> {
+        if let Some((name, _)) = self.by_name.get_key_value(called) {
+            return Some(name);
+        }
+        let mut bare = self.iter().filter(|(_, _, tool)| *tool == called);
+        match (bare.next(), bare.next()) {
+            (Some((name, _, _)), None) => Some(name),
+            _ => None,
+        }
+    }
+}
+
+fn plain(prefix: &str, server: &str, tool: &str) -> String {
+    let clean = |text: &str| -> String {
+        text.chars().map(|letter| if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' }).collect()
+    };
+    let prefix = clean(prefix.trim_end_matches('_'));
+    let parts = [prefix.as_str(), &clean(server), &clean(tool)];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("_")
+}
+
+fn marked(wish: &str, server: &str, tool: &str) -> String {
+    let hash = Sha256::digest(format!("{server}\0{tool}"));
+    let mark = &Hash(hash.into()).to_string()[..MARK];
+    let room = LONGEST - MARK - 1;
+    format!("{}_{mark}", &wish[..wish.len().min(room)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(tools: &[(&str, &str)]) -> Vec<String> {
+        Names::new("mcp", tools.iter().copied(), &BTreeSet::new()).iter().map(|(name, _, _)| name.to_owned()).collect()
+    }
+
+    #[test]
+    fn names_are_plain_short_and_in_order() {
+        assert_eq!(names(&[("git", "log"), ("git", "commit")]), ["mcp_git_commit", "mcp_git_log"]);
+        assert_eq!(names(&[("my server", "read/file.txt")]), ["mcp_my_server_read_file_txt"]);
+        let long = names(&[("server", &"x".repeat(100))]);
+        assert_eq!(long[0].len(), 64);
+    }
+
+    #[test]
+    fn two_tools_never_share_a_name_and_order_does_not_matter() {
+        let one = names(&[("a", "b.c"), ("a", "b_c"), ("a_b", "c")]);
+        let other = names(&[("a_b", "c"), ("a", "b_c"), ("a", "b.c")]);
+        assert_eq!(one, other);
+        assert_eq!(one.iter().collect::<BTreeSet<_>>().len(), 3, "{one:?}");
+    }
+
+    #[test]
+    fn what_is_taken_is_left_alone() {
+        let taken = BTreeSet::from(["git_log".to_owned()]);
+        let names = Names::new("", [("git", "log")], &taken);
+        assert_ne!(names.name_of("git", "log"), Some("git_log"));
+    }
+
+    #[test]
+    fn a_bare_name_counts_where_only_one_server_has_it() {
+        let names = Names::new("mcp", [("a", "log"), ("b", "log"), ("b", "push")], &BTreeSet::new());
+        assert_eq!(names.resolve("push"), Some("mcp_b_push"));
+        assert_eq!(names.resolve("mcp_a_log"), Some("mcp_a_log"));
+        assert_eq!((names.resolve("log"), names.resolve("none")), (None, None));
+    }
+}

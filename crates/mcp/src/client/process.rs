@@ -1,0 +1,178 @@
+//! A server that is a process of ours: started in the sandbox, its complaints kept, its end explained.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use tokio::net::unix::pipe;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use updraft_sandbox::{Capture, Child, Command, Denied, Ended, Exit, Lifetime, Network, Output, Policy, Stdin};
+
+use super::host::Host;
+use crate::config::{Link, ServerConfig};
+use crate::error::{Error, chain, cut};
+
+/// Bytes of complaints that are kept in a server's log.
+const LOG: u64 = 8 << 20;
+/// After its input has ended, a server has this long to end by itself.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// A running process. Dropping it ends the process and every descendant.
+pub(super) struct Process {
+    stop: CancellationToken,
+    watch: JoinSet<()>,
+    end: Arc<OnceLock<String>>,
+}
+
+/// The ends of its pipes, and the process.
+pub(super) type Started = (pipe::Receiver, pipe::Sender, Process);
+
+/// Starts the program of a server.
+pub(super) async fn start(host: &Host, config: &ServerConfig) -> Result<Started, Error> {
+    let Link::Stdio { command, args, env, cwd } = &config.link else {
+        return Err(Error::Start("it is no process".to_owned()));
+    };
+    let Some(sandbox) = &host.sandbox else {
+        let why = "no process can be confined on this machine, so none is started; see `updraft sandbox probe`";
+        return Err(Error::Start(why.to_owned()));
+    };
+    let mut variables = host.environment.clone();
+    variables.retain(|(name, _)| !env.contains_key(name));
+    variables.extend(env.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned())));
+    let policy = policy(host, config);
+    let log = host.log_of(&config.name);
+    make_room(&log);
+    let order = Command {
+        program: command.clone(),
+        args: args.iter().map(|arg| arg.reveal().to_owned()).collect(),
+        env: variables,
+        cwd: cwd.as_ref().map(|cwd| host.workspace.join(cwd)),
+        stdin: Stdin::Pipe,
+        output: Output::Pipe(Capture { head: 0, tail: 4 << 10, stdout_file: None, stderr_file: Some(log.clone()) }),
+    };
+    let mut child = sandbox.spawn(&policy, order).await.map_err(|error| {
+        Error::Start(format!("could not start `{command}`: {}{}", chain(&error), hint(command, &policy.network)))
+    })?;
+    let (Some(output), Some(input)) = (child.stdout(), child.stdin.take()) else {
+        return Err(Error::Start(format!("`{command}` has no pipes")));
+    };
+    let (stop, end) = (CancellationToken::new(), Arc::new(OnceLock::new()));
+    let mut watch = JoinSet::new();
+    watch.spawn(watched(child, stop.clone(), Arc::clone(&end), log, command.clone(), policy.network));
+    Ok((output, input, Process { stop, watch, end }))
+}
+
+/// The caller's policy with what this server was granted.
+fn policy(host: &Host, config: &ServerConfig) -> Policy {
+    let Link::Stdio { env, .. } = &config.link else { return host.policy.clone() };
+    let mut policy = host.policy.clone();
+    policy.lifetime = Lifetime::Session;
+    policy.limits.output = LOG;
+    policy.network = config.grants.network.clone();
+    policy.read.extend(config.grants.read.iter().cloned());
+    policy.write.extend(config.grants.write.iter().cloned());
+    policy.environment.extend(env.keys().cloned());
+    policy
+}
+
+/// The log of the last start is kept beside the new one.
+fn make_room(log: &Path) {
+    if let Some(folder) = log.parent() {
+        let _ = std::fs::create_dir_all(folder);
+    }
+    let _ = std::fs::rename(log, log.with_extension("log.old"));
+}
+
+async fn watched(
+    child: Child,
+    stop: CancellationToken,
+    end: Arc<OnceLock<String>>,
+    log: PathBuf,
+    command: String,
+    network: Network,
+) {
+    let mut waiting = std::pin::pin!(child.wait());
+    let ended = tokio::select! {
+        ended = &mut waiting => Some(ended),
+        () = stop.cancelled() => tokio::time::timeout(GRACE, &mut waiting).await.ok(),
+    };
+    let words = match ended {
+        Some(Ok(ended)) => {
+            if ended.stderr.file.is_none() {
+                let _ = tokio::fs::write(&log, ended.stderr.text()).await;
+            }
+            explain(&ended, &command, &network)
+        }
+        Some(Err(error)) => chain(&error),
+        None => "it was ended".to_owned(),
+    };
+    let _ = end.set(words);
+}
+
+/// How it ended, its last words, and what would have allowed what it was refused.
+fn explain(ended: &Ended, command: &str, network: &Network) -> String {
+    let mut words = match (ended.exit, ended.killed_for) {
+        (_, Some(limit)) => format!("`{command}` was ended by its limit of {}", format!("{limit:?}").to_lowercase()),
+        (Some(Exit::Code(code)), None) => format!("`{command}` ended with code {code}"),
+        (Some(Exit::Signal(signal)), None) => format!("`{command}` was ended by signal {signal}"),
+        (None, None) => format!("`{command}` was ended"),
+    };
+    let stderr = ended.stderr.text();
+    if let Some(last) = stderr.lines().rev().find(|line| !line.trim().is_empty()) {
+        let _ = write!(words, ": {}", cut(last, 200));
+    }
+    for refusal in ended.refused.iter().take(2) {
+        let grant = match refusal.denied {
+            Denied::Read => format!("\"read\": [\"{}\"]", refusal.subject),
+            Denied::Write => format!("\"write\": [\"{}\"]", refusal.subject),
+            Denied::Network => "\"network\": \"host\"".to_owned(),
+        };
+        let _ = write!(words, "; the sandbox refused `{}`, allowed by \"sandbox\": {{{grant}}}", refusal.subject);
+    }
+    if ended.refused.is_empty() && ended.exit != Some(Exit::Code(0)) {
+        words.push_str(&hint(command, network));
+    }
+    words
+}
+
+/// Programs that fetch what they run cannot without a network.
+fn hint(command: &str, network: &Network) -> String {
+    let name = Path::new(command).file_name().and_then(|name| name.to_str()).unwrap_or(command);
+    let fetches = ["npx", "uvx", "bunx", "pnpm", "yarn", "pipx", "uv", "docker"].contains(&name);
+    if !fetches || *network != Network::None {
+        return String::new();
+    }
+    format!("; `{name}` fetches what it runs, which needs \"sandbox\": {{\"network\": \"host\"}}")
+}
+
+impl Process {
+    /// Why it ended, once it has; waits a moment for it.
+    pub(super) async fn end(&self) -> Option<String> {
+        for _ in 0..20 {
+            if let Some(words) = self.end.get() {
+                return Some(words.clone());
+            }
+            tokio::time::sleep(Duration::from_millis(25)).await;
+        }
+        None
+    }
+
+    /// Why it ended, if it has.
+    pub(super) fn ended(&self) -> Option<&String> {
+        self.end.get()
+    }
+
+    /// Lets it end, and ends it if it does not.
+    pub(super) async fn close(&mut self) {
+        self.stop.cancel();
+        while self.watch.join_next().await.is_some() {}
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}

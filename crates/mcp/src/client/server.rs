@@ -1,0 +1,354 @@
+//! One server over time: started when it is needed, watched, started again when it falls, left alone when it keeps falling.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use rmcp::model::{CallToolResult, JsonObject};
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use updraft_tools::Log;
+
+use super::connect::{Attempt, Manner};
+use super::connection::{Connection, Waiting};
+use super::host::Host;
+use super::ledger::Misdeeds;
+use super::login::Desk;
+use super::manifest::Manifest;
+use crate::config::{Patience, ServerConfig};
+use crate::error::Error;
+
+/// Failures in a row before a server is left alone for a while.
+const FORGIVEN: u32 = 3;
+/// The first rest; it doubles from then on.
+const REST: Duration = Duration::from_millis(500);
+const LONGEST_REST: Duration = Duration::from_secs(30);
+/// A rest that is shorter than this is waited for.
+const WAITED_FOR: Duration = Duration::from_secs(5);
+/// Silent calls in a row after which a process is taken to have hung.
+const SILENCES: u32 = 2;
+/// How often a repeatable call is made again when the connection ends under it.
+const AGAIN: u32 = 2;
+
+/// One configured server. Nothing is started before it is needed.
+pub struct Server {
+    config: ServerConfig,
+    host: Arc<Host>,
+    desk: Arc<Desk>,
+    changed: Arc<Notify>,
+    state: Mutex<State>,
+    /// Held while somebody connects, so that one process is started for all who wait.
+    connecting: tokio::sync::Mutex<()>,
+    tasks: Mutex<JoinSet<()>>,
+}
+
+#[derive(Default)]
+struct State {
+    connection: Option<Arc<Connection>>,
+    manifest: Option<Arc<Manifest>>,
+    failures: u32,
+    last: Option<Error>,
+    not_before: Option<Instant>,
+    silences: u32,
+    starts: u32,
+    misdeeds: Misdeeds,
+}
+
+/// How a server is doing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Health {
+    /// Whether it is connected.
+    pub is_up: bool,
+    /// How often it was started or connected to.
+    pub starts: u32,
+    /// Failures in a row.
+    pub failures: u32,
+    /// The last failure, if it has not been well since.
+    pub last: Option<Error>,
+    /// What it did on this connection or the last one that it should not have done.
+    pub misdeeds: Misdeeds,
+}
+
+impl Server {
+    /// A server that is not started yet. What was learned about it before is read from the host's memory.
+    pub fn new(config: ServerConfig, host: Arc<Host>) -> Arc<Self> {
+        let kept = host.memory_of(&config.name).and_then(|path| Manifest::load(&path, &config.fingerprint));
+        let desk = Arc::new(Desk::new(Arc::clone(&host), &config));
+        let state = State { manifest: kept.map(Arc::new), ..State::default() };
+        let server = Arc::new(Self {
+            config,
+            host,
+            desk,
+            changed: Arc::default(),
+            state: Mutex::new(state),
+            connecting: tokio::sync::Mutex::new(()),
+            tasks: Mutex::default(),
+        });
+        let (weak, changed) = (Arc::downgrade(&server), Arc::clone(&server.changed));
+        if tokio::runtime::Handle::try_current().is_ok() {
+            server.spawn(keep_listed(weak, changed));
+        }
+        server
+    }
+
+    /// Its configuration.
+    pub fn config(&self) -> &ServerConfig {
+        &self.config
+    }
+
+    /// What it told about itself, now or the last time.
+    pub fn manifest(&self) -> Option<Arc<Manifest>> {
+        self.state().manifest.clone()
+    }
+
+    /// How it is doing.
+    pub fn health(&self) -> Health {
+        let state = self.state();
+        let live = state.connection.as_ref().filter(|connection| !connection.is_closed());
+        Health {
+            is_up: live.is_some(),
+            starts: state.starts,
+            failures: state.failures,
+            last: state.last.clone(),
+            misdeeds: live.map_or_else(|| state.misdeeds.clone(), |connection| connection.misdeeds()),
+        }
+    }
+
+    /// Asks it for its tools now, starting it if need be. A server that answers at all is alive.
+    pub async fn check(&self) -> Result<Arc<Manifest>, Error> {
+        let connection = self.connection().await?;
+        let listed = self.list(&connection).await;
+        self.judge(&connection, listed.as_ref().err()).await;
+        listed
+    }
+
+    /// Ends it, and waits until its process is gone.
+    pub async fn close(&self) {
+        let mut tasks = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
+        tasks.shutdown().await;
+        let connection = self.state().connection.take();
+        if let Some(connection) = connection {
+            connection.close().await;
+        }
+    }
+
+    /// Calls a tool. One that may be done again is, if the connection ends under it.
+    pub(super) async fn call(
+        &self,
+        tool: &str,
+        arguments: JsonObject,
+        is_repeatable: bool,
+        waiting: &Waiting<'_>,
+    ) -> Result<CallToolResult, Error> {
+        let mut tries = if is_repeatable { AGAIN } else { 0 };
+        loop {
+            let connection = self.connection().await?;
+            let answer = connection.call(tool, arguments.clone(), waiting).await;
+            self.judge(&connection, answer.as_ref().err()).await;
+            match answer {
+                Err(Error::Lost(_)) if tries > 0 => tries -= 1,
+                other => return other,
+            }
+        }
+    }
+
+    /// A live connection: the one there is, or a new one.
+    pub(super) async fn connection(&self) -> Result<Arc<Connection>, Error> {
+        if let Some(live) = self.live() {
+            return Ok(live);
+        }
+        let _one = self.connecting.lock().await;
+        if let Some(live) = self.live() {
+            return Ok(live);
+        }
+        self.rest().await?;
+        self.bury();
+        let remembered = self.state().manifest.as_ref().map(|manifest| manifest.manner);
+        let made = match self.attempt(remembered).await {
+            // What was remembered may have become wrong: servers are updated.
+            Err(error) if remembered.is_some() && !matches!(error, Error::Login(_)) => self.attempt(None).await,
+            other => other,
+        };
+        let connection = match made {
+            Ok(connection) => Arc::new(connection),
+            Err(error) => return Err(self.failed(error)),
+        };
+        // Listed at once: a remote server may want what its own list says about headers with every call.
+        if let Err(error) = self.list(&connection).await {
+            connection.close().await;
+            return Err(self.failed(error));
+        }
+        let mut state = self.state();
+        state.starts += 1;
+        state.connection = Some(Arc::clone(&connection));
+        Ok(connection)
+    }
+
+    async fn attempt(&self, remembered: Option<Manner>) -> Result<Connection, Error> {
+        let attempt =
+            Attempt { host: &self.host, config: &self.config, desk: &self.desk, changed: &self.changed, remembered };
+        Box::pin(attempt.make()).await
+    }
+
+    /// Lists its tools, and remembers them.
+    async fn list(&self, connection: &Connection) -> Result<Arc<Manifest>, Error> {
+        let cancel = CancellationToken::new();
+        let listed = match connection.tools(&self.waiting_for_lists(&cancel)).await {
+            Ok(tools) => Ok(tools),
+            // It is there, and has no tools.
+            Err(Error::Refused { .. }) => Ok(Vec::new()),
+            Err(error) => Err(error),
+        };
+        let about = connection.about();
+        let manifest = Arc::new(Manifest::new(&self.config.fingerprint, connection.manner, about.as_deref(), listed?));
+        let is_news = {
+            let mut state = self.state();
+            let old = state.manifest.replace(Arc::clone(&manifest));
+            old.as_deref() != Some(&*manifest)
+        };
+        if is_news && let Some(path) = self.host.memory_of(&self.config.name) {
+            let kept = Arc::clone(&manifest);
+            let saved = tokio::task::spawn_blocking(move || kept.save(&path)).await;
+            if !matches!(saved, Ok(Ok(()))) {
+                tracing::debug!(server = self.config.name, "the list of tools could not be kept");
+            }
+        }
+        Ok(manifest)
+    }
+
+    pub(super) fn waiting_for_lists<'a>(&self, cancel: &'a CancellationToken) -> Waiting<'a> {
+        let start = self.config.patience.start;
+        let patience = Patience { call: start, longest: start, ..self.config.patience };
+        Waiting { patience, cancel, log: Log::default() }
+    }
+
+    /// Learns from how a call went.
+    async fn judge(&self, connection: &Connection, error: Option<&Error>) {
+        if let Some(error) = error {
+            return self.judge_error(connection, error).await;
+        }
+        let mut state = self.state();
+        (state.failures, state.silences, state.last, state.not_before) = (0, 0, None, None);
+    }
+
+    async fn judge_error(&self, connection: &Connection, error: &Error) {
+        match error {
+            Error::Lost(_) => {
+                let is_first_to_know = self.drop_connection(connection).await;
+                // One that falls before it has done anything is not worth starting at once, again and again. Many may
+                // have waited for it, but it fell once.
+                if is_first_to_know && connection.answered.load(Ordering::Relaxed) == 0 {
+                    self.failed(error.clone());
+                } else {
+                    self.state().last = Some(error.clone());
+                }
+            }
+            Error::Silent(_) => {
+                let has_hung = {
+                    let mut state = self.state();
+                    state.silences += 1;
+                    state.last = Some(error.clone());
+                    state.silences >= SILENCES
+                };
+                if has_hung {
+                    self.state().silences = 0;
+                    self.drop_connection(connection).await;
+                }
+            }
+            Error::Unknown(_)
+            | Error::Start(_)
+            | Error::Unreachable(_)
+            | Error::Login(_)
+            | Error::Resting { .. }
+            | Error::Refused { .. }
+            | Error::Nonsense(_)
+            | Error::Cancelled => {}
+        }
+    }
+
+    /// Ends a connection that is of no use any longer, so that the next call starts anew. False if somebody else did.
+    async fn drop_connection(&self, connection: &Connection) -> bool {
+        let misdeeds = connection.misdeeds();
+        let taken = {
+            let mut state = self.state();
+            state.misdeeds = misdeeds;
+            let is_this = state.connection.as_ref().is_some_and(|held| std::ptr::eq(Arc::as_ptr(held), connection));
+            if is_this { state.connection.take() } else { None }
+        };
+        let Some(connection) = taken else { return false };
+        connection.close().await;
+        true
+    }
+
+    /// Remembers what a connection that is over did wrong.
+    fn bury(&self) {
+        let mut state = self.state();
+        if let Some(dead) = state.connection.take() {
+            state.misdeeds = dead.misdeeds();
+        }
+    }
+
+    /// Waits out a short rest; a long one is an error.
+    async fn rest(&self) -> Result<(), Error> {
+        let (until, times, last) = {
+            let state = self.state();
+            (state.not_before, state.failures, state.last.clone())
+        };
+        let Some(until) = until else { return Ok(()) };
+        let wait = until.saturating_duration_since(Instant::now());
+        if wait > WAITED_FOR {
+            let last = last.map(|error| error.to_string()).unwrap_or_default();
+            return Err(Error::Resting { times, last, wait: Duration::from_secs(wait.as_secs() + 1) });
+        }
+        tokio::time::sleep(wait).await;
+        Ok(())
+    }
+
+    fn failed(&self, error: Error) -> Error {
+        let mut state = self.state();
+        state.failures += 1;
+        state.last = Some(error.clone());
+        if state.failures >= FORGIVEN {
+            let rest = REST * 2_u32.saturating_pow((state.failures - FORGIVEN).min(10));
+            state.not_before = Some(Instant::now() + rest.min(LONGEST_REST));
+        }
+        error
+    }
+
+    fn live(&self) -> Option<Arc<Connection>> {
+        self.state().connection.clone().filter(|connection| !connection.is_closed())
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does something beside. It ends with the server.
+    pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner).spawn(work);
+    }
+
+    /// Starts it beside, so that its list of tools becomes fresh.
+    pub(super) fn refresh(self: &Arc<Self>) {
+        let weak = Arc::downgrade(self);
+        self.spawn(async move {
+            if let Some(server) = weak.upgrade() {
+                let _ = server.check().await;
+            }
+        });
+    }
+}
+
+/// Lists a server's tools again whenever it says that they have changed.
+async fn keep_listed(server: Weak<Server>, changed: Arc<Notify>) {
+    loop {
+        changed.notified().await;
+        let Some(server) = server.upgrade() else { return };
+        let live = server.live();
+        if let Some(connection) = live {
+            let _ = server.list(&connection).await;
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! All servers together: their tools under our names, one list that does not change with the order they answer in.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rmcp::model::{JsonObject, PromptMessage, ResourceContents};
+use serde_json::Value;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use updraft_tools::Tool;
+
+use super::helpers;
+use super::host::Host;
+use super::manifest::{Listed, Manifest};
+use super::names::Names;
+use super::server::Server;
+use super::tool::ServerTool;
+use crate::config::ServerConfig;
+use crate::error::Error;
+
+/// Beyond this many, servers' tools are searched for instead of being shown: their descriptions would fill the prompt.
+pub const SHOWN: usize = 60;
+
+/// All servers that are switched on. Cheap to clone.
+#[derive(Clone)]
+pub struct Servers(Arc<Inner>);
+
+struct Inner {
+    host: Arc<Host>,
+    servers: BTreeMap<String, Arc<Server>>,
+    /// The tools as they were last given out, by our names.
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+pub(super) struct Known {
+    pub(super) names: Names,
+    pub(super) tools: BTreeMap<String, Arc<ServerTool>>,
+}
+
+impl Servers {
+    /// The servers of a configuration. Nothing is started yet. Must be called within a runtime.
+    pub fn new(configs: Vec<ServerConfig>, host: Host) -> Self {
+        let host = Arc::new(host);
+        let on = configs.into_iter().filter(|config| config.enabled);
+        let servers = on.map(|config| (config.name.clone(), Server::new(config, Arc::clone(&host)))).collect();
+        Self(Arc::new(Inner { host, servers, known: Mutex::default() }))
+    }
+
+    /// Every server, in the order of their names.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Server>> {
+        self.0.servers.values()
+    }
+
+    /// The server of that name.
+    pub fn get(&self, name: &str) -> Result<&Arc<Server>, Error> {
+        self.0.servers.get(name).ok_or_else(|| Error::Unknown(name.to_owned()))
+    }
+
+    /// The tools of all servers, in the order of their names.
+    ///
+    /// Servers that were met before are not waited for: their tools are known, and their lists are brought up to date
+    /// beside. The others are started together, and those that are not there within `wait` are left out this time.
+    /// Names in `taken` are left to those who have them.
+    pub async fn tools(&self, wait: Duration, taken: &BTreeSet<String>) -> Vec<Arc<dyn Tool>> {
+        self.meet(wait).await;
+        let known = self.name(taken);
+        let tools: Vec<Arc<dyn Tool>> = known.tools.values().map(|tool| Arc::clone(tool) as Arc<dyn Tool>).collect();
+        *self.known() = known;
+        tools
+    }
+
+    /// The tools that a model is offered: servers' own while there are few, else only those to search and call them
+    /// with; and the helpers that tell of the servers. Nothing at all without servers.
+    pub async fn offered(&self, wait: Duration, taken: &BTreeSet<String>) -> Vec<Arc<dyn Tool>> {
+        if self.0.servers.is_empty() {
+            return Vec::new();
+        }
+        let mut tools = self.tools(wait, taken).await;
+        if tools.len() > SHOWN {
+            tools = helpers::in_place_of_tools(self);
+        }
+        tools.extend(helpers::about_servers(self));
+        tools.retain(|tool| !taken.contains(&tool.spec().name));
+        tools
+    }
+
+    /// The full name for what someone called a tool: that name itself, or its bare name where only one server has it.
+    pub fn resolve(&self, called: &str) -> Option<String> {
+        self.known().names.resolve(called).map(str::to_owned)
+    }
+
+    /// Ends every server, and waits until their processes are gone.
+    pub async fn close(&self) {
+        let mut closing = JoinSet::new();
+        for server in self.iter().map(Arc::clone) {
+            closing.spawn(async move { server.close().await });
+        }
+        while closing.join_next().await.is_some() {}
+    }
+
+    pub(super) fn tool(&self, called: &str) -> Option<Arc<ServerTool>> {
+        let known = self.known();
+        let name = known.names.resolve(called)?;
+        known.tools.get(name).map(Arc::clone)
+    }
+
+    pub(super) fn known(&self) -> std::sync::MutexGuard<'_, Known> {
+        self.0.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts the servers that nothing is known about, and waits for them; the others are looked after beside.
+    async fn meet(&self, wait: Duration) {
+        let mut meeting = JoinSet::new();
+        for server in self.iter() {
+            if server.manifest().is_some() {
+                if !server.health().is_up {
+                    server.refresh();
+                }
+                continue;
+            }
+            let server = Arc::clone(server);
+            meeting.spawn(async move {
+                let _ = server.check().await;
+            });
+        }
+        let all = async { while meeting.join_next().await.is_some() {} };
+        let _ = tokio::time::timeout(wait, all).await;
+    }
+
+    fn name(&self, taken: &BTreeSet<String>) -> Known {
+        let manifests: Vec<(&Arc<Server>, Arc<Manifest>)> =
+            self.iter().filter_map(|server| Some((server, server.manifest()?))).collect();
+        let offered: Vec<(&Arc<Server>, &Listed)> = manifests
+            .iter()
+            .flat_map(|(server, manifest)| manifest.tools.iter().map(move |tool| (*server, tool)))
+            .filter(|(server, tool)| is_offered(server.config(), &tool.name))
+            .collect();
+        let pairs = offered.iter().map(|(server, tool)| (server.config().name.as_str(), tool.name.as_str()));
+        let names = Names::new(&self.0.host.prefix, pairs, taken);
+        let mut tools = BTreeMap::new();
+        for (server, listed) in offered {
+            if let Some(name) = names.name_of(&server.config().name, &listed.name) {
+                tools.insert(name.to_owned(), Arc::new(ServerTool::new(Arc::clone(server), name, listed)));
+            }
+        }
+        Known { names, tools }
+    }
+}
+
+/// Whether the user wants this tool of a server.
+fn is_offered(config: &ServerConfig, tool: &str) -> bool {
+    let is_in = |list: &[String]| list.iter().any(|name| name == tool || name == "*");
+    config.tools.as_deref().is_none_or(is_in) && !is_in(&config.except)
+}
+
+/// A resource that a server has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// Its address.
+    pub uri: String,
+    /// What it is called.
+    pub name: String,
+    /// What it is.
+    pub about: String,
+}
+
+/// Resources and prompts.
+impl Server {
+    /// The resources it has.
+    pub async fn resources(&self) -> Result<Vec<Held>, Error> {
+        let cancel = CancellationToken::new();
+        let listed = self.connection().await?.resources(&self.waiting_for_lists(&cancel)).await?;
+        let held = listed.into_iter().map(|one| Held {
+            uri: one.uri.clone(),
+            name: one.name.clone(),
+            about: one.description.clone().unwrap_or_default(),
+        });
+        Ok(held.collect())
+    }
+
+    /// The text of a resource; what is no text is named by its size. It is a stranger's.
+    pub async fn read(&self, uri: &str) -> Result<String, Error> {
+        let cancel = CancellationToken::new();
+        let read = self.connection().await?.read(uri, &self.waiting_for_lists(&cancel)).await?;
+        let texts = read.contents.into_iter().map(|part| match part {
+            ResourceContents::TextResourceContents { text, .. } => text,
+            ResourceContents::BlobResourceContents { uri, blob, .. } => {
+                format!("[{uri}: {} bytes that are no text]", blob.len() / 4 * 3)
+            }
+            _ => "[something of an unknown form]".to_owned(),
+        });
+        Ok(texts.collect::<Vec<_>>().join("\n"))
+    }
+
+    /// The prompts it has: their names, and what they are for.
+    pub async fn prompts(&self) -> Result<Vec<(String, String)>, Error> {
+        let cancel = CancellationToken::new();
+        let listed = self.connection().await?.prompts(&self.waiting_for_lists(&cancel)).await?;
+        Ok(listed.into_iter().map(|one| (one.name.clone(), one.description.clone().unwrap_or_default())).collect())
+    }
+
+    /// A prompt with its arguments filled in, each message with who says it. It is a stranger's.
+    pub async fn prompt(&self, name: &str, arguments: JsonObject) -> Result<Vec<(String, String)>, Error> {
+        let cancel = CancellationToken::new();
+        let prompt = self.connection().await?.prompt(name, arguments, &self.waiting_for_lists(&cancel)).await?;
+        let message = |one: PromptMessage| {
+            let role = serde_json::to_value(&one.role).ok().and_then(|role| role.as_str().map(str::to_owned));
+            let words = serde_json::to_value(&one.content).unwrap_or_default();
+            let text = words["text"].as_str().map_or_else(|| words.to_string(), str::to_owned);
+            (role.unwrap_or_default(), text)
+        };
+        Ok(prompt.messages.into_iter().map(message).collect())
+    }
+}
+
+/// The arguments of a call that code makes: `null` is none.
+pub(super) fn arguments(value: &Value) -> Value {
+    if value.is_null() { Value::Object(serde_json::Map::new()) } else { value.clone() }
+}

@@ -1,0 +1,114 @@
+//! The transport of 2024: answers on one GET stream, requests to a POST address that it names.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
+use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use url::Url;
+
+use super::events::{Events, events};
+use super::ledger::{Ledger, Verdict};
+use crate::error::{Error, chain, cut};
+
+/// A POST that only hands a message over takes no longer.
+const POST_TIME: Duration = Duration::from_secs(30);
+
+/// A connection of the 2024 transport. The end of its stream is the end of the connection: nothing resumes.
+pub(super) struct LegacySse {
+    http: reqwest::Client,
+    post: Url,
+    headers: HeaderMap,
+    events: Events,
+    ledger: Arc<Ledger>,
+}
+
+/// Why a message could not be handed over.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NotSent {
+    #[error("could not be reached")]
+    Http(#[from] reqwest::Error),
+    #[error("HTTP {0}")]
+    Status(u16),
+    #[error("the message cannot be written")]
+    Json(#[from] serde_json::Error),
+}
+
+impl LegacySse {
+    /// Opens the stream and waits for the address that requests go to.
+    pub(super) async fn connect(
+        http: reqwest::Client,
+        url: Url,
+        headers: HeaderMap,
+        ledger: Arc<Ledger>,
+    ) -> Result<Self, Error> {
+        let request = http.get(url.clone()).headers(headers.clone()).header(ACCEPT, "text/event-stream");
+        let response = request.send().await.map_err(|error| Error::Unreachable(chain(&error)))?;
+        let status = response.status();
+        let is_stream = response
+            .headers()
+            .get(CONTENT_TYPE)
+            .is_some_and(|kind| kind.to_str().is_ok_and(|kind| kind.starts_with("text/event-stream")));
+        if !status.is_success() || !is_stream {
+            return Err(Error::Unreachable(format!("no stream of events is there (HTTP {status})")));
+        }
+        let mut events = events(response);
+        let first = events.next().await.and_then(Result::ok);
+        let Some(address) =
+            first.filter(|event| event.event.as_deref() == Some("endpoint")).and_then(|event| event.data)
+        else {
+            return Err(Error::Unreachable("the stream of events does not begin with `endpoint`".to_owned()));
+        };
+        let post = url.join(address.trim()).ok().filter(|post| post.origin() == url.origin());
+        let Some(post) = post else {
+            let shown = cut(&address, 200);
+            return Err(Error::Unreachable(format!("it sends requests to `{shown}`, which is another host")));
+        };
+        Ok(Self { http, post, headers, events, ledger })
+    }
+}
+
+impl Transport<RoleClient> for LegacySse {
+    type Error = NotSent;
+
+    fn send(
+        &mut self,
+        mut message: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), NotSent>> + Send + 'static {
+        self.ledger.sends(&mut message);
+        let request = self.http.post(self.post.clone()).headers(self.headers.clone()).timeout(POST_TIME);
+        async move {
+            let body = serde_json::to_vec(&message)?;
+            let response = request.header(CONTENT_TYPE, "application/json").body(body).send().await?;
+            let status = response.status();
+            if status.is_success() { Ok(()) } else { Err(NotSent::Status(status.as_u16())) }
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        loop {
+            let event = self.events.next().await?.ok()?;
+            if !matches!(event.event.as_deref(), None | Some("message" | "")) {
+                continue;
+            }
+            let data = event.data.unwrap_or_default();
+            let verdict = match serde_json::from_str(&data) {
+                Ok(mut message) => match self.ledger.receives(&mut message) {
+                    Verdict::Take => return Some(message),
+                    other => other,
+                },
+                Err(_) => self.ledger.garbage(data.as_bytes()),
+            };
+            if verdict == Verdict::Flood {
+                return None;
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), NotSent> {
+        self.events = futures_util::stream::empty().boxed();
+        Ok(())
+    }
+}

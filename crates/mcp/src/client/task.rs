@@ -1,0 +1,109 @@
+//! A call that a server answers with a task: asked after until it is done, answered when it asks, cancelled when nobody
+//! waits for it any longer.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use rmcp::model::{
+    CallToolResult, ClientRequest, GetTaskParams, GetTaskRequest, InputRequests, ServerResult, Task, TaskPayload,
+    UpdateTaskParams, UpdateTaskRequest,
+};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::connection::{Abandoned, Connection, Waiting};
+use crate::error::{Error, cut};
+
+/// How often a server is asked after a task, whatever it suggests.
+const OFTEN: Duration = Duration::from_millis(50);
+const SELDOM: Duration = Duration::from_secs(10);
+/// Where it suggests nothing.
+const USUAL: Duration = Duration::from_secs(1);
+/// Questions in a row that may go unanswered: the task goes on without us.
+const MISSED: u32 = 5;
+
+impl Connection {
+    /// Asks after a task until it is done. If this is dropped, the task is cancelled.
+    pub(super) async fn see_through(&self, task: Task, waiting: &Waiting<'_>) -> Result<CallToolResult, Error> {
+        let limit = waiting.patience.longest;
+        let until = Instant::now() + limit;
+        let id = task.task_id;
+        let mut wait = interval(task.poll_interval_ms);
+        let (mut answered, mut missed) = (BTreeSet::new(), 0);
+        let mut abandoned = self.abandoned_task(&id);
+        loop {
+            if Instant::now() + wait > until {
+                return Err(Error::Silent(limit));
+            }
+            tokio::select! {
+                () = tokio::time::sleep(wait) => {}
+                () = waiting.cancel.cancelled() => return Err(Error::Cancelled),
+            }
+            let request = ClientRequest::GetTaskRequest(GetTaskRequest::new(GetTaskParams::new(id.clone())));
+            let state = match self.ask(request, waiting).await {
+                Ok(ServerResult::GetTaskResult(state)) => state.task,
+                Ok(_) => return Err(Error::Nonsense("this is no state of a task".to_owned())),
+                Err(Error::Lost(_) | Error::Unreachable(_)) if missed < MISSED && !self.is_closed() => {
+                    missed += 1;
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            missed = 0;
+            wait = interval(state.task.poll_interval_ms);
+            if let Some(words) = &state.task.status_message {
+                waiting.log.line(&cut(words, 500));
+            }
+            match state.payload {
+                TaskPayload::Working => {}
+                TaskPayload::InputRequired { input_requests } => {
+                    self.answer_task(&id, input_requests, &mut answered, waiting).await?;
+                }
+                payload => {
+                    disarm(&mut abandoned);
+                    return over(payload);
+                }
+            }
+        }
+    }
+
+    /// Answers what a task asks, each question once.
+    async fn answer_task(
+        &self,
+        id: &str,
+        mut questions: InputRequests,
+        answered: &mut BTreeSet<String>,
+        waiting: &Waiting<'_>,
+    ) -> Result<(), Error> {
+        questions.retain(|key, _| answered.insert(key.clone()));
+        if questions.is_empty() {
+            return Ok(());
+        }
+        let answers = self.answers_to(questions).await?;
+        let params = UpdateTaskParams::new(id.to_owned(), answers);
+        self.ask(ClientRequest::UpdateTaskRequest(UpdateTaskRequest::new(params)), waiting).await.map(drop)
+    }
+}
+
+fn interval(suggested: Option<u64>) -> Duration {
+    suggested.map_or(USUAL, Duration::from_millis).clamp(OFTEN, SELDOM)
+}
+
+fn disarm(abandoned: &mut Abandoned) {
+    abandoned.what = None;
+}
+
+/// What a task came to.
+fn over(payload: TaskPayload) -> Result<CallToolResult, Error> {
+    match payload {
+        TaskPayload::Completed { result } => serde_json::from_value(Value::Object(result))
+            .map_err(|error| Error::Nonsense(format!("the result of its task is malformed: {error}"))),
+        TaskPayload::Failed { error } => {
+            let code = error.get("code").and_then(Value::as_i64).unwrap_or_default() as i32;
+            let words = error.get("message").and_then(Value::as_str).unwrap_or("its task failed");
+            Err(Error::Refused { code, message: cut(words, 2_000) })
+        }
+        TaskPayload::Cancelled => Err(Error::Lost("its task was cancelled".to_owned())),
+        _ => Err(Error::Nonsense("a task that is neither at work nor done".to_owned())),
+    }
+}

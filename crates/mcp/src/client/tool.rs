@@ -1,0 +1,194 @@
+//! A server's tool as one of ours: its traits are the strictest that fit, and its results are a stranger's.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::model::JsonObject;
+use serde_json::Value;
+use updraft_run::{Class, Failure, FailureKind, Millis, Prepared, Reply, ToolSpec};
+use updraft_sandbox::Network;
+use updraft_tools::{CallContext, Calling, Place, Source, Tool, Traits};
+
+use super::connection::Waiting;
+use super::content;
+use super::manifest::{Hints, Listed};
+use super::server::Server;
+use crate::config::{Link, ServerConfig};
+use crate::error::Error;
+
+/// The group that agents ask for servers' tools by.
+pub(super) const GROUP: &str = "mcp";
+/// More than the server's own limits, so that they are the ones that count.
+const SLACK: Duration = Duration::from_mins(1);
+
+/// One tool of one server.
+pub(super) struct ServerTool {
+    server: Arc<Server>,
+    own_name: String,
+    spec: ToolSpec,
+    output: Option<Value>,
+    traits: Traits,
+}
+
+impl ServerTool {
+    pub(super) fn new(server: Arc<Server>, name: &str, listed: &Listed) -> Self {
+        let traits = traits(server.config(), listed.hints);
+        let described = if listed.description.is_empty() { &listed.name } else { &listed.description };
+        let spec = ToolSpec { name: name.to_owned(), description: described.clone(), parameters: listed.input.clone() };
+        Self { own_name: listed.name.clone(), spec, output: listed.output.clone(), traits, server }
+    }
+
+    pub(super) fn server(&self) -> &Arc<Server> {
+        &self.server
+    }
+
+    fn hosts(&self) -> Vec<String> {
+        match &self.server.config().link {
+            Link::Remote { url, .. } => url.host_str().map(str::to_owned).into_iter().collect(),
+            Link::Stdio { .. } => Vec::new(),
+        }
+    }
+
+    async fn make(&self, args: Value, cx: &CallContext) -> Reply {
+        let Value::Object(arguments) = args else {
+            return Reply::Failed(Failure::new(FailureKind::Validation, "expected an object of arguments"));
+        };
+        let config = self.server.config();
+        let waiting = Waiting { patience: config.patience, cancel: &cx.cancel, log: cx.log.clone() };
+        let is_repeatable = self.traits.class.is_repeatable();
+        let arguments: JsonObject = arguments;
+        match self.server.call(&self.own_name, arguments, is_repeatable, &waiting).await {
+            Ok(result) => Reply::Output(Arc::new(content::output(result, &config.name, self.hosts(), cx))),
+            Err(error) => self.reply(&error, is_repeatable, cx),
+        }
+    }
+
+    /// An error as an agent is told it. What may have been done is in doubt, and says so.
+    fn reply(&self, error: &Error, is_repeatable: bool, cx: &CallContext) -> Reply {
+        let server = &self.server.config().name;
+        let words = format!("MCP server `{server}`: {error}");
+        match error {
+            Error::Cancelled => Reply::Cancelled,
+            Error::Silent(limit) if is_repeatable => Reply::TimedOut { limit: Millis(limit.as_millis() as u64) },
+            Error::Lost(_) | Error::Silent(_) if !is_repeatable => Reply::InDoubt {
+                evidence: format!("`{}` was called on {words}; it may or may not have been done", self.own_name),
+            },
+            Error::Unreachable(_) | Error::Resting { .. } | Error::Start(_) => {
+                cx.transient(Failure::new(FailureKind::Tool, words))
+            }
+            // Here it was made again already as often as that helps.
+            Error::Lost(_) | Error::Silent(_) => Reply::Failed(Failure::new(FailureKind::Tool, words)),
+            Error::Login(_) | Error::Unknown(_) => Reply::Failed(Failure::new(FailureKind::Config, words)),
+            Error::Refused { .. } | Error::Nonsense(_) => Reply::Failed(Failure::new(FailureKind::Tool, words)),
+        }
+    }
+}
+
+/// What is assumed about a tool. Hints make it stricter; they make it less strict only if the user trusts them.
+fn traits(config: &ServerConfig, hints: Hints) -> Traits {
+    let believed = config.trusts_hints;
+    let reads_only = believed && hints.reads_only;
+    let class = match (reads_only, believed && hints.idempotent) {
+        (true, _) => Class::Pure,
+        (false, true) => Class::Idempotent,
+        (false, false) => Class::Opaque,
+    };
+    let is_confined = matches!(config.link, Link::Stdio { .. }) && config.grants.network == Network::None;
+    Traits {
+        class,
+        group: GROUP,
+        // A process without network touches the workspace only, unless it was granted more.
+        outside: !(reads_only || is_confined && config.grants.write.is_empty()),
+        // What is read at a stranger's is asked for in words, and words can carry things out.
+        sends: !(is_confined || reads_only && hints.stays_inside),
+        destroys: hints.destroys,
+        time: config.patience.longest + config.patience.start * 2 + SLACK,
+        blocking: false,
+    }
+}
+
+impl Tool for ServerTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn traits(&self) -> Traits {
+        self.traits
+    }
+
+    fn output(&self) -> Option<&Value> {
+        self.output.as_ref()
+    }
+
+    fn source(&self) -> Source {
+        Source::Server(self.server.config().name.clone())
+    }
+
+    fn prepare(&self, _: &Value, _: &Place) -> Prepared {
+        let Traits { class, outside, sends, destroys, .. } = self.traits;
+        Prepared { class, outside, sends, destroys, hosts: self.hosts(), ..Prepared::default() }
+    }
+
+    fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {
+        Box::pin(self.make(args, cx))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::config::{Form, Grants, Login, Patience};
+
+    fn config(link: Link, trusts_hints: bool, network: Network) -> ServerConfig {
+        ServerConfig {
+            name: "s".into(),
+            enabled: true,
+            link,
+            patience: Patience::default(),
+            tools: None,
+            except: Vec::new(),
+            trusts_hints,
+            grants: Grants { network, ..Grants::default() },
+            login: Login::default(),
+            fingerprint: String::new(),
+        }
+    }
+
+    fn process(trusts_hints: bool, network: Network) -> ServerConfig {
+        let link = Link::Stdio { command: "x".into(), args: Vec::new(), env: BTreeMap::new(), cwd: None };
+        config(link, trusts_hints, network)
+    }
+
+    fn remote(trusts_hints: bool) -> ServerConfig {
+        let url = "http://x.example/".parse().unwrap();
+        config(Link::Remote { url, headers: BTreeMap::new(), form: Form::Http }, trusts_hints, Network::None)
+    }
+
+    const KIND: Hints = Hints { reads_only: true, idempotent: true, destroys: false, stays_inside: true };
+
+    #[test]
+    fn hints_of_a_server_that_is_not_trusted_change_nothing_but_for_the_worse() {
+        for config in [remote(false), process(false, Network::Host)] {
+            let Traits { class, outside, sends, destroys, .. } = traits(&config, KIND);
+            assert_eq!((class, outside, sends, destroys), (Class::Opaque, true, true, false));
+        }
+        assert!(traits(&remote(false), Hints { destroys: true, ..KIND }).destroys);
+    }
+
+    #[test]
+    fn hints_of_a_trusted_server_count() {
+        let Traits { class, outside, sends, .. } = traits(&remote(true), KIND);
+        assert_eq!((class, outside, sends), (Class::Pure, false, false));
+        let open = traits(&remote(true), Hints { stays_inside: false, ..KIND });
+        assert_eq!((open.outside, open.sends), (false, true));
+        assert_eq!(traits(&remote(true), Hints { reads_only: false, ..KIND }).class, Class::Idempotent);
+    }
+
+    #[test]
+    fn a_process_without_network_stays_inside_and_may_still_not_be_repeated() {
+        let Traits { class, outside, sends, .. } = traits(&process(false, Network::None), Hints::default());
+        assert_eq!((class, outside, sends), (Class::Opaque, false, false));
+    }
+}

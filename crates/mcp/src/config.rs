@@ -1,0 +1,352 @@
+//! Which servers there are, as data: what was written in any of the dialects in use, and what is meant by it.
+//!
+//! Files are read by whoever owns them. One faulty server never hides the others.
+
+mod expand;
+mod lenient;
+mod written;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+use updraft_run::Hash;
+use updraft_sandbox::Network;
+use url::Url;
+
+pub use expand::Lookup;
+pub use written::{Written, WrittenGrants, WrittenLogin};
+
+use expand::expand;
+
+/// A text that will not print: it may hold a key.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Takes a text.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text, for whoever must send it.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}
+
+/// A server as it is meant: every field present and checked, variables filled in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServerConfig {
+    /// What people call it.
+    pub name: String,
+    /// Whether it is used.
+    pub enabled: bool,
+    /// How it is reached.
+    pub link: Link,
+    /// How long it is waited for.
+    pub patience: Patience,
+    /// The tools that are offered; `None` for all.
+    pub tools: Option<Vec<String>>,
+    /// Tools that are left out.
+    pub except: Vec<String>,
+    /// Whether its hints about its own tools may make a call less strict.
+    pub trusts_hints: bool,
+    /// What its process may do beyond the workspace.
+    pub grants: Grants,
+    /// How one signs in there, where that is not found out by itself.
+    pub login: Login,
+    /// A hash of what was written: what was learned about another configuration does not count.
+    pub fingerprint: String,
+}
+
+/// How a server is reached.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Link {
+    /// A process of ours, on pipes.
+    Stdio {
+        /// The program.
+        command: String,
+        /// Its arguments.
+        args: Vec<Secret>,
+        /// Variables it is given.
+        env: BTreeMap<String, Secret>,
+        /// Where it starts; the workspace where nothing is said.
+        cwd: Option<PathBuf>,
+    },
+    /// A server at an address.
+    Remote {
+        /// The address.
+        url: Url,
+        /// Headers that are sent to it.
+        headers: BTreeMap<String, Secret>,
+        /// Which transport it speaks.
+        form: Form,
+    },
+}
+
+/// Which transport a server at an address speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Streamable HTTP; what turns out to be an older or a plainer form is spoken to in that.
+    Http,
+    /// HTTP with server-sent events, as before 2025.
+    Sse,
+}
+
+/// How long a server is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// From start to the first list of tools.
+    pub start: Duration,
+    /// Silence during a call: progress begins it anew.
+    pub call: Duration,
+    /// A call in all, whatever progress it makes.
+    pub longest: Duration,
+}
+
+impl Default for Patience {
+    /// A cold start of a packaged server takes seconds, and a call that says nothing for a minute has hung.
+    fn default() -> Self {
+        Self { start: Duration::from_secs(30), call: Duration::from_mins(1), longest: Duration::from_mins(10) }
+    }
+}
+
+/// What a server's process may do beyond the workspace.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Grants {
+    /// What of the network it can reach.
+    pub network: Network,
+    /// Folders and files it may read.
+    pub read: Vec<PathBuf>,
+    /// Folders it may write.
+    pub write: Vec<PathBuf>,
+}
+
+/// How one signs in at a server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Login {
+    /// The id of a client that was registered by hand.
+    pub client_id: Option<String>,
+    /// Its secret.
+    pub client_secret: Option<Secret>,
+    /// What is asked for; what the server names where nothing is said.
+    pub scopes: Vec<String>,
+}
+
+/// What is wrong with a configuration: in which file, at which server and field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The file.
+    pub file: String,
+    /// The server, if it is one server's fault.
+    pub server: Option<String>,
+    /// The field.
+    pub field: Option<String>,
+    /// What is wrong, and what was expected.
+    pub what: String,
+}
+
+impl Fault {
+    fn of_file(file: &str, what: impl Into<String>) -> Self {
+        Self { file: file.to_owned(), server: None, field: None, what: what.into() }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.field, &self.server) {
+            (Some(field), Some(server)) => write!(f, "`{field}` of server `{server}` in {}: ", self.file)?,
+            (None, Some(server)) => write!(f, "server `{server}` in {}: ", self.file)?,
+            (_, None) => write!(f, "{}: ", self.file)?,
+        }
+        f.write_str(&self.what)
+    }
+}
+
+/// How a file is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// JSON, with comments and trailing commas tolerated.
+    Json,
+    /// TOML, as Codex has it.
+    Toml,
+}
+
+/// The servers written in a text, as they are written. `file` is what faults call it.
+pub fn read_written(text: &str, format: Format, file: &str) -> (Vec<(String, Written)>, Vec<Fault>) {
+    let document = match format {
+        Format::Json => lenient::parse(text).map_err(|error| error.to_string()),
+        Format::Toml => toml::from_str::<serde_json::Value>(text).map_err(|error| error.to_string()),
+    };
+    match document {
+        Ok(document) => written::all_in(&document, file),
+        Err(what) => (Vec::new(), vec![Fault::of_file(file, what.trim_end())]),
+    }
+}
+
+/// The servers written in a text, as they are meant, and what is wrong with the others.
+///
+/// Switched-off servers are read as well, but their missing variables are nobody's fault.
+pub fn read(text: &str, format: Format, file: &str, lookup: Lookup<'_>) -> (Vec<ServerConfig>, Vec<Fault>) {
+    let (written, mut faults) = read_written(text, format, file);
+    let mut servers: Vec<ServerConfig> = Vec::new();
+    for (name, server) in written {
+        match server.mean(&name, lookup) {
+            Ok(meant) if servers.iter().any(|other| other.name == meant.name) => {
+                let what = "there is already a server of this name".to_owned();
+                faults.push(Fault { file: file.to_owned(), server: Some(name), field: Some("name".into()), what });
+            }
+            Ok(meant) => servers.push(meant),
+            Err(_) if !server.enabled => {}
+            Err((field, what)) => {
+                faults.push(Fault { file: file.to_owned(), server: Some(name), field: Some(field), what });
+            }
+        }
+    }
+    (servers, faults)
+}
+
+/// A field and what is wrong with it.
+type Wrong = (String, String);
+
+impl Written {
+    /// What is meant: checked, with variables filled in. The error names the field.
+    pub fn mean(&self, name: &str, lookup: Lookup<'_>) -> Result<ServerConfig, (String, String)> {
+        if name.trim().is_empty() || name.len() > 64 || name.chars().any(char::is_control) {
+            return wrong("name", "expected 1 to 64 visible characters");
+        }
+        let login = self.oauth.clone().unwrap_or_default();
+        let secret = login.client_secret.map(|text| filled("oauth.clientSecret", &text, lookup)).transpose()?;
+        Ok(ServerConfig {
+            name: name.to_owned(),
+            enabled: self.enabled,
+            link: self.link(lookup)?,
+            patience: self.patience()?,
+            tools: self.tools.clone(),
+            except: self.except.clone(),
+            trusts_hints: self.trust,
+            grants: self.grants(lookup)?,
+            login: Login { client_id: login.client_id, client_secret: secret.map(Secret), scopes: login.scopes },
+            fingerprint: self.fingerprint(),
+        })
+    }
+
+    fn link(&self, lookup: Lookup<'_>) -> Result<Link, Wrong> {
+        let kind = match (self.kind.as_deref(), &self.command, &self.url) {
+            (Some(kind), _, _) => kind,
+            (None, Some(_), None) => "stdio",
+            (None, None, Some(_)) => "http",
+            (None, Some(_), Some(_)) => return wrong("type", "there are `command` and `url`; say which is meant"),
+            (None, None, None) => return wrong("command", "expected `command` or `url`"),
+        };
+        match kind {
+            "stdio" | "local" => self.stdio(lookup),
+            "http" | "streamable-http" | "streamableHttp" | "streamable_http" | "remote" => {
+                self.remote(Form::Http, lookup)
+            }
+            "sse" => self.remote(Form::Sse, lookup),
+            other => wrong("type", format!("`{other}` is no transport; expected `stdio`, `http` or `sse`")),
+        }
+    }
+
+    fn stdio(&self, lookup: Lookup<'_>) -> Result<Link, Wrong> {
+        let Some(command) = self.command.as_deref().filter(|command| !command.trim().is_empty()) else {
+            return wrong("command", "expected a program to start");
+        };
+        let args = self.args.iter().map(|text| filled("args", text, lookup).map(Secret));
+        let cwd = self.cwd.as_deref().map(|text| filled("cwd", text, lookup)).transpose()?;
+        Ok(Link::Stdio {
+            command: filled("command", command, lookup)?,
+            args: args.collect::<Result<_, _>>()?,
+            env: table("env", &self.env, lookup)?,
+            cwd: cwd.map(PathBuf::from),
+        })
+    }
+
+    fn remote(&self, form: Form, lookup: Lookup<'_>) -> Result<Link, Wrong> {
+        let Some(text) = &self.url else { return wrong("url", "expected the server's address") };
+        let shown = |why: &str| wrong("url", format!("`{text}` {why}; expected http:// or https://"));
+        let Ok(url) = Url::parse(&filled("url", text, lookup)?) else { return shown("is no address") };
+        if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+            return shown("cannot be reached");
+        }
+        let headers = table("headers", &self.headers, lookup)?;
+        if let Some(name) = headers.keys().find(|name| reqwest::header::HeaderName::try_from(name.as_str()).is_err()) {
+            return wrong("headers", format!("`{name}` is no name of a header"));
+        }
+        Ok(Link::Remote { url, headers, form })
+    }
+
+    fn patience(&self) -> Result<Patience, Wrong> {
+        let usual = Patience::default();
+        let seconds = |field: &str, given: Option<f64>, usual: Duration| match given {
+            None => Ok(usual),
+            Some(number) if (0.05..=86_400.0).contains(&number) => Ok(Duration::from_secs_f64(number)),
+            Some(number) => wrong(field, format!("{number} seconds; expected at most a day")),
+        };
+        let call = seconds("callSeconds", self.call, usual.call)?;
+        Ok(Patience {
+            start: seconds("startSeconds", self.start, usual.start)?,
+            call,
+            longest: seconds("longestSeconds", self.longest, usual.longest.max(call))?.max(call),
+        })
+    }
+
+    fn grants(&self, lookup: Lookup<'_>) -> Result<Grants, Wrong> {
+        let Some(written) = &self.sandbox else { return Ok(Grants::default()) };
+        let network = match &written.network {
+            None => Network::None,
+            Some(text) => match text.parse() {
+                Ok(network) => network,
+                Err(why) => return wrong("sandbox.network", format!("{why}")),
+            },
+        };
+        let paths = |field: &str, list: &[String]| {
+            let path = |text: &String| filled(field, text, lookup).map(PathBuf::from);
+            list.iter().map(path).collect::<Result<Vec<_>, _>>()
+        };
+        Ok(Grants {
+            network,
+            read: paths("sandbox.read", &written.read)?,
+            write: paths("sandbox.write", &written.write)?,
+        })
+    }
+
+    fn fingerprint(&self) -> String {
+        // Whether it is switched on and how long it is waited for does not change what it is.
+        let same = Self { enabled: true, start: None, call: None, longest: None, ..self.clone() };
+        let bytes = serde_json::to_vec(&same).unwrap_or_default();
+        Hash(Sha256::digest(&bytes).into()).to_string()
+    }
+}
+
+fn wrong<T>(field: &str, what: impl Into<String>) -> Result<T, Wrong> {
+    Err((field.to_owned(), what.into()))
+}
+
+fn filled(field: &str, text: &str, lookup: Lookup<'_>) -> Result<String, Wrong> {
+    expand(text, lookup).map_err(|missing| (field.to_owned(), missing.words()))
+}
+
+fn table(
+    field: &str,
+    written: &BTreeMap<String, String>,
+    lookup: Lookup<'_>,
+) -> Result<BTreeMap<String, Secret>, Wrong> {
+    let entry = |(name, text): (&String, &String)| {
+        Ok((name.clone(), Secret(filled(&format!("{field}.{name}"), text, lookup)?)))
+    };
+    written.iter().map(entry).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,140 @@
+//! Every dialect in use, and what is said about what cannot be meant.
+
+use super::*;
+
+fn lookup(name: &str) -> Option<String> {
+    (name == "TOKEN").then(|| "t0p-secret".to_owned())
+}
+
+fn json(text: &str) -> (Vec<ServerConfig>, Vec<String>) {
+    let (servers, faults) = read(text, Format::Json, "mcp.json", &lookup);
+    (servers, faults.iter().map(ToString::to_string).collect())
+}
+
+fn only(text: &str) -> ServerConfig {
+    let (mut servers, faults) = json(text);
+    assert_eq!(faults, [""; 0]);
+    servers.pop().unwrap()
+}
+
+fn command_of(server: &ServerConfig) -> (String, Vec<String>) {
+    match &server.link {
+        Link::Stdio { command, args, .. } => {
+            (command.clone(), args.iter().map(|arg| arg.reveal().to_owned()).collect())
+        }
+        Link::Remote { .. } => panic!("{server:?}"),
+    }
+}
+
+fn address_of(server: &ServerConfig) -> (String, Form) {
+    match &server.link {
+        Link::Remote { url, form, .. } => (url.to_string(), *form),
+        Link::Stdio { .. } => panic!("{server:?}"),
+    }
+}
+
+#[test]
+fn the_usual_shape_is_read_with_variables_filled_in_and_never_printed() {
+    let server = only(
+        r#"{ "mcpServers": { "git": {
+            "command": "mcp-server-git", "args": ["--token", "${TOKEN}"],
+            "env": { "KEY": "${TOKEN}", "LEVEL": 3, "OTHER": "${NONE:-fallback}" },
+            "sandbox": { "network": "allow:example.com", "read": ["/srv/reference"] },
+            "callSeconds": 5, // a comment
+        } } }"#,
+    );
+    assert_eq!(command_of(&server).1, ["--token", "t0p-secret"]);
+    assert_eq!(server.patience.call, Duration::from_secs(5));
+    assert_eq!(server.grants.network.to_string(), "allow:example.com");
+    assert!(!format!("{server:?}").contains("t0p-secret"), "{server:?}");
+}
+
+#[test]
+fn a_list_of_named_servers_is_read() {
+    let (servers, faults) = json(
+        r#"[{"name": "a", "transport": "stdio", "command": "x", "args": ["1"]},
+            {"name": "b", "transport": "http", "url": "http://127.0.0.1:1/mcp"},
+            {"transport": "stdio"}]"#,
+    );
+    assert_eq!(servers.iter().map(|server| server.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+    assert_eq!(faults, ["`command` of server `number 3` in mcp.json: expected a program to start"]);
+}
+
+#[test]
+fn what_other_programs_write_is_understood() {
+    let vscode = only(
+        r#"{"inputs": [{"id": "k"}], "servers": {"s": {"type": "http", "url": "https://x.example/mcp",
+            "headers": {"Authorization": "Bearer ${env:TOKEN}"}}}}"#,
+    );
+    assert_eq!(address_of(&vscode), ("https://x.example/mcp".into(), Form::Http));
+    let gemini = only(
+        r#"{"mcpServers": {"g": {"httpUrl": "http://x.example/", "timeout": 5000, "trust": true,
+                         "includeTools": ["a"], "excludeTools": ["b"]}}}"#,
+    );
+    assert_eq!(address_of(&gemini).1, Form::Http);
+    assert_eq!((gemini.patience.call, gemini.trusts_hints), (Duration::from_secs(5), true));
+    assert_eq!((gemini.tools, gemini.except), (Some(vec!["a".to_owned()]), vec!["b".to_owned()]));
+    let opencode = only(r#"{"mcp": {"o": {"type": "local", "command": ["npx", "-y", "thing"], "enabled": false}}}"#);
+    assert_eq!(command_of(&opencode), ("npx".into(), vec!["-y".into(), "thing".into()]));
+    assert!(!opencode.enabled);
+    let cursor = only(r#"{"mcpServers": {"c": {"url": "http://x.example/sse", "type": "sse", "disabled": true}}}"#);
+    assert_eq!((address_of(&cursor).1, cursor.enabled), (Form::Sse, false));
+}
+
+#[test]
+fn codex_writes_toml() {
+    let text = "model = \"x\"\n[mcp_servers.docs]\ncommand = \"uvx\"\nargs = [\"docs\"]\nstartup_timeout_sec = 7\n\
+                [mcp_servers.web]\nurl = \"https://x.example/mcp\"\nbearer_token_env_var = \"TOKEN\"\n";
+    let (servers, faults) = read(text, Format::Toml, "config.toml", &lookup);
+    assert_eq!(faults, []);
+    assert_eq!(servers[0].patience.start, Duration::from_secs(7));
+    let Link::Remote { headers, .. } = &servers[1].link else { panic!("{servers:?}") };
+    assert_eq!(headers["Authorization"].reveal(), "Bearer t0p-secret");
+}
+
+#[test]
+fn one_faulty_server_does_not_hide_the_others_and_is_named() {
+    let (servers, faults) = json(
+        r#"{"mcpServers": {
+            "good": {"command": "x"},
+            "both": {"command": "x", "url": "http://y"},
+            "typed": {"command": "x", "args": "not a list"},
+            "far": {"url": "ftp://y"},
+            "unset": {"command": "x", "env": {"K": "${NONE}"}},
+            "off": {"command": "x", "env": {"K": "${NONE}"}, "enabled": false},
+            "odd": {"type": "pigeon", "command": "x"},
+            "wide": {"command": "x", "sandbox": {"network": "all"}}
+        }}"#,
+    );
+    assert_eq!(servers.iter().map(|server| server.name.as_str()).collect::<Vec<_>>(), ["good"]);
+    assert_eq!(
+        faults,
+        [
+            "`args` of server `typed` in mcp.json: invalid type: string \"not a list\", expected a sequence",
+            "`type` of server `both` in mcp.json: there are `command` and `url`; say which is meant",
+            "`url` of server `far` in mcp.json: `ftp://y` cannot be reached; expected http:// or https://",
+            "`type` of server `odd` in mcp.json: `pigeon` is no transport; expected `stdio`, `http` or `sse`",
+            "`env.K` of server `unset` in mcp.json: the variable `NONE` is not set; set it, or write `${NONE:-default}`",
+            "`sandbox.network` of server `wide` in mcp.json: `all` is no network; expected `none`, `allow:HOST,…` or `host`",
+        ]
+    );
+}
+
+#[test]
+fn what_is_no_configuration_is_told() {
+    assert_eq!(json("{").1, ["mcp.json: EOF while parsing an object at line 1 column 1"]);
+    assert_eq!(json("{}").1, ["mcp.json: expected `mcpServers`, `servers` or a list of servers"]);
+}
+
+#[test]
+fn what_was_written_is_written_back_without_values_of_variables() {
+    let (written, _) = read_written(
+        r#"{"servers": {"s": {"command": "x", "env": {"K": "${TOKEN}"}, "disabled": true}}}"#,
+        Format::Json,
+        "mcp.json",
+    );
+    assert_eq!(
+        serde_json::to_string(&written[0].1).unwrap(),
+        r#"{"command":"x","env":{"K":"${TOKEN}"},"enabled":false}"#
+    );
+}

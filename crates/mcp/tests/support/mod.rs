@@ -1,0 +1,108 @@
+//! What the tests of servers share: a folder, a sandbox, and a way to call through the dispatcher.
+
+#![allow(dead_code, clippy::unwrap_used, clippy::disallowed_methods, reason = "each test file uses a part of this")]
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use updraft_mcp::config::{Format, read};
+use updraft_mcp::{Host, Servers};
+use updraft_run::{Output, Reply, ToolCall};
+use updraft_sandbox::Sandbox;
+use updraft_tools::{CallContext, Called, Dispatcher, Limits, Log, Place, Registry, Workspace};
+
+/// The launcher, and the server that misbehaves.
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_updraft-mcp-testing");
+
+/// A folder with a workspace, and what is remembered and logged beside it.
+pub(crate) struct World {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) lines: Arc<Mutex<Vec<String>>>,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("workspace")).unwrap();
+        Self { folder, lines: Arc::default() }
+    }
+
+    pub(crate) fn workspace(&self) -> PathBuf {
+        self.folder.path().join("workspace").canonicalize().unwrap()
+    }
+
+    pub(crate) async fn host(&self) -> Host {
+        let level = Sandbox::probe(PROGRAM).await.unwrap().level;
+        let mut host = Host::new(self.workspace(), self.folder.path().join("logs"));
+        host.sandbox = Some(Sandbox::new(PROGRAM, level).unwrap());
+        host.memory = Some(self.folder.path().join("memory"));
+        host.environment = std::env::vars().filter(|(name, _)| name == "PATH").collect();
+        host
+    }
+
+    pub(crate) async fn servers(&self, servers: Value) -> Servers {
+        self.servers_with(&servers, self.host().await)
+    }
+
+    #[allow(clippy::unused_self, reason = "reads better")]
+    pub(crate) fn servers_with(&self, servers: &Value, host: Host) -> Servers {
+        let text = json!({ "mcpServers": servers }).to_string();
+        let (configs, faults) = read(&text, Format::Json, "test", &|_| None);
+        assert_eq!(faults, []);
+        Servers::new(configs, host)
+    }
+
+    /// A dispatcher of all tools of these servers.
+    #[allow(clippy::unused_self, reason = "reads better")]
+    pub(crate) async fn dispatcher(&self, servers: &Servers) -> Dispatcher {
+        let mut registry = Registry::default();
+        for tool in servers.tools(Duration::from_mins(1), &BTreeSet::new()).await {
+            registry.insert(tool).unwrap();
+        }
+        let limits = Limits { backoff: Duration::from_millis(10), ..Limits::default() };
+        Dispatcher::new(registry, limits)
+    }
+
+    pub(crate) fn context(&self) -> CallContext {
+        let mut context = CallContext::new(Place { workspace: Workspace::open(&self.workspace()).unwrap() }, "key");
+        let lines = Arc::clone(&self.lines);
+        context.log = Log::to(move |line| lines.lock().unwrap().push(line.to_owned()));
+        context
+    }
+
+    pub(crate) async fn called(&self, dispatcher: &Dispatcher, name: &str, args: Value) -> Called {
+        let call = ToolCall { id: "1".into(), name: name.into(), args, fault: None };
+        dispatcher.call(&call, &self.context()).await
+    }
+
+    pub(crate) async fn reply(&self, dispatcher: &Dispatcher, name: &str, args: Value) -> Reply {
+        self.called(dispatcher, name, args).await.reply
+    }
+
+    pub(crate) async fn output(&self, dispatcher: &Dispatcher, name: &str, args: Value) -> Arc<Output> {
+        match self.reply(dispatcher, name, args).await {
+            Reply::Output(output) => output,
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+
+    /// The words of a reply that is no output.
+    pub(crate) async fn failure(&self, dispatcher: &Dispatcher, name: &str, args: Value) -> String {
+        match self.reply(dispatcher, name, args).await {
+            Reply::Failed(failure) => failure.message,
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+}
+
+/// The misbehaving server, in one of its eras.
+pub(crate) fn chaos(era: &str) -> Value {
+    json!({"command": PROGRAM, "args": ["chaos", era], "sandbox": {"read": [parent(PROGRAM)]}})
+}
+
+pub(crate) fn parent(path: &str) -> String {
+    Path::new(path).parent().unwrap().display().to_string()
+}
