@@ -1,0 +1,3 @@
+//! Speak MCP, the protocol by which programs lend each other tools.
+
+pub mod server;
