@@ -2,6 +2,7 @@
 
 pub(crate) mod agents;
 pub(crate) mod bench;
+pub(crate) mod bridge;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod control;
@@ -17,13 +18,16 @@ pub(crate) mod init;
 pub(crate) mod json;
 pub(crate) mod man;
 mod markdown;
+pub(crate) mod mcp;
 pub(crate) mod models;
+mod office;
 pub(crate) mod replay;
 pub(crate) mod resume;
 pub(crate) mod rm;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod sandbox;
+pub(crate) mod serve;
 pub(crate) mod show;
 pub(crate) mod tools;
 pub(crate) mod trust;

@@ -43,5 +43,6 @@ pub use recorded::recorded;
 pub use replay::{Difference, Differs, Replayed, Told, prompts as prompts_of, replay};
 pub use report::{Report, Statistics, StepReport, dollars, failure_of, messages, waiting_for};
 pub use start::NewRun;
+pub use updraft_models::Delta;
 pub use watch::{Nobody, Watch};
 pub use words::{AgentWords, Words};
