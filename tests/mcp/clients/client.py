@@ -8,7 +8,7 @@ import json
 import os
 import sys
 
-import httpx
+import httpx2
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
@@ -18,7 +18,7 @@ async def main(mode, way, first, *rest):
     if way == "stdio":
         await speak(stdio_client(StdioServerParameters(command=first, args=list(rest), env=dict(os.environ))), mode)
         return
-    async with httpx.AsyncClient(headers={"Authorization": f"Bearer {rest[0]}"}, timeout=60) as http:
+    async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {rest[0]}"}, timeout=60) as http:
         await speak(streamable_http_client(first, http_client=http), mode)
 
 

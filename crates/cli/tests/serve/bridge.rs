@@ -21,10 +21,10 @@ fn started(world: &World, script: &Value) -> Served {
 
 /// Plans one step, which writes the file that it is asked to create.
 fn signals() -> Value {
-    let plan = json!({ "steps": [{ "id": "plan", "agent": "coder", "prompt": "plan it", "writes": ["planned"] }] });
+    let plan = json!({ "steps": [{ "id": "make", "agent": "coder", "prompt": "plan it", "writes": ["planned"] }] });
     let write = json!({ "name": "write_file", "args": { "path": "DONE.md", "content": "planned\n" } });
     json!({"rules": [
-        {"when": {"agent": "planner", "contains": "create the file `DONE.md`"}, "answer": {"json": plan}},
+        {"when": {"agent": "planner"}, "answer": {"json": plan}},
         {"when": {"agent": "coder", "turn": 0}, "answer": {"calls": [write]}},
     ], "default": {"text": "Done."}})
 }
@@ -51,6 +51,8 @@ fn files_and_work_pass_over_the_bridge_and_a_signal_file_ends_the_wait() {
     assert!(text(&sent).contains("wait_for_signal"));
     let appeared = client.data("wait_for_signal", json!({ "path": "DONE.md", "seconds": 60 }));
     assert_eq!((&appeared["appeared"], &appeared["content"]), (&json!(true), &json!("planned\n")));
+    let goal = world.updraft(&["show", "last", "--json"]).value()["goal"].to_string();
+    assert!(goal.contains("plan it") && goal.contains("create the file `DONE.md`"), "{goal}");
     let waited = client.data("wait_for_signal", json!({ "path": "NEVER.md", "seconds": 1 }));
     assert_eq!(waited["appeared"], false);
 }

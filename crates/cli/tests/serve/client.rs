@@ -31,16 +31,8 @@ impl Client {
     pub(crate) fn of(mut command: Command, era: Era, capabilities: Value) -> Self {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let (input, output) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
-        let mut client = Self {
-            child,
-            input,
-            output,
-            era,
-            capabilities,
-            next: 0,
-            person: Value::Null,
-            heard: Vec::new(),
-        };
+        let mut client =
+            Self { child, input, output, era, capabilities, next: 0, person: Value::Null, heard: Vec::new() };
         if era == Era::Old {
             let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": client.capabilities,
                                 "clientInfo": { "name": "by-hand", "version": "0" } });

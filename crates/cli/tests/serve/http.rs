@@ -39,11 +39,8 @@ impl Served {
     }
 
     pub(crate) fn stop(mut self) -> Option<i32> {
-        rustix::process::kill_process(
-            rustix::process::Pid::from_child(&self.child),
-            rustix::process::Signal::TERM,
-        )
-        .unwrap();
+        rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), rustix::process::Signal::TERM)
+            .unwrap();
         self.child.wait().unwrap().code()
     }
 }

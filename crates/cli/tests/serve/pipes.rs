@@ -28,7 +28,8 @@ fn files_are_read_written_listed_searched_and_fetched_in_both_eras() {
     for era in [Era::Old, Era::New] {
         let world = World::new();
         let mut client = serve(&world, &answers(), era, json!({}));
-        assert_eq!(client.data("read_file", json!({ "path": "a.txt" })), json!({ "path": "a.txt", "text": "hello\n" }));
+        let read = client.data("read_file", json!({ "path": "a.txt" }));
+        assert_eq!((&read["path"], &read["text"]), (&json!("a.txt"), &json!("hello\n")));
         client.call("write_file", json!({ "path": "notes/weaving.md", "content": "warp and weft\n" }));
         assert_eq!(std::fs::read_to_string(world.ws().join("notes/weaving.md")).unwrap(), "warp and weft\n");
         let listed = client.call("list_files", json!({}));
@@ -42,7 +43,7 @@ fn files_are_read_written_listed_searched_and_fetched_in_both_eras() {
         let document = client.data("fetch", json!({ "id": hit["id"] }));
         assert_eq!((&document["text"], &document["url"]), (&json!("warp and weft\n"), &hit["url"]));
 
-        assert!(client.refused("read_file", json!({ "path": "../../etc/passwd" })).contains("outside"));
+        assert!(client.refused("read_file", json!({ "path": "../../etc/passwd" })).contains("workspace"));
         assert!(client.refused("read_file", json!({ "file": "a.txt" })).contains("do not fit its schema"));
         assert_eq!(client.ask("tools/call", json!({ "name": "nothing" })).unwrap_err()["code"], -32602);
         assert_eq!(client.leave(), Some(0));
@@ -117,7 +118,10 @@ fn a_question_is_a_result_for_a_new_client() {
     let asked = client.ask("tools/call", params.clone()).unwrap();
     assert_eq!(asked["resultType"], "input_required", "{asked}");
     let (key, request) = asked["inputRequests"].as_object().unwrap().iter().next().unwrap();
-    assert_eq!((&request["method"], &request["params"]["message"]), (&json!("elicitation/create"), &json!("Which colour?")));
+    assert_eq!(
+        (&request["method"], &request["params"]["message"]),
+        (&json!("elicitation/create"), &json!("Which colour?"))
+    );
 
     let mut forged = params.clone();
     forged["requestState"] = json!("rs1.Zm9yZ2Vk.Zm9yZ2Vk");
@@ -194,7 +198,10 @@ fn what_tools_give_fits_what_they_promise_and_only_what_is_there_is_declared() {
     for (name, arguments) in calls {
         let promised = tools.iter().find(|tool| tool["name"] == name).unwrap()["outputSchema"].clone();
         let data = client.data(name, arguments);
-        updraft_tools::Schema::new(&promised).unwrap().judge(&data).unwrap_or_else(|why| panic!("{name}: {why}: {data}"));
+        updraft_tools::Schema::new(&promised)
+            .unwrap()
+            .judge(&data)
+            .unwrap_or_else(|why| panic!("{name}: {why}: {data}"));
     }
     let prompts = client.ask("prompts/list", json!({})).unwrap();
     assert_eq!(prompts["prompts"][0]["name"], "plan-and-execute");

@@ -86,7 +86,8 @@ fn a_task_is_cancelled_and_a_failed_run_is_a_complete_task_with_an_error() {
                         "default": {"fail": "the model is broken"}});
     let model = world.script("script.json", &script);
     let mut client = serve(&world, &model);
-    let call = |prompt: &str| json!({ "name": "dispatch_agent_task", "arguments": { "prompt": prompt, "agent": "thinker" } });
+    let call =
+        |prompt: &str| json!({ "name": "dispatch_agent_task", "arguments": { "prompt": prompt, "agent": "thinker" } });
     let id = client.ask("tools/call", call("slowly")).unwrap()["taskId"].clone();
     client.ask("tasks/cancel", json!({ "taskId": id })).unwrap();
     until(&mut client, &id, "cancelled");
