@@ -24,7 +24,7 @@ pub struct Host {
     pub token: Token,
     /// Names it may be called by, besides those of this machine.
     pub hosts: Vec<String>,
-    /// Web pages that may use it; none, if empty.
+    /// Web pages that may use it, besides those of this machine.
     pub origins: Vec<String>,
     /// Cancelled when the process is to stop.
     pub stop: CancellationToken,

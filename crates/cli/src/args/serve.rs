@@ -42,7 +42,7 @@ pub(crate) struct Names {
     /// A name it may be called by, besides those of this machine (repeatable)
     #[arg(long = "allow-host", value_name = "HOST")]
     pub(crate) hosts: Vec<String>,
-    /// A web page that may use it, such as https://example.com:443 (repeatable)
+    /// A web page that may use it, besides those of this machine: https://example.com:443 (repeatable)
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     pub(crate) origins: Vec<String>,
 }

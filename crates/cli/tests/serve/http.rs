@@ -25,7 +25,7 @@ impl Served {
         let mut child = world.command(&args).stdout(Stdio::null()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let mut line = |word: &str| loop {
-            let line = lines.next().expect("it says where it is").unwrap();
+            let line = lines.next().unwrap().unwrap();
             if let Some((_, rest)) = line.split_once(word) {
                 return rest.split([' ', ',']).next().unwrap_or_default().to_owned();
             }

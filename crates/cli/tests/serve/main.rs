@@ -3,7 +3,8 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::disallowed_methods,
-    reason = "a test starts processes and stops when something is broken"
+    clippy::needless_pass_by_value,
+    reason = "a test starts processes, stops when something is broken, and hands over JSON as it is written"
 )]
 
 mod bridge;

@@ -71,13 +71,13 @@ pub(crate) fn call(call: &Call, caller: &Caller) -> Result<Option<Outcome<CallTo
             Some(reply) => done(format!("Client roots: {}", Value::Object(reply.clone()))),
             None => asks([("client_roots", roots())], None),
         },
-        "test_input_required_result_request_state" | "test_input_required_result_tampered_state" => match call.state {
-            Some(_) => done("Confirmed: state-ok".to_owned()),
-            None => {
-                let form = form("Please confirm", &json!({ "ok": { "type": "boolean" } }), &["ok"]);
-                asks([("confirm", form)], Some(json!({ "stage": "confirm" })))
+        "test_input_required_result_request_state" | "test_input_required_result_tampered_state" => {
+            if call.state.is_some() {
+                return Ok(Some(done("Confirmed: state-ok".to_owned())));
             }
-        },
+            let form = form("Please confirm", &json!({ "ok": { "type": "boolean" } }), &["ok"]);
+            asks([("confirm", form)], Some(json!({ "stage": "confirm" })))
+        }
         "test_input_required_result_multiple_inputs" => {
             let keys = ["user_name", "greeting", "client_roots"];
             if call.state.is_some() && keys.iter().all(|key| reply(call, key).is_some()) {
@@ -146,13 +146,11 @@ fn old_era(call: &Call) -> Option<Outcome<CallToolResult>> {
         _ => return None,
     };
     let Some(reply) = reply(call, "asked") else { return Some(asks([("asked", request)], None)) };
-    let said = match call.name.as_str() {
-        "test_sampling" => format!("LLM response: {}", sampled(reply)),
-        _ => {
-            let (action, content) = (reply.get("action").cloned(), reply.get("content").cloned());
-            format!("User response: action={}, content={}", action.unwrap_or_default(), content.unwrap_or_default())
-        }
-    };
+    if call.name == "test_sampling" {
+        return Some(Outcome::Done(text(format!("LLM response: {}", sampled(reply)))));
+    }
+    let (action, content) = (reply.get("action").cloned(), reply.get("content").cloned());
+    let said = format!("User response: action={}, content={}", action.unwrap_or_default(), content.unwrap_or_default());
     Some(Outcome::Done(text(said)))
 }
 
@@ -189,16 +187,11 @@ pub(crate) fn prompt(wanted: &Wanted) -> Option<Outcome<GetPromptResult>> {
     if wanted.name != "test_input_required_result_prompt" {
         return None;
     }
-    let reply = wanted.replies.get("user_context").and_then(Value::as_object);
-    Some(match reply {
-        Some(reply) => {
-            let said = format!("Prompt with elicited context: {}", field(reply, "context"));
-            Outcome::Done(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, said)]))
-        }
-        None => {
-            let context =
-                form("What context should the prompt use?", &json!({ "context": { "type": "string" } }), &["context"]);
-            Outcome::Asks(Asks { requests: [("user_context".to_owned(), context)].into(), state: None })
-        }
-    })
+    if let Some(reply) = wanted.replies.get("user_context").and_then(Value::as_object) {
+        let said = format!("Prompt with elicited context: {}", field(reply, "context"));
+        return Some(Outcome::Done(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, said)])));
+    }
+    let context = json!({ "context": { "type": "string" } });
+    let context = form("What context should the prompt use?", &context, &["context"]);
+    Some(Outcome::Asks(Asks { requests: [("user_context".to_owned(), context)].into(), state: None }))
 }

@@ -108,6 +108,7 @@ impl Line {
     fn open(port: u16, session: &str) -> Outcome<Self> {
         let stream = TcpStream::connect(("127.0.0.1", port))?;
         stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(Duration::from_secs(20)))?;
         Ok(Self { stream: BufReader::new(stream), port, session: session.to_owned() })
     }
 

@@ -52,7 +52,9 @@ fn servers(packages: &Path, python: &str, folder: &Path) -> Outcome<Vec<(&'stati
 
 fn start(program: &str, args: &[String], more: &[&str]) -> Outcome<Child> {
     let mut command = Command::new(program);
-    command.args(args).args(more).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command.args(args).args(more).stdin(Stdio::piped()).stderr(Stdio::null());
+    // Over HTTP nobody reads what it prints, and a pipe that is full would hold it up.
+    command.stdout(if more == ["stdio"] { Stdio::piped() } else { Stdio::null() });
     Ok(command.spawn()?)
 }
 
@@ -63,8 +65,9 @@ fn measure(packages: &Path, python: &str) -> Outcome<()> {
     for way in ["stdio", "http"] {
         let mut best: Vec<Figures> = vec![Figures::default(); servers.len()];
         for _ in 0..ROUNDS {
-            for ((_, program, args), best) in servers.iter().zip(&mut best) {
-                best.keep_better(&one(way, program, args)?);
+            for ((name, program, args), best) in servers.iter().zip(&mut best) {
+                let figures = one(way, program, args).map_err(|error| format!("{name} over {way}: {error}"))?;
+                best.keep_better(&figures);
             }
         }
         println!("{way}");

@@ -81,13 +81,14 @@ impl<R: AsyncRead + Unpin> AsyncRead for Noticing<R> {
     }
 }
 
-/// A service for an HTTP server. `hosts` are the names it may be called by besides those of this machine, `origins` the
-/// web pages that may use it: none, if the list is empty.
+/// A service for an HTTP server. `hosts` are the names it may be called by, and `origins` the web pages that may use it,
+/// besides those of this machine.
 pub fn http(handler: &Handler, hosts: &[String], origins: &[String], stop: CancellationToken) -> HttpService {
     let own = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
+    let local = ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"].map(str::to_owned);
     let config = StreamableHttpServerConfig::default()
         .with_allowed_hosts(own.into_iter().chain(hosts.iter().cloned()))
-        .with_allowed_origins(origins.iter().cloned())
+        .with_allowed_origins(local.into_iter().chain(origins.iter().cloned()))
         .enforce_origin_validation()
         .with_cancellation_token(stop);
     let handler = handler.clone();
