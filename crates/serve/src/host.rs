@@ -7,6 +7,7 @@ use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
+use axum::serve::ListenerExt;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use updraft_mcp::server::{self, Handler};
@@ -35,6 +36,8 @@ pub async fn serve(host: Host, handler: &Handler) -> std::io::Result<()> {
     let Host { listener, token, hosts, origins, stop } = host;
     let service = server::http(handler, &hosts, &origins, stop.clone());
     let router = Router::new().route_service("/mcp", service).layer(from_fn_with_state(token, only_with_token));
+    // An answer is written in several pieces, and must not wait for the client to acknowledge the first.
+    let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
     let serving = axum::serve(listener, router).with_graceful_shutdown(stop.clone().cancelled_owned());
     tokio::select! {
         ended = serving => ended,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::serve::ListenerExt;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ListToolsResult, PaginatedRequestParams,
     ServerCapabilities, ServerConfig, Tool,
@@ -78,7 +79,7 @@ pub(crate) fn http(who: &str, port: u16) -> Outcome<()> {
             let (sessions, config) = (Arc::new(LocalSessionManager::default()), StreamableHttpServerConfig::default());
             axum::Router::new().route_service("/mcp", StreamableHttpService::new(|| Ok(Bare), sessions, config))
         };
-        axum::serve(listener, router).await?;
+        axum::serve(listener.tap_io(|stream| drop(stream.set_nodelay(true))), router).await?;
         Ok(())
     })
 }
