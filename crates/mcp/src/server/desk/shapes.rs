@@ -65,10 +65,8 @@ fn in_words(view: &View) -> String {
         lines.push(format!("{} of {} steps have ended", view.done, view.steps));
     }
     for wait in &view.waits {
-        let (kind, tool) = if wait.is_approval { ("approval", "approve") } else { ("question", "answer_question") };
-        lines.push(
-            format!("it waits for an {kind} (id {}): {}", wait.id, wait.text).replace("an question", "an answer"),
-        );
+        let (what, tool) = if wait.is_approval { ("an approval", "approve") } else { ("an answer", "answer_question") };
+        lines.push(format!("it waits for {what} (id {}): {}", wait.id, wait.text));
         for option in &wait.options {
             lines.push(format!("- {option}"));
         }
