@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use serde_json::Value;
+use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 use updraft_engine::{Engine, Watch, messages, node_link};
 use updraft_journal::Filter;
-use updraft_mcp::server::{Answered, Document, Doing, Face, Hit, Listener, Output, Query, Refusal, View, Work};
+use updraft_mcp::server::{
+    Answered, Document, Doing, Face, Hit, Listener, Output, Progress, Query, Refusal, View, Work,
+};
 use updraft_run::{Address, Approvals, Effect, Goal, Input, Kind, Mode, Run, RunId, Verdict};
 use updraft_tools::{Dispatcher, Place, Workspace};
 
@@ -97,20 +100,30 @@ impl Office {
     }
 
     /// Waits for a run, passes on what happens, and gives what it came to.
-    async fn wait(&self, id: RunId, query: Query, session: String, listener: Listener) -> Result<Answered, Refusal> {
+    async fn wait(
+        &self,
+        id: RunId,
+        (query, session): (Query, String),
+        listener: Listener,
+        mut heard: broadcast::Receiver<(RunId, Progress)>,
+    ) -> Result<Answered, Refusal> {
         let mut unwanted =
             Unwanted { office: self.clone(), id: id.clone(), listener: listener.clone(), is_over: false };
-        let mut heard = self.0.heard.listen();
+        let pass_on = |(run, progress): (RunId, Progress)| {
+            if run == id {
+                let _ = listener.progress.send(progress);
+            }
+        };
         let mut rest = std::pin::pin!(self.0.runs.until_rest(&id));
         loop {
             tokio::select! {
                 rested = &mut rest => break rested?,
-                Ok((run, progress)) = heard.recv() => {
-                    if run == id {
-                        let _ = listener.progress.send(progress);
-                    }
-                }
+                Ok(told) = heard.recv() => pass_on(told),
             }
+        }
+        // The last words were said before it came to rest.
+        while let Ok(told) = heard.try_recv() {
+            pass_on(told);
         }
         unwanted.is_over = true;
         let view = self.seen(&id)?;
@@ -176,8 +189,10 @@ impl Face for Office {
                 None => self.0.sessions.begin()?,
             };
             let text = self.0.sessions.put(&session, &query.work.goal)?;
+            // Before it begins, so that nothing is missed.
+            let heard = self.0.heard.listen();
             let id = self.0.runs.start(goal(&query.work, text)).await?;
-            self.wait(id, query, session, listener).await
+            self.wait(id, (query, session), listener, heard).await
         })
     }
 
@@ -185,7 +200,7 @@ impl Face for Office {
         Box::pin(async move {
             let id = self.0.runs.find(&run)?;
             let session = query.session.clone().unwrap_or_default();
-            self.wait(id, query, session, listener).await
+            self.wait(id, (query, session), listener, self.0.heard.listen()).await
         })
     }
 
