@@ -99,6 +99,25 @@ prepare_model() {
     fi
 }
 
+# The official conformance suite against our server, and programs of others that use it. Both come from npm.
+check_mcp_server() {
+    local suite clients python
+    if ! suite=$(python3 tests/mcp/packages.py tests/mcp/suite/package.json); then
+        skip "the MCP conformance suite: could not install it with npm"
+    else
+        cargo build --quiet --package updraft-mcp --example conformance
+        python3 tests/mcp/conformance.py "$suite" --url http://127.0.0.1:9/mcp --expect 0 --only tools-call
+        python3 tests/mcp/conformance.py "$suite" --server "${CARGO_TARGET_DIR:-target}/debug/examples/conformance"
+    fi
+    if ! clients=$(python3 tests/mcp/packages.py tests/mcp/clients/package.json) ||
+        ! python=$(python3 tests/judges/environment.py tests/mcp/clients/requirements.txt); then
+        skip "MCP clients of others: could not install them"
+    else
+        cargo build --quiet --package updraft
+        python3 tests/mcp/clients.py "$clients" "$python" "${CARGO_TARGET_DIR:-target}/debug/updraft"
+    fi
+}
+
 run_tests() {
     if cargo nextest --version >/dev/null 2>&1; then
         cargo nextest run --workspace --no-fail-fast "$@"
@@ -155,6 +174,8 @@ if [[ -n $UPDRAFT_TEST_NPM ]]; then
     python3 tests/conformance/run.py "$UPDRAFT_TEST_NPM" true --expect 0
     python3 tests/conformance/run.py "$UPDRAFT_TEST_NPM" "$CLIENT/debug/examples/conformance_client"
 fi
+heading "our MCP server, judged by others"
+check_mcp_server
 
 heading "examples in the documentation"
 cargo test --workspace --doc

@@ -3,28 +3,32 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use updraft_run::Timestamp;
 
 use crate::moment;
 
 mod confine;
 mod files;
+mod json;
 mod mcp;
 mod models;
 mod permissions;
 mod sandbox;
+mod serve;
 mod shared;
 mod tools;
 mod undo;
 
 pub(crate) use confine::Confine;
 pub(crate) use files::{Export, Format, Import};
+pub(crate) use json::{Json, JsonCommand};
 pub(crate) use mcp::{Add as McpAdd, Check as McpCheck, Mcp, McpCommand, Server as McpServer};
 pub(crate) use models::Models;
 use models::thinking;
 pub(crate) use permissions::{Approve, ModeWord, Permission, Permissions, PermissionsCommand};
 pub(crate) use sandbox::{Aside, AsideCommand, Exec, Sandbox, SandboxCommand};
+pub(crate) use serve::{Bridge, McpServe, Names, Serve, Served};
 use shared::variable;
 pub(crate) use shared::{Named, Output, Place, Spending};
 pub(crate) use tools::{ToolCall, Tools, ToolsCommand};
@@ -114,11 +118,16 @@ pub(crate) enum Command {
     Agents(Place),
     /// List providers, keys, models, prices and limits; or check one model
     Models(Models),
-    /// List, check, add, remove and import MCP servers
+    /// List, check, add, remove and import MCP servers; or be one
     #[command(after_help = "Examples:\n  updraft mcp add time -- uvx mcp-server-time\n  updraft mcp check")]
     Mcp(Mcp),
     /// Run a command in the sandbox, or say what the sandbox can do here
     Sandbox(Sandbox),
+    /// Let other programs use Updraft over HTTP, and editors over the bridge
+    #[command(after_help = SERVE_EXAMPLES)]
+    Serve(Box<Serve>),
+    /// Speak MCP on standard input and output, and forward it to an editor's WebSocket
+    Bridge(Bridge),
     /// Make a sample configuration and the folders .context and artifacts
     Init(Init),
     /// Let a workspace's agents, prompts, .env, MCP servers and settings count; shows them first
@@ -163,6 +172,10 @@ const RUN_EXAMPLES: &str = "Examples:
   updraft run --agent coder --yes \"Rename the function parse to read\"
   updraft run --plan plan.json \"Carry out the plan\"
   git log -20 | updraft run - --agent summarizer";
+
+const SERVE_EXAMPLES: &str = "Examples:
+  updraft serve
+  updraft serve --listen 127.0.0.1:9000 --bridge";
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
@@ -446,28 +459,6 @@ pub(crate) struct Completions {
     /// The shell
     #[arg(value_enum)]
     pub(crate) shell: clap_complete::Shell,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Json {
-    #[command(subcommand)]
-    pub(crate) command: JsonCommand,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum JsonCommand {
-    /// Make JSON of what a model wrote: standard input to standard output, what was repaired to standard error
-    Repair(Repair),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Repair {
-    /// A JSON Schema that guides the repair
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) schema: Option<PathBuf>,
-    /// Fail where a repair had to guess
-    #[arg(long, action = ArgAction::SetTrue)]
-    pub(crate) safe: bool,
 }
 
 #[cfg(test)]

@@ -75,6 +75,12 @@ impl Fault {
         Self { code, message: chain(error), hints: hint.into_iter().collect() }
     }
 
+    /// The whole of it for someone who reads one text: a model, or another program.
+    pub(crate) fn in_one_line(&self) -> String {
+        let hints = self.hints.iter().map(|hint| format!(" (hint: {hint})"));
+        format!("{}{}", self.message, hints.collect::<String>())
+    }
+
     /// A file that could not be read or written.
     pub(crate) fn file(what: &str, path: &std::path::Path, error: &std::io::Error) -> Self {
         Self::failed(format!("could not {what} `{}`: {error}", path.display()))

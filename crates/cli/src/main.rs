@@ -76,6 +76,8 @@ fn dispatch(command: Command) -> Outcome {
         Command::Models(args) => c::models::run(&places, &args),
         Command::Mcp(args) => c::mcp::run(&places, args),
         Command::Sandbox(args) => c::sandbox::run(args),
+        Command::Serve(args) => c::serve::run(&places, *args),
+        Command::Bridge(args) => c::bridge::run(&places, &args),
         Command::Init(args) => c::init::run(&args),
         Command::Trust(args) => c::trust::run(&places, &args),
         Command::Permissions(args) => c::permissions::run(&places, &args),

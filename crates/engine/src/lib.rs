@@ -49,5 +49,6 @@ pub use report::{Report, Statistics, StepReport, dollars, failure_of, messages, 
 pub use start::NewRun;
 pub use touched::{Approved, Touched, touched};
 pub use undo::{Left, Made, Move, Plan as UndoPlan, Side, Undo, Undone, Which, Why};
+pub use updraft_models::Delta;
 pub use watch::{Nobody, Watch};
 pub use words::{AgentWords, Words};

@@ -32,11 +32,11 @@ pub struct NewRun<'a> {
     /// The templates.
     pub prompts: &'a Prompts,
     /// Resolves names and groups of tools to their definitions.
-    pub tools: &'a dyn Fn(&[String]) -> Vec<ToolSpec>,
+    pub tools: &'a (dyn Fn(&[String]) -> Vec<ToolSpec> + Sync),
     /// Whether a tool only reads: the others are not offered to agents that may change nothing.
-    pub only_reads: &'a dyn Fn(&str) -> bool,
+    pub only_reads: &'a (dyn Fn(&str) -> bool + Sync),
     /// Resolves what an agent's file says of its model to a model; `None` is the run's own.
-    pub models: &'a dyn Fn(&str) -> Option<String>,
+    pub models: &'a (dyn Fn(&str) -> Option<String> + Sync),
     /// The bytes of the goal's pictures.
     pub pictures: Vec<Vec<u8>>,
 }

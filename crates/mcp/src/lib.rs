@@ -1,4 +1,4 @@
-//! Speak MCP: use other people's servers as tools of ours.
+//! Speak MCP: use other people's servers as tools of ours, and be one.
 //!
 //! [`config`] says which servers there are, as data. [`Servers`] are those that are switched on: nothing is started
 //! before it is needed, what falls is started again, and whatever a server does stays its own problem. Their tools are
@@ -29,11 +29,13 @@
 //! | `client/lines`, `client/process` | servers on pipes, in the sandbox |
 //! | `client/door`, `client/login`, `client/sse`, `client/rest` | remote servers, old and new |
 //! | `client/handler`, `client/host` | what servers may ask of us, and who answers |
+//! | [`server`] | what we offer to other people's clients |
 //! | `client/tool`, `client/content`, `client/names`, `client/helpers` | their tools as ours |
 
 mod client;
 pub mod config;
 mod error;
+pub mod server;
 
 pub use client::{
     Answer, Doorman, Health, Held, Hints, Host, Keys, Later, Listed, Manifest, Misdeeds, Names, People, Proxy,

@@ -30,6 +30,9 @@ pub struct Goal {
     /// How the graph comes about.
     #[serde(default)]
     pub mode: Mode,
+    /// The door it came in by, where that was not the command line: whoever keeps that door goes on with it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub door: String,
 }
 
 /// How the graph of a run comes about.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
+use super::serve::McpServe;
 use super::shared::Place;
 
 #[derive(Debug, Args)]
@@ -30,6 +31,11 @@ pub(crate) enum McpCommand {
     Import(From),
     /// Sign in at a remote server, in a browser
     Login(Server),
+    /// Be a server: speak MCP on standard input and output, or over HTTP
+    #[command(
+        after_help = "Examples:\n  updraft mcp serve --workspace ~/project\n  updraft mcp serve --http 127.0.0.1:7717"
+    )]
+    Serve(Box<McpServe>),
 }
 
 #[derive(Debug, Args)]

@@ -69,7 +69,8 @@ pub(super) fn goal(args: &args::Run, text: String, workspace: &Path) -> Result<(
         None if args.plan.is_some() => Mode::Given,
         None => Mode::Plan,
     };
-    Ok((Goal { text, files, pictures, variables: args.variables.iter().cloned().collect(), mode }, bytes))
+    let variables = args.variables.iter().cloned().collect();
+    Ok((Goal { text, files, pictures, variables, mode, ..Goal::default() }, bytes))
 }
 
 /// A file that is a picture, and its bytes.

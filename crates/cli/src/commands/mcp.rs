@@ -1,7 +1,8 @@
-//! `updraft mcp`: which servers there are, whether they are well, and adding, removing and importing them.
+//! `updraft mcp`: which servers there are, whether they are well, and adding, removing and importing them; and being one.
 
 mod edit;
 mod login;
+mod serve;
 
 use std::fmt::Write as _;
 
@@ -25,6 +26,7 @@ pub(crate) fn run(places: &Places, args: Mcp) -> Outcome {
         McpCommand::Remove(args) => edit::remove(places, &args.name),
         McpCommand::Import(args) => edit::import(places, &args.file),
         McpCommand::Login(args) => wire::block_on(login::login(places, &args)),
+        McpCommand::Serve(args) => wire::block_on(serve::begin(places, *args)),
     }
 }
 

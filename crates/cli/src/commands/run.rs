@@ -88,9 +88,9 @@ impl Plan {
     fn new_run<'a>(
         &'a self,
         rules: Rules,
-        tools: &'a dyn Fn(&[String]) -> Vec<updraft_run::ToolSpec>,
-        only_reads: &'a dyn Fn(&str) -> bool,
-        models: &'a dyn Fn(&str) -> Option<String>,
+        tools: &'a (dyn Fn(&[String]) -> Vec<updraft_run::ToolSpec> + Sync),
+        only_reads: &'a (dyn Fn(&str) -> bool + Sync),
+        models: &'a (dyn Fn(&str) -> Option<String> + Sync),
     ) -> Result<NewRun<'a>, Fault> {
         let (goal, pictures) = goal::goal(&self.args, self.text.clone(), &self.workspace)?;
         Ok(NewRun {

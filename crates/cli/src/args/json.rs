@@ -1,0 +1,27 @@
+//! Arguments of `json`.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, Subcommand, ValueHint};
+
+#[derive(Debug, Args)]
+pub(crate) struct Json {
+    #[command(subcommand)]
+    pub(crate) command: JsonCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum JsonCommand {
+    /// Make JSON of what a model wrote: standard input to standard output, what was repaired to standard error
+    Repair(Repair),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Repair {
+    /// A JSON Schema that guides the repair
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) schema: Option<PathBuf>,
+    /// Fail where a repair had to guess
+    #[arg(long, action = ArgAction::SetTrue)]
+    pub(crate) safe: bool,
+}

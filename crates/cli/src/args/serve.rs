@@ -1,0 +1,76 @@
+//! Arguments of `mcp serve`, `serve` and `bridge`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use super::{Permission, Spending};
+
+/// Where HTTP is served unless someone says otherwise.
+const USUAL: &str = "127.0.0.1:7717";
+
+#[derive(Debug, Args)]
+pub(crate) struct McpServe {
+    /// Over HTTP at this address instead, with a token
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) http: Option<SocketAddr>,
+    #[command(flatten)]
+    pub(crate) names: Names,
+    #[command(flatten)]
+    pub(crate) served: Served,
+}
+
+/// By which names it may be reached over HTTP, and from where.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Names {
+    /// A name it may be called by, besides those of this machine (repeatable)
+    #[arg(long = "allow-host", value_name = "HOST")]
+    pub(crate) hosts: Vec<String>,
+    /// A web page that may use it, besides those of this machine: https://example.com:443 (repeatable)
+    #[arg(long = "allow-origin", value_name = "ORIGIN")]
+    pub(crate) origins: Vec<String>,
+}
+
+/// What is served: a workspace, and how its runs go.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Served {
+    /// The folder it works in (default: the current one)
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) workspace: Option<PathBuf>,
+    /// The model of runs that are asked for, as with `run`
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    #[command(flatten)]
+    pub(crate) permission: Permission,
+    /// For each run: what it may spend
+    #[command(flatten)]
+    pub(crate) spending: Spending,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// Where HTTP is served
+    #[arg(long, value_name = "ADDR", default_value = USUAL)]
+    pub(crate) listen: SocketAddr,
+    /// Also the bridge: a WebSocket for editors, on this machine only
+    #[arg(long)]
+    pub(crate) bridge: bool,
+    /// The bridge's port
+    #[arg(long, value_name = "PORT", default_value_t = 8888, requires = "bridge")]
+    pub(crate) bridge_port: u16,
+    #[command(flatten)]
+    pub(crate) names: Names,
+    #[command(flatten)]
+    pub(crate) served: Served,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Bridge {
+    /// The WebSocket
+    #[arg(long, value_name = "URL", default_value = "ws://127.0.0.1:8888")]
+    pub(crate) url: String,
+    /// The file that holds the token (default: UPDRAFT_BRIDGE_TOKEN, or the one that `updraft serve` made)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) token_file: Option<PathBuf>,
+}

@@ -1,0 +1,180 @@
+//! What `mcp serve` and `serve` have in common: an office over a workspace, with the user's models and agents.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::sync::OnceCell;
+use tokio_util::sync::CancellationToken;
+use toml::Spanned;
+use updraft_engine::{Agents, Engine, Hands, NewRun, Prompts};
+use updraft_journal::Journal;
+use updraft_mcp::Servers;
+use updraft_mcp::server::{Desk, Handler};
+use updraft_models::{Access, Chosen, choose};
+use updraft_run::{Goal, RunId, Timestamp};
+use updraft_serve::{Begin, Beginning, Office, Parts, Token};
+use updraft_tools::{Dispatcher, Workspace};
+
+use crate::args::Served;
+use crate::fault::Fault;
+use crate::places::Places;
+use crate::settings::{Consent, Settings, Written, WrittenBudget};
+use crate::{confine, log, moment, out, reach, servers, steer, wire};
+
+/// An office that is open, and what must be closed after it.
+pub(super) struct Opened {
+    pub(super) office: Office,
+    pub(super) handler: Handler,
+    pub(super) token: Token,
+    pub(super) token_file: PathBuf,
+    journal: Journal,
+    servers: Servers,
+    stop: CancellationToken,
+}
+
+impl Opened {
+    /// Stops what runs, which goes on next time, and closes the journal.
+    pub(super) async fn close(self) {
+        self.stop.cancel();
+        self.office.close().await;
+        drop(self.handler);
+        self.servers.close().await;
+        self.journal.close().await;
+    }
+}
+
+/// Where the token is kept.
+pub(super) fn token_file(places: &Places) -> PathBuf {
+    places.state.join("serve.token")
+}
+
+/// Opens an office in a workspace.
+pub(super) async fn open(places: &Places, served: &Served, stop: &CancellationToken) -> Result<Opened, Fault> {
+    let root = wire::workspace(served.workspace.as_deref())?;
+    let settings = Settings::load(places, &root, flags(served))?;
+    log::begin(places, &settings.meant.log.value);
+    let token_file = token_file(places);
+    let token = token(&token_file)?;
+    let (agents, prompts) = wire::cast(places, &root, &settings)?;
+    let access = reach::access(places, &settings, &root);
+    let journal = wire::journal(places)?;
+    let (dispatcher, servers, remarks) = servers::dispatcher(places, &settings, &root).await?;
+    for remark in remarks {
+        out::note(&out::harmless(&remark));
+    }
+    let level = confine::level_of(&confine::confinement(places, &settings)).await?;
+    let approvals = settings.meant.rules().approvals;
+    let spec = reach::settled(places, &wire::model_spec(&settings.meant.model.value))?;
+    let starter = Starter {
+        workspace: root.display().to_string(),
+        level,
+        settings,
+        agents,
+        prompts,
+        access: access.clone(),
+        dispatcher: dispatcher.clone(),
+        spec,
+        model: OnceCell::new(),
+    };
+    let hands = Hands::new(access, dispatcher.clone());
+    let kept = journal.clone();
+    let parts = Parts {
+        engine: Box::new(move |watch, stop| wire::engine(kept, hands, watch, stop)),
+        begin: Arc::new(starter),
+        dispatcher,
+        workspace: Workspace::open(&root)?,
+        approvals,
+        stop: stop.clone(),
+    };
+    let (office, left) = Office::open(parts).await.map_err(Fault::failed)?;
+    if left > 0 {
+        out::note(&format!("going on with {left} runs that were cut off"));
+    }
+    let desk = Desk::new(office.clone(), env!("CARGO_PKG_VERSION"));
+    let handler = Handler::new(Arc::new(desk), &token.key("request state")).map_err(Fault::failed)?;
+    Ok(Opened { office, handler, token, token_file, journal, servers, stop: stop.clone() })
+}
+
+/// The token, made at the first start.
+fn token(file: &std::path::Path) -> Result<Token, Fault> {
+    if let Some(folder) = file.parent() {
+        std::fs::create_dir_all(folder).map_err(|error| Fault::file("make", folder, &error))?;
+    }
+    Token::keep(file).map_err(|error| Fault::file("use", file, &error))
+}
+
+/// The flags that are settings.
+fn flags(served: &Served) -> Written {
+    fn said<T>(value: Option<T>) -> Option<Spanned<T>> {
+        value.map(|value| Spanned::new(0..0, value))
+    }
+    let budget = steer::budget_of(&served.spending);
+    Written {
+        model: said(served.model.as_deref().map(wire::model_spec)),
+        approvals: said(served.permission.mode().map(Consent::from)),
+        budget: WrittenBudget {
+            cost: said(budget.cost),
+            tokens: said(budget.tokens),
+            time: said(budget.time),
+            turns: said(budget.turns),
+            calls: said(budget.calls),
+        },
+        ..Written::default()
+    }
+}
+
+/// Starts runs with the agents, models and settings of a workspace.
+struct Starter {
+    workspace: String,
+    /// The level that commands are confined at.
+    level: String,
+    settings: Settings,
+    agents: Agents,
+    prompts: Prompts,
+    access: Access,
+    dispatcher: Dispatcher,
+    spec: String,
+    /// Chosen when the first run wants one: looking for model servers takes time that a client would wait for.
+    model: OnceCell<String>,
+}
+
+impl Starter {
+    async fn start(&self, engine: &Engine, id: RunId, goal: Goal) -> Result<updraft_engine::Handle, Fault> {
+        let choosing = || async {
+            let Chosen { spec, .. } = choose(&self.spec, &self.access).await?;
+            Ok::<_, Fault>(spec)
+        };
+        let name = self.model.get_or_try_init(choosing).await?;
+        let mut rules = self.settings.meant.rules();
+        rules.model.clone_from(name);
+        rules.workspace.clone_from(&self.workspace);
+        rules.sandbox.clone_from(&self.level);
+        rules.workspace_trusted = self.settings.standing.is_trusted();
+        let tools = |wanted: &[String]| self.dispatcher.registry().specs_for(wanted);
+        let only_reads = |name: &str| wire::only_reads(&self.dispatcher, name);
+        let models = |wanted: &str| reach::agents_model(wanted, &self.spec, name, &self.access);
+        let new = NewRun {
+            goal,
+            settings: rules,
+            budget: self.settings.meant.budget(),
+            plan: None,
+            agents: &self.agents,
+            prompts: &self.prompts,
+            tools: &tools,
+            only_reads: &only_reads,
+            models: &models,
+            pictures: Vec::new(),
+        };
+        Ok(engine.start(id, new).await?)
+    }
+}
+
+impl Begin for Starter {
+    fn begin<'a>(&'a self, engine: &'a Engine, id: RunId, goal: Goal) -> Beginning<'a> {
+        Box::pin(async move { self.start(engine, id, goal).await.map_err(|fault| fault.in_one_line()) })
+    }
+
+    fn now(&self) -> Timestamp {
+        moment::now()
+    }
+}

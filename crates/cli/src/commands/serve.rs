@@ -1,0 +1,75 @@
+//! `updraft serve`: MCP over HTTP, and the bridge for editors.
+
+use std::net::SocketAddr;
+
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use updraft_serve::Host;
+
+use super::office;
+use crate::args::{Names, Serve, Served};
+use crate::fault::{Code, Fault, Outcome};
+use crate::places::Places;
+use crate::signals::Signals;
+use crate::{out, wire};
+
+pub(crate) fn run(places: &Places, args: Serve) -> Outcome {
+    let Serve { listen, bridge, bridge_port, names, served } = args;
+    wire::block_on(over_http(places, listen, names, &served, bridge.then_some(bridge_port)))
+}
+
+/// Serves until a signal comes.
+pub(super) async fn over_http(
+    places: &Places,
+    address: SocketAddr,
+    names: Names,
+    served: &Served,
+    bridge: Option<u16>,
+) -> Outcome {
+    let stop = CancellationToken::new();
+    let mut signals = Signals::listen(stop.clone())?;
+    let listener = listen(address).await?;
+    let bound = listener.local_addr().unwrap_or(address);
+    let door = match bridge {
+        Some(port) => Some(listen(SocketAddr::from(([127, 0, 0, 1], port))).await?),
+        None => None,
+    };
+    let opened = office::open(places, served, &stop).await?;
+    out::note(&format!("MCP at http://{bound}/mcp\n  token: in {}", opened.token_file.display()));
+    if !bound.ip().is_loopback() {
+        out::note("  others on the network can reach this address, and what they send is not encrypted");
+    }
+    if let Some(door) = &door {
+        let port = door.local_addr().map_or(0, |bound| bound.port());
+        out::note(&format!("bridge at ws://127.0.0.1:{port}, with the same token"));
+    }
+    let host =
+        Host { listener, token: opened.token.clone(), hosts: names.hosts, origins: names.origins, stop: stop.clone() };
+    let bridging = async {
+        match door {
+            Some(door) => {
+                updraft_serve::bridge::host(door, opened.token.clone(), opened.office.clone(), stop.clone()).await;
+            }
+            None => std::future::pending().await,
+        }
+    };
+    let served = {
+        let serving = updraft_serve::serve(host, &opened.handler);
+        tokio::pin!(serving);
+        tokio::select! {
+            served = &mut serving => served,
+            () = bridging => Ok(()),
+            _ = signals.first() => serving.await,
+        }
+    };
+    opened.close().await;
+    served.map_err(|error| Fault::failed(format!("the server stopped: {error}")))?;
+    Ok(if stop.is_cancelled() { signals.code() } else { Code::Done })
+}
+
+async fn listen(address: SocketAddr) -> Result<TcpListener, Fault> {
+    TcpListener::bind(address).await.map_err(|error| {
+        Fault::failed(format!("cannot listen at {address}: {error}"))
+            .hint("another server may be there; name another address")
+    })
+}

@@ -1,0 +1,117 @@
+//! The bridge: `updraft serve --bridge` at one end, `updraft bridge` at the other.
+
+use std::net::TcpListener;
+
+use serde_json::{Value, json};
+
+use crate::client::{Client, Era, text};
+use crate::http::Served;
+use crate::world::World;
+
+fn forward(world: &World, url: &str, token: &str) -> Client {
+    let mut command = world.command(&["bridge", "--url", url]);
+    command.env("UPDRAFT_BRIDGE_TOKEN", token);
+    Client::of(command, Era::Old, json!({}))
+}
+
+fn started(world: &World, script: &Value) -> Served {
+    let model = world.script("script.json", script);
+    Served::start(world, &model, 0)
+}
+
+/// Plans one step, which writes the file that it is asked to create.
+fn signals() -> Value {
+    let plan = json!({ "steps": [{ "id": "make", "agent": "coder", "prompt": "plan it", "writes": ["planned"] }] });
+    let write = json!({ "name": "write_file", "args": { "path": "DONE.md", "content": "planned\n" } });
+    json!({"rules": [
+        {"when": {"agent": "planner"}, "answer": {"json": plan}},
+        {"when": {"agent": "coder", "turn": 0}, "answer": {"calls": [write]}},
+    ], "default": {"text": "Done."}})
+}
+
+#[test]
+fn files_and_work_pass_over_the_bridge_and_a_signal_file_ends_the_wait() {
+    let world = World::new();
+    let served = started(&world, &signals());
+    let mut client = forward(&world, &served.bridge, &served.token);
+    let listed = client.ask("tools/list", json!({})).unwrap();
+    let names: Vec<&str> = listed["tools"].as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["dispatch_agent_task", "list_files", "read_file", "wait_for_signal", "write_file"]);
+
+    assert_eq!(text(&client.call("read_file", json!({ "path": "a.txt" }))), "hello\n");
+    client.call("write_file", json!({ "path": "sub/b.txt", "content": "bee\n" }));
+    assert_eq!(std::fs::read_to_string(world.ws().join("sub/b.txt")).unwrap(), "bee\n");
+    assert_eq!(text(&client.call("list_files", json!({ "recursive": true }))), "a.txt\nsub/b.txt");
+    assert_eq!(text(&client.call("list_files", json!({ "recursive": false }))), "sub/\na.txt");
+    assert!(client.refused("read_file", json!({ "path": "none.txt" })).contains("none.txt"));
+
+    let taken = json!({ "prompt": "plan it", "signal_file": "a.txt" });
+    assert!(client.refused("dispatch_agent_task", taken).contains("there already"));
+    let sent = client.call("dispatch_agent_task", json!({ "prompt": "plan it", "signal_file": "DONE.md" }));
+    assert!(text(&sent).contains("wait_for_signal"));
+    let appeared = client.data("wait_for_signal", json!({ "path": "DONE.md", "seconds": 60 }));
+    assert_eq!((&appeared["appeared"], &appeared["content"]), (&json!(true), &json!("planned\n")));
+    let goal = world.updraft(&["show", "last", "--json"]).value()["goal"].to_string();
+    assert!(goal.contains("plan it") && goal.contains("create the file `DONE.md`"), "{goal}");
+    let waited = client.data("wait_for_signal", json!({ "path": "NEVER.md", "seconds": 1 }));
+    assert_eq!(waited["appeared"], false);
+}
+
+#[test]
+fn a_wrong_token_and_a_refused_connection_say_what_to_check() {
+    let world = World::new();
+    let served = started(&world, &json!([{ "text": "yes" }]));
+    let mut client = forward(&world, &served.bridge, "wrong");
+    let why = client.refused("read_file", json!({ "path": "a.txt" }));
+    assert!(why.contains("antigravity.mcp.token") && why.contains("UPDRAFT_BRIDGE_TOKEN"), "{why}");
+
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut client = forward(&world, &format!("ws://{free}"), &served.token);
+    let why = client.refused("read_file", json!({ "path": "a.txt" }));
+    assert!(why.contains("extension has loaded") && why.contains("updraft serve --bridge"), "{why}");
+
+    world.updraft(&["bridge", "--url", "ws://example.com:8888"]).code(2).says("not on this machine");
+    world.updraft(&["bridge", "--url", "ws://127.0.0.1:8888/?token=x"]).code(2).says("must not hold the token");
+}
+
+#[test]
+fn a_bridge_whose_host_comes_back_connects_again_by_itself() {
+    let world = World::new();
+    let model = world.script("script.json", &json!([{ "text": "yes" }]));
+    let first = Served::start(&world, &model, 0);
+    let port: u16 = first.bridge.rsplit(':').next().unwrap().parse().unwrap();
+    let mut client = forward(&world, &first.bridge, &first.token);
+    client.call("read_file", json!({ "path": "a.txt" }));
+    first.stop();
+    let _second = Served::start(&world, &model, port);
+    assert_eq!(text(&client.call("read_file", json!({ "path": "a.txt" }))), "hello\n");
+}
+
+#[test]
+fn web_pages_and_tokens_in_the_address_are_refused_at_the_door() {
+    let world = World::new();
+    let served = started(&world, &json!([{ "text": "yes" }]));
+    let address = served.bridge.trim_start_matches("ws://").to_owned();
+    let knock = |path: &str, more: &str| {
+        let head = format!(
+            "GET {path} HTTP/1.1\r\nHost: {address}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+             Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n{more}X-End: 1"
+        );
+        send_upgrade(&address, &head)
+    };
+    let token = format!("Authorization: Bearer {}\r\n", served.token);
+    assert_eq!(knock("/", &format!("{token}Origin: http://localhost\r\n")), 403);
+    assert_eq!(knock(&format!("/?token={}", served.token), ""), 400);
+    assert_eq!(knock("/", "Authorization: Bearer wrong\r\n"), 401);
+    assert_eq!(knock("/", &token), 101);
+}
+
+/// Sends the request and gives the status, without waiting for an end.
+fn send_upgrade(address: &str, head: &str) -> u16 {
+    use std::io::{BufRead, BufReader, Write};
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    stream.write_all(format!("{head}\r\n\r\n").as_bytes()).unwrap();
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line).unwrap();
+    line.split(' ').nth(1).unwrap().parse().unwrap()
+}

@@ -1,0 +1,109 @@
+//! Over HTTP: who is let in, and who is not.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+/// A server that was started, stopped at the end.
+pub(crate) struct Served {
+    child: Child,
+    pub(crate) address: String,
+    pub(crate) bridge: String,
+    pub(crate) token: String,
+}
+
+impl Served {
+    /// Starts it, with the bridge at this port (0 is any).
+    pub(crate) fn start(world: &World, model: &str, port: u16) -> Self {
+        let port = port.to_string();
+        let args = ["serve", "--listen", "127.0.0.1:0", "--bridge", "--bridge-port", &port, "--model", model];
+        let mut child = world.command(&args).stdout(Stdio::null()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut line = |word: &str| loop {
+            let line = lines.next().unwrap().unwrap();
+            if let Some((_, rest)) = line.split_once(word) {
+                return rest.split([' ', ',']).next().unwrap_or_default().to_owned();
+            }
+        };
+        let address = line("MCP at http://").trim_end_matches("/mcp").to_owned();
+        let file = line("token: in ");
+        let bridge = line("bridge at ");
+        assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        let token = std::fs::read_to_string(file).unwrap().trim().to_owned();
+        Self { child, address, bridge, token }
+    }
+
+    pub(crate) fn stop(mut self) -> Option<i32> {
+        rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), rustix::process::Signal::TERM)
+            .unwrap();
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Sends one request and gives the status and the body.
+fn send(address: &str, head: &str, body: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let head = format!("{head}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.write_all(body.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let status = answer.split(' ').nth(1).unwrap_or_default().parse().unwrap_or_default();
+    (status, answer)
+}
+
+fn post(served: &Served, more: &str) -> (u16, String) {
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
+         MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: read_file\r\n{more}"
+    );
+    let meta = json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                       "io.modelcontextprotocol/clientInfo": { "name": "by-hand", "version": "0" },
+                       "io.modelcontextprotocol/clientCapabilities": {} });
+    let params = json!({ "name": "read_file", "arguments": { "path": "a.txt" }, "_meta": meta });
+    let body: Value = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+    send(&served.address, &head, &body.to_string())
+}
+
+#[test]
+fn only_who_shows_the_token_and_comes_from_here_is_let_in() {
+    let world = World::new();
+    let model = world.script("script.json", &json!([{ "text": "yes" }]));
+    let served = Served::start(&world, &model, 0);
+    let host = format!("Host: {}", served.address);
+    let token = format!("Authorization: Bearer {}", served.token);
+
+    let (status, answer) = post(&served, &host);
+    assert!(status == 401 && answer.to_lowercase().contains("www-authenticate: bearer"), "{answer}");
+    assert_eq!(post(&served, &format!("{host}\r\nAuthorization: Bearer wrong")).0, 401);
+    assert_eq!(post(&served, &format!("{host}\r\n{token}x")).0, 401);
+    assert_eq!(post(&served, &format!("{host}\r\n{token}\r\nOrigin: https://evil.example")).0, 403);
+    assert_eq!(post(&served, &format!("Host: evil.example\r\n{token}")).0, 403);
+    let (status, answer) = post(&served, &format!("{host}\r\n{token}"));
+    assert!(status == 200 && answer.contains("hello"), "{answer}");
+    let log = std::fs::read_to_string(world.home().join("general.log")).unwrap_or_default();
+    assert!(!log.contains(&served.token));
+    assert_eq!(served.stop(), Some(143));
+}
+
+#[test]
+fn the_token_stays_the_same_from_start_to_start() {
+    let world = World::new();
+    let model = world.script("script.json", &json!([{ "text": "yes" }]));
+    let first = Served::start(&world, &model, 0);
+    let token = first.token.clone();
+    first.stop();
+    assert_eq!(Served::start(&world, &model, 0).token, token);
+}

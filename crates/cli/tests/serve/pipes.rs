@@ -1,0 +1,212 @@
+//! Over standard input and output, in both eras.
+
+use serde_json::{Value, json};
+
+use crate::client::{Client, Era, text};
+use crate::world::World;
+
+fn serve(world: &World, script: &Value, era: Era, capabilities: Value) -> Client {
+    let model = world.script("script.json", script);
+    Client::of(world.command(&["mcp", "serve", "--model", &model]), era, capabilities)
+}
+
+fn answers() -> Value {
+    json!({"rules": [
+        {"when": {"contains": "Who wrote it?"}, "answer": {"text": "It was Ada."}},
+    ], "default": {"text": "A loom."}})
+}
+
+fn asks() -> Value {
+    json!({"rules": [
+        {"when": {"turn": 0}, "answer": {"calls": [{"name": "ask_user", "args": {"question": "Which colour?", "options": ["red", "blue"]}}]}},
+        {"when": {"contains": "blue"}, "answer": {"text": "Blue it is."}},
+    ], "default": {"text": "Some colour."}})
+}
+
+#[test]
+fn files_are_read_written_listed_searched_and_fetched_in_both_eras() {
+    for era in [Era::Old, Era::New] {
+        let world = World::new();
+        let mut client = serve(&world, &answers(), era, json!({}));
+        let read = client.data("read_file", json!({ "path": "a.txt" }));
+        assert_eq!((&read["path"], &read["text"]), (&json!("a.txt"), &json!("hello\n")));
+        client.call("write_file", json!({ "path": "notes/weaving.md", "content": "warp and weft\n" }));
+        assert_eq!(std::fs::read_to_string(world.ws().join("notes/weaving.md")).unwrap(), "warp and weft\n");
+        let listed = client.call("list_files", json!({}));
+        assert_eq!(text(&listed), "a.txt\nnotes/weaving.md\n");
+
+        let found = client.call("search", json!({ "query": "the weft" }));
+        assert_eq!(found["structuredContent"], serde_json::from_str::<Value>(&text(&found)).unwrap());
+        let hit = &found["structuredContent"]["results"][0];
+        assert_eq!((&hit["id"], &hit["title"]), (&json!("notes/weaving.md"), &json!("notes/weaving.md")));
+        assert!(hit["url"].as_str().unwrap().starts_with("file:///"), "{hit}");
+        let document = client.data("fetch", json!({ "id": hit["id"] }));
+        assert_eq!((&document["text"], &document["url"]), (&json!("warp and weft\n"), &hit["url"]));
+
+        assert!(client.refused("read_file", json!({ "path": "../../etc/passwd" })).contains("workspace"));
+        assert!(client.refused("read_file", json!({ "file": "a.txt" })).contains("do not fit its schema"));
+        assert_eq!(client.ask("tools/call", json!({ "name": "nothing" })).unwrap_err()["code"], -32602);
+        assert_eq!(client.leave(), Some(0));
+    }
+}
+
+#[test]
+fn a_query_gives_an_answer_and_a_conversation_to_go_on_with() {
+    let world = World::new();
+    let mut client = serve(&world, &answers(), Era::New, json!({}));
+    let first = client.data("query", json!({ "query": "What is it?", "agent": "thinker", "history": true }));
+    assert_eq!((&first["answer"], &first["status"]), (&json!("A loom."), &json!("done")));
+    assert_eq!((&first["statistics"]["turns"], first["messages"].as_array().unwrap().len()), (&json!(1), 1));
+
+    let again = json!({ "query": "Who wrote it?", "agent": "thinker", "session": first["session"] });
+    let second = client.data("query", again);
+    assert_eq!((&second["answer"], &second["session"]), (&json!("It was Ada."), &first["session"]));
+    let goal = second["goal"].as_str().unwrap();
+    assert!(goal.contains("User: What is it?\n\nAnswer: A loom."), "{goal}");
+    assert!(client.refused("query", json!({ "query": "?", "session": "guessed" })).contains("leave `session` out"));
+
+    // They are ordinary runs.
+    let runs = world.runs();
+    assert_eq!(runs.len(), 2);
+    assert_eq!(runs[0]["run"], second["run"]);
+    let listed = client.ask("resources/list", json!({})).unwrap();
+    assert_eq!(listed["resources"].as_array().unwrap().len(), 3);
+    let uri = |end: &str| json!({ "uri": format!("updraft://runs/{}{end}", first["run"].as_str().unwrap()) });
+    let output = client.ask("resources/read", uri("/output")).unwrap();
+    assert_eq!(output["contents"][0]["text"], "A loom.");
+    let graph = client.ask("resources/read", uri("/graph")).unwrap();
+    let graph: Value = serde_json::from_str(graph["contents"][0]["text"].as_str().unwrap()).unwrap();
+    assert_eq!(graph["nodes"][0]["id"], "ROOT");
+    let missing = client.ask("resources/read", json!({ "uri": "updraft://runs/none" })).unwrap_err();
+    assert_eq!(missing["code"], -32602);
+}
+
+#[test]
+fn progress_names_the_steps() {
+    let world = World::new();
+    let mut client = serve(&world, &answers(), Era::Old, json!({}));
+    let arguments = json!({ "query": "What is it?", "agent": "thinker" });
+    let params = json!({ "name": "query", "arguments": arguments, "_meta": { "progressToken": "p" } });
+    client.ask("tools/call", params).unwrap();
+    let told: Vec<(f64, String)> = client
+        .heard
+        .iter()
+        .filter(|told| told["method"] == "notifications/progress")
+        .map(|told| (told["params"]["progress"].as_f64().unwrap(), told["params"]["message"].to_string()))
+        .collect();
+    assert!(told.iter().any(|(_, message)| message.contains("thinker")), "{told:?}");
+    assert!(told.windows(2).all(|pair| pair[0].0 < pair[1].0), "{told:?}");
+}
+
+#[test]
+fn a_question_reaches_the_person_behind_an_old_client() {
+    let world = World::new();
+    let mut client = serve(&world, &asks(), Era::Old, json!({ "elicitation": {} }));
+    client.person = json!({ "action": "accept", "content": { "answer": "blue" } });
+    let answered = client.data("query", json!({ "query": "choose", "agent": "clarification" }));
+    assert_eq!(answered["answer"], "Blue it is.");
+    let asked = client.heard.iter().find(|heard| heard["method"] == "elicitation/create").unwrap();
+    assert_eq!(asked["params"]["message"], "Which colour?");
+    assert_eq!(asked["params"]["requestedSchema"]["properties"]["answer"]["enum"], json!(["red", "blue"]));
+}
+
+#[test]
+fn a_question_is_a_result_for_a_new_client() {
+    let world = World::new();
+    let mut client = serve(&world, &asks(), Era::New, json!({ "elicitation": { "form": {} } }));
+    let params = json!({ "name": "query", "arguments": { "query": "choose", "agent": "clarification" } });
+    let asked = client.ask("tools/call", params.clone()).unwrap();
+    assert_eq!(asked["resultType"], "input_required", "{asked}");
+    let (key, request) = asked["inputRequests"].as_object().unwrap().iter().next().unwrap();
+    assert_eq!(
+        (&request["method"], &request["params"]["message"]),
+        (&json!("elicitation/create"), &json!("Which colour?"))
+    );
+
+    let mut forged = params.clone();
+    forged["requestState"] = json!("rs1.Zm9yZ2Vk.Zm9yZ2Vk");
+    assert_eq!(client.ask("tools/call", forged).unwrap_err()["code"], -32602);
+
+    let mut again = params;
+    again["requestState"] = asked["requestState"].clone();
+    again["inputResponses"] = json!({ key: { "action": "accept", "content": { "answer": "blue" } } });
+    let answered = client.ask("tools/call", again).unwrap();
+    assert_eq!(answered["structuredContent"]["answer"], "Blue it is.", "{answered}");
+    assert_eq!(world.runs().len(), 1);
+}
+
+#[test]
+fn a_client_that_cannot_ask_is_told_what_the_run_waits_for() {
+    let world = World::new();
+    let mut client = serve(&world, &asks(), Era::New, json!({}));
+    let waiting = client.data("query", json!({ "query": "choose", "agent": "clarification" }));
+    assert_eq!((&waiting["status"], &waiting["waiting_for"][0]["text"]), (&json!("waiting"), &json!("Which colour?")));
+    let run = waiting["run"].clone();
+    assert!(client.refused("approve", json!({ "run": run })).contains("does not wait for an approval"));
+    client.call("answer_question", json!({ "run": run, "answer": "blue" }));
+    let mut result = client.data("task_result", json!({ "run": run }));
+    while result["status"] == "working" {
+        result = client.data("task_result", json!({ "run": run }));
+    }
+    assert_eq!(result["answer"], "Blue it is.");
+    assert!(client.refused("pause_task", json!({ "run": run })).contains("over already"));
+    assert!(client.refused("task_status", json!({ "run": "0000000000000000" })).contains("no run"));
+}
+
+#[test]
+fn a_query_that_is_cancelled_cancels_its_run_and_one_that_is_left_goes_on_later() {
+    let world = World::new();
+    let slow = json!({ "default": { "text": "at last", "delay_ms": 60_000 } });
+    let mut client = serve(&world, &slow, Era::Old, json!({}));
+    let params = json!({ "name": "query", "arguments": { "query": "think", "agent": "thinker" } });
+    let id = client.begin("tools/call", params.clone());
+    let run = world.until_status("running");
+    client.notify("notifications/cancelled", &json!({ "requestId": id }));
+    assert_eq!(world.until_status("cancelled"), run);
+
+    client.begin("tools/call", params);
+    world.until_status("running");
+    client.leave();
+    assert_eq!(world.runs()[0]["status"], "interrupted", "{:?}", world.runs());
+}
+
+#[test]
+fn what_tools_give_fits_what_they_promise_and_only_what_is_there_is_declared() {
+    let world = World::new();
+    let mut client = serve(&world, &answers(), Era::New, json!({}));
+    let about = client.ask("server/discover", json!({})).unwrap();
+    let declared: Vec<&String> = about["capabilities"].as_object().unwrap().keys().collect();
+    assert_eq!(declared, ["extensions", "prompts", "resources", "tools"]);
+    assert_eq!(client.ask("subscriptions/listen", json!({ "notifications": {} })).unwrap_err()["code"], -32601);
+
+    let listed = client.ask("tools/list", json!({})).unwrap();
+    let tools = listed["tools"].as_array().unwrap().clone();
+    let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert!(names.is_sorted() && names.len() == 14, "{names:?}");
+    let run = client.data("query", json!({ "query": "What is it?", "agent": "thinker" }))["run"].clone();
+    let calls = [
+        ("query", json!({ "query": "What is it?", "agent": "thinker" })),
+        ("dispatch_agent_task", json!({ "prompt": "What is it?", "agent": "thinker" })),
+        ("task_status", json!({ "run": run })),
+        ("task_result", json!({ "run": run })),
+        ("search", json!({ "query": "hello" })),
+        ("fetch", json!({ "id": "a.txt" })),
+        ("read_file", json!({ "path": "a.txt" })),
+        ("list_files", json!({})),
+        ("write_file", json!({ "path": "b.txt", "content": "b" })),
+    ];
+    for (name, arguments) in calls {
+        let promised = tools.iter().find(|tool| tool["name"] == name).unwrap()["outputSchema"].clone();
+        let data = client.data(name, arguments);
+        updraft_tools::Schema::new(&promised)
+            .unwrap()
+            .judge(&data)
+            .unwrap_or_else(|why| panic!("{name}: {why}: {data}"));
+    }
+    let prompts = client.ask("prompts/list", json!({})).unwrap();
+    assert_eq!(prompts["prompts"][0]["name"], "plan-and-execute");
+    let filled = json!({ "name": "review-and-fix", "arguments": { "subject": "the login page" } });
+    let filled = client.ask("prompts/get", filled).unwrap();
+    assert!(filled["messages"][0]["content"]["text"].as_str().unwrap().contains("the login page"));
+    assert_eq!(client.ask("prompts/get", json!({ "name": "review-and-fix" })).unwrap_err()["code"], -32602);
+}

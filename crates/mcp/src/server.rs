@@ -1,0 +1,35 @@
+//! Updraft as a server: what it offers, spoken in every revision of the protocol on one endpoint.
+//!
+//! | file | what it is about |
+//! |---|---|
+//! | `offer.rs` | what a server offers, in the protocol's terms |
+//! | `handler.rs`, `rounds.rs`, `caller.rs` | speaks for an offer: both eras, exact capabilities, questions to the client |
+//! | `subscribers.rs` | who wants to be told of changes |
+//! | `face.rs` | what Updraft can be asked for, in our own terms; the crate `serve` implements it |
+//! | `desk.rs` and `desk/` | the offer made of a face: tools, tasks, resources, prompts |
+//! | `plain.rs` | a small offer: a list of tools that are plain functions |
+//! | `host.rs` | over standard input and output, or as a service for an HTTP server |
+
+mod caller;
+mod desk;
+mod face;
+mod handler;
+mod host;
+mod offer;
+mod plain;
+mod rounds;
+mod subscribers;
+
+pub use caller::Caller;
+pub use desk::Desk;
+pub use face::{
+    Answered, Document, Doing, Face, Hit, Listener, Output, Progress, Query, Refusal, Stand, View, Wait, Work,
+};
+pub use handler::Handler;
+pub use host::{Ended, HttpService, http, over, over_stdio};
+pub use offer::{Asks, Call, Giving, Offer, Outcome, Wanted};
+pub use plain::{Plain, PlainTool};
+pub use subscribers::Change;
+
+/// The protocol's own types, for offers that need more than text.
+pub use rmcp::{ErrorData, model};

@@ -1,0 +1,96 @@
+//! Where a handler is reached: over standard input and output, or as a service for an HTTP server.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
+
+use rmcp::service::QuitReason;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use rmcp::{RoleServer, ServiceExt};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_util::sync::CancellationToken;
+
+use super::handler::Handler;
+
+/// A tower service for one path of an HTTP server. It checks `Host` and `Origin`, and no token: that is for whoever
+/// hosts it.
+pub type HttpService = StreamableHttpService<Handler, LocalSessionManager>;
+
+/// How a conversation over a pair of streams ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The client left.
+    Left,
+    /// We were told to stop.
+    Stopped,
+}
+
+/// Speaks on standard input and output until the client leaves or `stop` is cancelled. The error says what went wrong.
+pub async fn over_stdio(handler: &Handler, stop: CancellationToken) -> Result<Ended, String> {
+    let (input, output) = rmcp::transport::io::stdio_pipes();
+    over(handler, input, output, stop).await
+}
+
+/// Speaks over a pair of streams, one JSON message a line.
+pub async fn over<R, W>(handler: &Handler, input: R, output: W, stop: CancellationToken) -> Result<Ended, String>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    let handler = handler.another();
+    let input = Noticing { input, handler: handler.clone() };
+    let serving = ServiceExt::<RoleServer>::serve_with_ct(handler, (input, output), stop.child_token());
+    let running = tokio::select! {
+        begun = serving => begun,
+        () = stop.cancelled() => return Ok(Ended::Stopped),
+    };
+    let running = match running {
+        Ok(running) => running,
+        // A client that leaves before it has said a word has not done wrong.
+        Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(Ended::Left),
+        Err(error) => return Err(format!("the client did not begin as the protocol asks: {error}")),
+    };
+    match running.waiting().await {
+        Ok(QuitReason::Cancelled) => Ok(Ended::Stopped),
+        Ok(_) => Ok(Ended::Left),
+        Err(error) => Err(format!("the conversation broke off: {error}")),
+    }
+}
+
+/// Notices the end of the stream before anyone else does: what is cancelled after it was not cancelled by the client.
+struct Noticing<R> {
+    input: R,
+    handler: Handler,
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for Noticing<R> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<std::io::Result<()>> {
+        let before = into.filled().len();
+        let polled = Pin::new(&mut self.input).poll_read(cx, into);
+        let is_end = match &polled {
+            Poll::Ready(Ok(())) => into.filled().len() == before && into.remaining() > 0,
+            Poll::Ready(Err(_)) => true,
+            Poll::Pending => false,
+        };
+        if is_end {
+            self.handler.session().has_left.store(true, Ordering::Relaxed);
+        }
+        polled
+    }
+}
+
+/// A service for an HTTP server. `hosts` are the names it may be called by, and `origins` the web pages that may use it,
+/// besides those of this machine.
+pub fn http(handler: &Handler, hosts: &[String], origins: &[String], stop: CancellationToken) -> HttpService {
+    let own = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
+    let local = ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"].map(str::to_owned);
+    let config = StreamableHttpServerConfig::default()
+        .with_allowed_hosts(own.into_iter().chain(hosts.iter().cloned()))
+        .with_allowed_origins(local.into_iter().chain(origins.iter().cloned()))
+        .enforce_origin_validation()
+        .with_cancellation_token(stop);
+    let handler = handler.clone();
+    StreamableHttpService::new(move || Ok(handler.another()), Arc::new(LocalSessionManager::default()), config)
+}

@@ -1,0 +1,110 @@
+//! Questions to the client in the middle of a call: as a result in the new era, as requests in the old one.
+
+#![expect(deprecated, reason = "sampling and roots leave the protocol, and clients of earlier revisions have them")]
+
+use std::time::Duration;
+
+use rmcp::model::{
+    ClientCapabilities, InputRequest, InputRequiredResult, InputResponses, RequestStateCodec, SealOptions,
+};
+use rmcp::service::ServiceError;
+use rmcp::{ErrorData, Peer, RoleServer};
+use serde_json::Value;
+
+use super::caller::Caller;
+use super::offer::Asks;
+
+/// How often one call may ask: a person who is asked more often is being annoyed, or it is a loop.
+pub(super) const MOST_ROUNDS: usize = 10;
+/// How long a person has for an answer in the old era; in the new one nobody waits.
+const PATIENCE: Duration = Duration::from_mins(15);
+
+/// Seals what a client carries for us, so that it comes back unchanged and for the same thing.
+#[derive(Clone)]
+pub(super) struct Seal(RequestStateCodec);
+
+impl Seal {
+    /// The key may have any length; 32 bytes or more that nobody else knows are right.
+    pub(super) fn new(key: &[u8]) -> Self {
+        Self(RequestStateCodec::new_unchecked(key))
+    }
+
+    fn close(&self, what: &str, state: &Value) -> Result<String, ErrorData> {
+        let bound = SealOptions::new().associated_data(what.as_bytes());
+        self.0.seal_json_with(state, &bound).map_err(|error| ErrorData::internal_error(error.to_string(), None))
+    }
+
+    /// What was sealed for `what`; an error if it was changed or is for something else.
+    pub(super) fn open(&self, what: &str, sealed: Option<&str>) -> Result<Option<Value>, ErrorData> {
+        let opened = sealed.map(|sealed| self.0.open_json_with(sealed, what.as_bytes())).transpose();
+        opened.map_err(|_| {
+            ErrorData::invalid_params(
+                "`requestState` is not what we gave out for this call; leave it out to begin anew",
+                None,
+            )
+        })
+    }
+}
+
+/// What a question needs of the client, and its name in a refusal.
+fn needed(request: &InputRequest) -> ClientCapabilities {
+    match request {
+        InputRequest::CreateMessage(_) => ClientCapabilities::builder().enable_sampling().build(),
+        InputRequest::ListRoots(_) => ClientCapabilities::builder().enable_roots().build(),
+        _ => ClientCapabilities::builder().enable_elicitation().build(),
+    }
+}
+
+/// Refuses to ask a client what it cannot be asked.
+fn check(asks: &Asks, caller: &Caller) -> Result<(), ErrorData> {
+    let own = caller.capabilities();
+    for request in asks.requests.values() {
+        let able = match request {
+            InputRequest::CreateMessage(_) => own.sampling.is_some(),
+            InputRequest::ListRoots(_) => own.roots.is_some(),
+            _ => own.elicitation.is_some(),
+        };
+        if !able {
+            return Err(ErrorData::missing_required_client_capability(needed(request)));
+        }
+    }
+    Ok(())
+}
+
+/// The questions as a result, for a client of the new era.
+pub(super) fn as_result(
+    seal: &Seal,
+    what: &str,
+    asks: Asks,
+    caller: &Caller,
+) -> Result<InputRequiredResult, ErrorData> {
+    check(&asks, caller)?;
+    let state = asks.state.as_ref().map(|state| seal.close(what, state)).transpose()?;
+    let requests = (!asks.requests.is_empty()).then_some(asks.requests);
+    Ok(InputRequiredResult::new(requests, state))
+}
+
+/// Asks a client of the old era, one question after the other, and gives its answers.
+pub(super) async fn ask_now(asks: Asks, caller: &Caller) -> Result<InputResponses, ErrorData> {
+    check(&asks, caller)?;
+    let mut replies = InputResponses::new();
+    for (key, request) in asks.requests {
+        let asked = tokio::time::timeout(PATIENCE, ask(&caller.context.peer, request)).await;
+        let reply = asked.map_err(|_| ErrorData::internal_error("nobody answered the question in time", None))?;
+        let reply = reply.map_err(|error| match error {
+            ServiceError::McpError(error) => error,
+            other => ErrorData::internal_error(format!("the client could not be asked: {other}"), None),
+        })?;
+        replies.insert(key, reply);
+    }
+    Ok(replies)
+}
+
+async fn ask(peer: &Peer<RoleServer>, request: InputRequest) -> Result<Value, ServiceError> {
+    let value = match request {
+        InputRequest::CreateMessage(request) => serde_json::to_value(peer.create_message(request.params).await?),
+        InputRequest::Elicitation(request) => serde_json::to_value(peer.create_elicitation(request.params).await?),
+        _ => serde_json::to_value(peer.list_roots().await?),
+    };
+    value.map_err(|_| ServiceError::UnexpectedResponse)
+}

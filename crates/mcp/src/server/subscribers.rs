@@ -1,0 +1,115 @@
+//! Who wants to be told of changes: by a long request in the new era, by a session in the old one.
+
+#![expect(deprecated, reason = "the level of the log leaves the protocol, and clients of earlier revisions set it")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+
+use rmcp::model::{LoggingLevel, ResourceUpdatedNotificationParam};
+use rmcp::service::SubscriptionSink;
+use rmcp::{Peer, RoleServer};
+
+/// Something that changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Which tools there are.
+    Tools,
+    /// Which prompts there are.
+    Prompts,
+    /// Which resources there are.
+    Resources,
+    /// What a resource holds: its address.
+    Resource(String),
+}
+
+/// One client: what it has asked for, where that is kept for it.
+pub(super) struct Session {
+    /// Its end of the stream is closed.
+    pub(super) has_left: AtomicBool,
+    pub(super) level: Mutex<LoggingLevel>,
+    pub(super) followed: Mutex<BTreeSet<String>>,
+    peer: OnceLock<Peer<RoleServer>>,
+}
+
+impl Default for Session {
+    fn default() -> Self {
+        Self {
+            has_left: AtomicBool::new(false),
+            level: Mutex::new(LoggingLevel::Info),
+            followed: Mutex::default(),
+            peer: OnceLock::new(),
+        }
+    }
+}
+
+/// Everyone who wants to be told.
+#[derive(Default)]
+pub(super) struct Subscribers(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    next: u64,
+    listening: BTreeMap<u64, SubscriptionSink>,
+    sessions: Vec<Weak<Session>>,
+}
+
+impl Subscribers {
+    /// Keeps who listens, until they leave.
+    pub(super) fn listen(&self, sink: SubscriptionSink) -> u64 {
+        let mut known = lock(&self.0);
+        known.next += 1;
+        let number = known.next;
+        known.listening.insert(number, sink);
+        number
+    }
+
+    /// Whoever listened does so no longer.
+    pub(super) fn leave(&self, number: u64) {
+        lock(&self.0).listening.remove(&number);
+    }
+
+    /// A session of the old era began.
+    pub(super) fn meet(&self, session: &Arc<Session>, peer: Peer<RoleServer>) {
+        if session.peer.set(peer).is_ok() {
+            let mut known = lock(&self.0);
+            known.sessions.retain(|session| session.strong_count() > 0);
+            known.sessions.push(Arc::downgrade(session));
+        }
+    }
+
+    /// Tells everyone who asked for it.
+    pub(super) async fn announce(&self, change: &Change) {
+        let (listening, sessions) = {
+            let known = lock(&self.0);
+            let sessions = known.sessions.iter().filter_map(Weak::upgrade);
+            (known.listening.values().cloned().collect::<Vec<_>>(), sessions.collect::<Vec<_>>())
+        };
+        for sink in listening {
+            // The sink itself leaves out what was not asked for.
+            let _ = match change {
+                Change::Tools => sink.notify_tool_list_changed().await,
+                Change::Prompts => sink.notify_prompt_list_changed().await,
+                Change::Resources => sink.notify_resource_list_changed().await,
+                Change::Resource(uri) => sink.notify_resource_updated(uri).await,
+            };
+        }
+        for session in sessions {
+            let Some(peer) = session.peer.get() else { continue };
+            // A client that has gone is forgotten with its session.
+            let _ = match change {
+                Change::Tools => peer.notify_tool_list_changed().await,
+                Change::Prompts => peer.notify_prompt_list_changed().await,
+                Change::Resources => peer.notify_resource_list_changed().await,
+                Change::Resource(uri) if lock(&session.followed).contains(uri) => {
+                    peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await
+                }
+                Change::Resource(_) => Ok(()),
+            };
+        }
+    }
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

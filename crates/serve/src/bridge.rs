@@ -1,0 +1,24 @@
+//! The bridge for editors: a WebSocket on this machine that reads, writes and lists files and takes work for agents.
+//!
+//! Messages are JSON-RPC 2.0 as text, one a message:
+//!
+//! | method | parameters | result |
+//! |---|---|---|
+//! | `auth` | `token` | `success` |
+//! | `fs/read` | `path` | `content` |
+//! | `fs/write` | `path`, `content` | `success` |
+//! | `fs/list` | `recursive` | `files`: paths |
+//! | `agent/dispatch` | `prompt` | `success`, and `run` where we host it |
+//!
+//! After a write everyone who is connected is told `fs/changed` with `path`. The token comes in the header
+//! `Authorization: Bearer TOKEN` or as the first message, never in the address. [`host`] is our side of it; [`Link`] and
+//! [`tools`] forward to such a socket, whoever hosts it.
+
+mod host;
+mod link;
+mod tools;
+mod wire;
+
+pub use host::host;
+pub use link::Link;
+pub use tools::tools;

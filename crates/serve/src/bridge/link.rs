@@ -1,0 +1,246 @@
+//! A connection to a bridge that someone hosts: made when it is needed, made again when it is lost.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::stream::SplitSink;
+use futures_util::{SinkExt, StreamExt};
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio::sync::{broadcast, oneshot};
+use tokio::task::JoinSet;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::http::{HeaderValue, StatusCode, header};
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::tungstenite::{Error, Message as Frame};
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
+
+use super::wire::{self, Fault, LARGEST, Message, NOT_LET_IN, UNKNOWN};
+use crate::token::Token;
+
+type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+
+/// How long an answer is waited for.
+const ANSWER: Duration = Duration::from_mins(1);
+/// How long we knock before we say that nobody opens: an editor that has just started may still be loading.
+const KNOCK: Duration = Duration::from_secs(5);
+/// Pauses between knocks.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// A connection to a bridge. Cheap to clone.
+#[derive(Clone)]
+pub struct Link(Arc<Inner>);
+
+struct Inner {
+    url: String,
+    token: Token,
+    next: AtomicU64,
+    line: tokio::sync::Mutex<Option<Line>>,
+    changed: broadcast::Sender<String>,
+}
+
+/// A connection that was made.
+struct Line {
+    send: SplitSink<Socket, Frame>,
+    waiting: Waiting,
+    reading: JoinSet<()>,
+}
+
+/// Who waits for which answer; nothing once the connection is lost.
+#[derive(Clone, Default)]
+struct Waiting(Arc<Mutex<BTreeMap<u64, oneshot::Sender<Message>>>>);
+
+impl Waiting {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, oneshot::Sender<Message>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether a request that may or may not have been heard may be made again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Again {
+    Yes,
+    No,
+}
+
+/// Why a request has no answer.
+enum Lost {
+    /// It was not sent.
+    Before,
+    /// It was sent, and then the connection was lost.
+    After,
+}
+
+impl Link {
+    /// A link to an address of this machine. Nothing is connected yet. The error says what is wrong with the address.
+    pub fn to(url: &str, token: Token) -> Result<Self, String> {
+        let request =
+            url.into_client_request().map_err(|error| format!("`{url}` is not the address of a WebSocket: {error}"))?;
+        let host = request.uri().host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+        let is_here = host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback());
+        if !is_here || request.uri().scheme_str() != Some("ws") {
+            return Err(format!("`{url}` is not on this machine; expected for instance ws://127.0.0.1:8888"));
+        }
+        if request.uri().query().is_some() {
+            return Err("the address must not hold the token; use --token-file or UPDRAFT_BRIDGE_TOKEN".to_owned());
+        }
+        let (url, next, line) = (url.to_owned(), AtomicU64::new(1), tokio::sync::Mutex::default());
+        Ok(Self(Arc::new(Inner { url, token, next, line, changed: broadcast::channel(16).0 })))
+    }
+
+    /// Tells the path of every file that the other side says has changed.
+    pub(super) fn changes(&self) -> broadcast::Receiver<String> {
+        self.0.changed.subscribe()
+    }
+
+    /// Asks the other side. The error is for a model or a person: it says what to check.
+    pub(super) async fn ask(&self, method: &str, params: &Value, again: Again) -> Result<Value, String> {
+        self.ask_twice(method, params, again).await.map_err(|trouble| self.in_words(method, trouble))
+    }
+
+    /// Reads a file of the other side; nothing if it says that it cannot.
+    pub(super) async fn look(&self, path: &str) -> Result<Option<Value>, String> {
+        match self.ask_twice("fs/read", &json!({ "path": path }), Again::Yes).await {
+            Ok(read) => Ok(Some(read)),
+            Err(Trouble::Said(_)) => Ok(None),
+            Err(trouble) => Err(self.in_words("fs/read", trouble)),
+        }
+    }
+
+    async fn ask_twice(&self, method: &str, params: &Value, again: Again) -> Result<Value, Trouble> {
+        let asked = self.ask_once(method, params).await;
+        if matches!(asked, Err(Trouble::Lost(Lost::Before))) || (again == Again::Yes && is_lost(&asked)) {
+            return self.ask_once(method, params).await;
+        }
+        asked
+    }
+
+    fn in_words(&self, method: &str, trouble: Trouble) -> String {
+        let url = &self.0.url;
+        match trouble {
+            Trouble::Said(fault) => fault.message,
+            Trouble::NotThere(why) => why,
+            Trouble::Silent => format!("`{method}` got no answer from {url} in {} s", ANSWER.as_secs()),
+            Trouble::Lost(_) => format!(
+                "the connection to {url} broke off in the middle of `{method}`; whether it was done is not known"
+            ),
+        }
+    }
+
+    async fn ask_once(&self, method: &str, params: &Value) -> Result<Value, Trouble> {
+        let answered = {
+            let mut line = self.0.line.lock().await;
+            if line.as_mut().is_none_or(|line| line.reading.try_join_next().is_some() || line.reading.is_empty()) {
+                *line = Some(self.connect().await.map_err(Trouble::NotThere)?);
+            }
+            let Some(open) = line.as_mut() else { return Err(Trouble::Lost(Lost::Before)) };
+            let Ok(answered) = self.send(open, method, params).await else {
+                *line = None;
+                return Err(Trouble::Lost(Lost::Before));
+            };
+            answered
+        };
+        match tokio::time::timeout(ANSWER, answered).await {
+            Err(_) => Err(Trouble::Silent),
+            Ok(Err(_)) => Err(Trouble::Lost(Lost::After)),
+            Ok(Ok(Message { error: Some(fault), .. })) => Err(Trouble::Said(fault)),
+            Ok(Ok(message)) => Ok(message.result),
+        }
+    }
+
+    async fn send(&self, line: &mut Line, method: &str, params: &Value) -> Result<oneshot::Receiver<Message>, Error> {
+        let id = self.0.next.fetch_add(1, Ordering::Relaxed);
+        let (send, answered) = oneshot::channel();
+        line.waiting.lock().insert(id, send);
+        line.send.send(Frame::text(wire::request(id, method, params))).await?;
+        Ok(answered)
+    }
+
+    /// Connects and shows the token, knocking for a while if nobody opens.
+    async fn connect(&self) -> Result<Line, String> {
+        let deadline = tokio::time::Instant::now() + KNOCK;
+        loop {
+            let url = &self.0.url;
+            match self.dial().await {
+                Ok(socket) => return self.settle(socket).await,
+                Err(Error::Http(response)) if response.status() == StatusCode::UNAUTHORIZED => {
+                    return Err(self.wrong_token());
+                }
+                Err(Error::Http(response)) => {
+                    return Err(format!(
+                        "{url} refused us ({}); is another program using this port?",
+                        response.status()
+                    ));
+                }
+                Err(Error::Io(_)) if tokio::time::Instant::now() < deadline => tokio::time::sleep(PAUSE).await,
+                Err(error) => {
+                    return Err(format!(
+                        "nobody answers at {url} ({error}). Check that the editor is open and its extension has loaded (just \
+                         after the start it may take a moment), or that `updraft serve --bridge` runs; and that the port is \
+                         the same on both sides"
+                    ));
+                }
+            }
+        }
+    }
+
+    async fn dial(&self) -> Result<Socket, Error> {
+        let mut request = self.0.url.as_str().into_client_request()?;
+        if let Ok(shown) = HeaderValue::from_str(&format!("Bearer {}", self.0.token.reveal())) {
+            request.headers_mut().insert(header::AUTHORIZATION, shown);
+        }
+        let config = WebSocketConfig::default().max_message_size(Some(LARGEST)).max_frame_size(Some(LARGEST));
+        Ok(connect_async_with_config(request, Some(config), true).await?.0)
+    }
+
+    /// Shows the token once more as the first message, for hosts that read no header, and begins to read.
+    async fn settle(&self, socket: Socket) -> Result<Line, String> {
+        let (send, mut receive) = socket.split();
+        let (waiting, changed) = (Waiting::default(), self.0.changed.clone());
+        let mut line = Line { send, waiting: waiting.clone(), reading: JoinSet::new() };
+        line.reading.spawn(async move {
+            while let Some(Ok(frame)) = receive.next().await {
+                let Ok(text) = frame.to_text() else { continue };
+                let Ok(message) = serde_json::from_str::<Message>(text) else { continue };
+                if message.method == "fs/changed" {
+                    let _ = changed.send(message.params["path"].as_str().unwrap_or_default().to_owned());
+                } else if let Some(waits) = message.id.as_u64().and_then(|id| waiting.lock().remove(&id)) {
+                    let _ = waits.send(message);
+                }
+            }
+            waiting.lock().clear();
+        });
+        let shown = json!({ "token": self.0.token.reveal() });
+        let answered = self.send(&mut line, "auth", &shown).await.map_err(|_| self.wrong_token())?;
+        match tokio::time::timeout(ANSWER, answered).await {
+            Ok(Ok(Message { error: Some(fault), .. })) if fault.code == NOT_LET_IN => Err(self.wrong_token()),
+            // It read the header, and knows no `auth`.
+            Ok(Ok(Message { error: Some(fault), .. })) if fault.code == UNKNOWN => Ok(line),
+            Ok(Ok(Message { error: Some(fault), .. })) => Err(format!("{} refused us: {}", self.0.url, fault.message)),
+            Ok(Ok(_)) => Ok(line),
+            Ok(Err(_)) => Err(self.wrong_token()),
+            Err(_) => Err(format!("{} does not answer; is another program using this port?", self.0.url)),
+        }
+    }
+
+    fn wrong_token(&self) -> String {
+        format!(
+            "{} does not take our token. Check that it is the same on both sides: `antigravity.mcp.token` in the editor's \
+             settings or the token file of `updraft serve`, and --token-file or UPDRAFT_BRIDGE_TOKEN here",
+            self.0.url
+        )
+    }
+}
+
+enum Trouble {
+    Said(Fault),
+    NotThere(String),
+    Silent,
+    Lost(Lost),
+}
+
+fn is_lost(asked: &Result<Value, Trouble>) -> bool {
+    matches!(asked, Err(Trouble::Lost(_)))
+}

@@ -1,0 +1,291 @@
+//! What can be asked for from outside, done with the engine, the journal and the tools of one workspace.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio::sync::broadcast;
+use tokio_util::sync::CancellationToken;
+use updraft_engine::{Engine, Watch, messages, node_link};
+use updraft_journal::Filter;
+use updraft_mcp::server::{
+    Answered, Document, Doing, Face, Hit, Listener, Output, Progress, Query, Refusal, View, Work,
+};
+use updraft_run::{Address, Approvals, Effect, Goal, Input, Kind, Mode, Run, RunId, Verdict};
+use updraft_tools::{Dispatcher, Place, Workspace};
+
+use crate::find::Files;
+use crate::runs::{Begin, Heard, Runs};
+use crate::sessions::{SWEEP, Sessions};
+use crate::view;
+
+/// Runs in a list for others: the newest are what anyone looks for.
+const LISTED: usize = 50;
+
+/// What an office is made of.
+pub struct Parts {
+    /// Makes the engine, given who looks on and what stops it.
+    pub engine: Box<dyn FnOnce(Arc<dyn Watch>, CancellationToken) -> Engine + Send>,
+    /// Starts runs.
+    pub begin: Arc<dyn Begin>,
+    /// The tools.
+    pub dispatcher: Dispatcher,
+    /// The folder.
+    pub workspace: Workspace,
+    /// What runs and callers may do.
+    pub approvals: Approvals,
+    /// Cancelled when the process is to stop.
+    pub stop: CancellationToken,
+}
+
+/// Does what is asked from outside. Cheap to clone.
+#[derive(Clone)]
+pub struct Office(Arc<Inner>);
+
+struct Inner {
+    runs: Runs,
+    heard: Heard,
+    files: Files,
+    sessions: Sessions,
+}
+
+impl Office {
+    /// Opens the office and goes on with the runs that the process before left behind; says how many.
+    pub async fn open(parts: Parts) -> Result<(Self, usize), String> {
+        let Parts { engine, begin, dispatcher, workspace, approvals, stop } = parts;
+        let heard = Heard::new();
+        let engine = engine(Arc::new(heard.clone()), stop.clone());
+        let root = workspace.root().display().to_string();
+        let runs = Runs::new(engine, begin, root, stop.clone());
+        let is_read_only = approvals == Approvals::ReadOnly;
+        let files = Files { dispatcher, place: Place { workspace }, is_read_only };
+        let office = Self(Arc::new(Inner { runs, heard, files, sessions: Sessions::default() }));
+        office.sweep(stop);
+        let left = office.0.runs.recover().await.map_err(|Refusal(why)| why)?;
+        Ok((office, left))
+    }
+
+    /// Waits until what runs here has stopped; it does so when `stop` is cancelled, and goes on next time.
+    pub async fn close(self) {
+        self.0.runs.finish().await;
+    }
+
+    fn sweep(&self, stop: CancellationToken) {
+        let office = Arc::downgrade(&self.0);
+        self.0.runs.aside(async move {
+            loop {
+                tokio::select! {
+                    () = stop.cancelled() => return,
+                    () = tokio::time::sleep(SWEEP) => {}
+                }
+                let Some(office) = office.upgrade() else { return };
+                office.sessions.sweep();
+            }
+        });
+    }
+
+    fn seen(&self, id: &RunId) -> Result<View, Refusal> {
+        view::view(self.0.runs.journal(), id)
+    }
+
+    /// Says something to a run that is not over, and gives how it stands then.
+    async fn tell(&self, run: &str, input: impl FnOnce(&Run) -> Result<Input, Refusal>) -> Result<View, Refusal> {
+        let id = self.0.runs.find(run)?;
+        let report = view::report(self.0.runs.journal(), &id)?;
+        if report.run.is_over() {
+            return Err(Refusal(format!("run {id} is over already: it is {}", report.run.status())));
+        }
+        let input = input(&report.run)?;
+        self.0.runs.tell(&id, input).await?;
+        self.seen(&id)
+    }
+
+    /// Waits for a run, passes on what happens, and gives what it came to.
+    async fn wait(
+        &self,
+        id: RunId,
+        (query, session): (Query, String),
+        listener: Listener,
+        mut heard: broadcast::Receiver<(RunId, Progress)>,
+    ) -> Result<Answered, Refusal> {
+        let mut unwanted =
+            Unwanted { office: self.clone(), id: id.clone(), listener: listener.clone(), is_over: false };
+        let pass_on = |(run, progress): (RunId, Progress)| {
+            if run == id {
+                let _ = listener.progress.send(progress);
+            }
+        };
+        let mut rest = std::pin::pin!(self.0.runs.until_rest(&id));
+        loop {
+            tokio::select! {
+                rested = &mut rest => break rested?,
+                Ok(told) = heard.recv() => pass_on(told),
+            }
+        }
+        // The last words were said before it came to rest.
+        while let Ok(told) = heard.try_recv() {
+            pass_on(told);
+        }
+        unwanted.is_over = true;
+        let view = self.seen(&id)?;
+        if view.stand.is_final() {
+            self.0.sessions.add(&session, &query.work.goal, &view.answer);
+        }
+        let messages = query.history.then(|| messages(self.0.runs.journal(), &id)).transpose();
+        let messages = messages.map_err(|error| error.to_string())?;
+        Ok(Answered { view, session, messages })
+    }
+}
+
+/// Cancels the run of a question that is no longer wanted. A client that only went away may come back for it.
+struct Unwanted {
+    office: Office,
+    id: RunId,
+    listener: Listener,
+    is_over: bool,
+}
+
+impl Drop for Unwanted {
+    fn drop(&mut self) {
+        if self.is_over || !self.listener.unwanted.is_cancelled() || self.office.0.runs.is_stopping() {
+            return;
+        }
+        let (office, id) = (self.office.clone(), self.id.clone());
+        self.office.0.runs.aside(async move {
+            let cancel = Input::Cancel { by: "the client that asked".into(), step: None };
+            let _ = office.0.runs.tell(&id, cancel).await;
+        });
+    }
+}
+
+fn goal(work: &Work, text: String) -> Goal {
+    let mode = work.agent.clone().map_or(Mode::Plan, Mode::Agent);
+    Goal { text, mode, ..Goal::default() }
+}
+
+/// The one open question or approval that is meant.
+fn meant(run: &Run, id: Option<&str>, wanted: impl Fn(&Effect) -> bool, what: &str) -> Result<Address, Refusal> {
+    let open = run.open().iter().filter(|(_, open)| wanted(&open.effect)).map(|(at, _)| at.clone());
+    let open: Vec<Address> = open.collect();
+    let listed = || open.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    match (id, open.as_slice()) {
+        (_, []) => Err(Refusal(format!("the run does not wait for {what}; it is {}", run.status()))),
+        (None, [one]) => Ok(one.clone()),
+        (None, _) => Err(Refusal(format!("several are open; say which one with `id`: {}", listed()))),
+        (Some(id), _) => {
+            let at: Address = id.parse().map_err(|_| format!("`{id}` is not an id; open are: {}", listed()))?;
+            // People name the call as well as its approval.
+            let at = if what == "an approval" { at.sibling(Kind::Approve, at.n) } else { at };
+            let found = open.contains(&at).then_some(at);
+            found.ok_or_else(|| Refusal(format!("`{id}` is not open; open are: {}", listed())))
+        }
+    }
+}
+
+impl Face for Office {
+    fn query(&self, query: Query, listener: Listener) -> Doing<'_, Answered> {
+        Box::pin(async move {
+            let session = match &query.session {
+                Some(session) => session.clone(),
+                None => self.0.sessions.begin()?,
+            };
+            let text = self.0.sessions.put(&session, &query.work.goal)?;
+            // Before it begins, so that nothing is missed.
+            let heard = self.0.heard.listen();
+            let id = self.0.runs.start(goal(&query.work, text)).await?;
+            self.wait(id, (query, session), listener, heard).await
+        })
+    }
+
+    fn follow(&self, run: String, query: Query, listener: Listener) -> Doing<'_, Answered> {
+        Box::pin(async move {
+            let id = self.0.runs.find(&run)?;
+            let session = query.session.clone().unwrap_or_default();
+            self.wait(id, (query, session), listener, self.0.heard.listen()).await
+        })
+    }
+
+    fn dispatch(&self, work: Work) -> Doing<'_, View> {
+        Box::pin(async move {
+            let text = work.goal.clone();
+            let id = self.0.runs.start(goal(&work, text)).await?;
+            self.seen(&id)
+        })
+    }
+
+    fn view(&self, run: String) -> Doing<'_, View> {
+        Box::pin(async move { self.seen(&self.0.runs.find(&run)?) })
+    }
+
+    fn pause(&self, run: String) -> Doing<'_, View> {
+        Box::pin(async move { self.tell(&run, |_| Ok(Input::Pause)).await })
+    }
+
+    fn resume(&self, run: String) -> Doing<'_, View> {
+        Box::pin(async move { self.tell(&run, |_| Ok(Input::Resume { budget: None, approvals: None })).await })
+    }
+
+    fn cancel(&self, run: String) -> Doing<'_, View> {
+        Box::pin(async move {
+            let id = self.0.runs.find(&run)?;
+            self.tell(&run, |_| Ok(Input::Cancel { by: "a client".into(), step: None })).await?;
+            // What had begun is being stopped: that is soon.
+            let _ = tokio::time::timeout(std::time::Duration::from_secs(2), self.0.runs.until_rest(&id)).await;
+            self.seen(&id)
+        })
+    }
+
+    fn approve(&self, run: String, id: Option<String>, allow: bool, because: String) -> Doing<'_, View> {
+        Box::pin(async move {
+            self.tell(&run, |run| {
+                let is_approval = |effect: &Effect| matches!(effect, Effect::Approval { .. });
+                let at = meant(run, id.as_deref(), is_approval, "an approval")?;
+                Ok(Input::Verdict {
+                    id: Some(at),
+                    verdict: Verdict { allow, by: "a client".into(), because, ..Verdict::default() },
+                })
+            })
+            .await
+        })
+    }
+
+    fn answer(&self, run: String, id: Option<String>, text: String) -> Doing<'_, View> {
+        Box::pin(async move {
+            self.tell(&run, |run| {
+                let is_question = |effect: &Effect| matches!(effect, Effect::Question { .. });
+                let at = meant(run, id.as_deref(), is_question, "an answer")?;
+                Ok(Input::Answer { id: Some(at), text })
+            })
+            .await
+        })
+    }
+
+    fn search(&self, query: String) -> Doing<'_, Vec<Hit>> {
+        Box::pin(async move { self.0.files.search(&query).await })
+    }
+
+    fn fetch(&self, id: String) -> Doing<'_, Document> {
+        Box::pin(async move { self.0.files.fetch(&id).await })
+    }
+
+    fn files(&self, tool: &'static str, arguments: Value) -> Doing<'_, Output> {
+        Box::pin(self.0.files.call(tool, arguments))
+    }
+
+    fn runs(&self) -> Doing<'_, Vec<View>> {
+        Box::pin(async move {
+            let journal = self.0.runs.journal();
+            let filter = Filter { limit: Some(LISTED * 4), ..Filter::default() };
+            let runs = journal.list(&filter).map_err(|error| error.to_string())?;
+            let own = runs.into_iter().filter(|run| self.0.runs.find(run.id.as_str()).is_ok()).take(LISTED);
+            own.map(|run| self.seen(&run.id)).collect()
+        })
+    }
+
+    fn report(&self, run: String) -> Doing<'_, Value> {
+        Box::pin(async move { Ok(view::report(self.0.runs.journal(), &self.0.runs.find(&run)?)?.to_json()) })
+    }
+
+    fn graph(&self, run: String) -> Doing<'_, Value> {
+        Box::pin(async move { Ok(node_link(&view::report(self.0.runs.journal(), &self.0.runs.find(&run)?)?)) })
+    }
+}

@@ -1,0 +1,251 @@
+//! Drives the runs that come in by this process, and goes on with those of the process before.
+
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::broadcast;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tracing::warn;
+use updraft_engine::{Engine, Handle, Watch};
+use updraft_journal::{Filter, Journal, Status};
+use updraft_mcp::server::{Progress, Refusal};
+use updraft_run::{Address, Event, Goal, Input, Record, Run, RunId, Timestamp};
+
+use crate::token::unguessable;
+
+/// The door of runs that other programs ask for.
+pub(crate) const DOOR: &str = "mcp";
+/// How often we look at a run that another process drives: its end writes nothing.
+const LOOK: Duration = Duration::from_millis(500);
+/// How long the effect of what was said to a run is waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Words on progress kept for a listener that is slow; older ones are lost.
+const KEPT: usize = 256;
+
+/// A run that is about to begin.
+pub type Beginning<'a> = Pin<Box<dyn Future<Output = Result<Handle, String>> + Send + 'a>>;
+
+/// Starts runs with the agents, models and settings of this workspace. The error says what to do.
+pub trait Begin: Send + Sync + 'static {
+    /// Starts one; when it is done, the goal is safe on disk.
+    fn begin<'a>(&'a self, engine: &'a Engine, id: RunId, goal: Goal) -> Beginning<'a>;
+
+    /// What time it is.
+    fn now(&self) -> Timestamp;
+}
+
+/// Tells what happens in the runs of this process. Handed to the engine as its watcher.
+#[derive(Clone)]
+pub(crate) struct Heard(broadcast::Sender<(RunId, Progress)>);
+
+impl Heard {
+    pub(crate) fn new() -> Self {
+        Self(broadcast::channel(KEPT).0)
+    }
+
+    pub(crate) fn listen(&self) -> broadcast::Receiver<(RunId, Progress)> {
+        self.0.subscribe()
+    }
+}
+
+impl Watch for Heard {
+    fn is_watching(&self) -> bool {
+        self.0.receiver_count() > 0
+    }
+
+    fn record(&self, id: &RunId, _: u64, record: &Record, run: &Run) {
+        if self.0.receiver_count() == 0 {
+            return;
+        }
+        let done = run.steps().filter(|step| step.has_ended()).count();
+        for message in record.events.iter().filter_map(|event| in_words(event, run)) {
+            let _ = self.0.send((id.clone(), Progress { done, steps: run.steps().count(), message }));
+        }
+    }
+
+    fn delta(&self, _: &RunId, _: &Address, _: updraft_engine::Delta<'_>) {}
+}
+
+fn in_words(event: &Event, run: &Run) -> Option<String> {
+    let name = |id: &updraft_run::StepId| {
+        let step = run.step(id);
+        step.map_or_else(|| id.to_string(), |step| format!("{} ({})", step.spec.id, step.spec.agent))
+    };
+    match event {
+        Event::Planned { .. } => Some(format!("planned: {} steps", run.steps().count())),
+        Event::Wanted { id, effect: updraft_run::Effect::Ask } if id.turn == 0 => {
+            Some(format!("{} begins", name(&id.step)))
+        }
+        Event::Wanted { id, effect: updraft_run::Effect::Call } => {
+            let call = run.call_at(id)?;
+            Some(format!("{} calls {}", name(&id.step), call.name))
+        }
+        Event::StepDone { step, .. } => Some(format!("{} is done", name(step))),
+        Event::StepFailed { step, why } => Some(format!("{} failed: {}", name(step), why.message)),
+        Event::StepSkipped { step, .. } => Some(format!("{} is skipped", name(step))),
+        _ => None,
+    }
+}
+
+/// The runs of this process. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Runs(Arc<Inner>);
+
+struct Inner {
+    engine: Engine,
+    begin: Arc<dyn Begin>,
+    workspace: String,
+    stop: CancellationToken,
+    tasks: TaskTracker,
+    /// Those driven here; the token is cancelled when one rests.
+    driven: Mutex<BTreeMap<RunId, CancellationToken>>,
+    /// One at a time opens runs, so that nobody finds a run owned by ourselves.
+    opening: tokio::sync::Mutex<()>,
+}
+
+impl Runs {
+    pub(crate) fn new(engine: Engine, begin: Arc<dyn Begin>, workspace: String, stop: CancellationToken) -> Self {
+        let (tasks, driven, opening) = (TaskTracker::new(), Mutex::default(), tokio::sync::Mutex::default());
+        Self(Arc::new(Inner { engine, begin, workspace, stop, tasks, driven, opening }))
+    }
+
+    pub(crate) fn journal(&self) -> &Journal {
+        self.0.engine.journal()
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.0.stop.is_cancelled()
+    }
+
+    fn driven(&self) -> MutexGuard<'_, BTreeMap<RunId, CancellationToken>> {
+        self.0.driven.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A run of this workspace, by its whole id. Others are not shown to whoever comes in here.
+    pub(crate) fn find(&self, id: &str) -> Result<RunId, Refusal> {
+        let unknown = || Refusal(format!("there is no run `{id}` in this workspace"));
+        let id = RunId::parse(id).map_err(|_| unknown())?;
+        let head = self.journal().head(&id).map_err(|_| unknown())?;
+        if head.workspace == self.0.workspace { Ok(id) } else { Err(unknown()) }
+    }
+
+    /// Starts a run; when it is done, the goal is safe on disk and the run goes on by itself.
+    pub(crate) async fn start(&self, goal: Goal) -> Result<RunId, Refusal> {
+        if self.is_stopping() {
+            return Err("the server is stopping; ask again when it is back".into());
+        }
+        let mut bits = [0; 10];
+        getrandom::fill(&mut bits).map_err(|error| format!("the system gives no randomness: {error}"))?;
+        let id = RunId::from_bits(bits);
+        let goal = Goal { door: DOOR.to_owned(), ..goal };
+        let handle = self.0.begin.begin(&self.0.engine, id.clone(), goal).await.map_err(Refusal)?;
+        self.drive(handle);
+        Ok(id)
+    }
+
+    /// Does something on the side, until it is done or everything stops.
+    pub(crate) fn aside(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.0.tasks.spawn(work);
+    }
+
+    fn drive(&self, handle: Handle) {
+        let (runs, id, rests) = (self.clone(), handle.id().clone(), CancellationToken::new());
+        self.driven().insert(id.clone(), rests.clone());
+        self.0.tasks.spawn(async move {
+            let rested = Box::pin(handle.drive()).await;
+            runs.driven().remove(&id);
+            match rested {
+                // What was said to it while it came to rest is taken up at once.
+                Ok(rested) if !rested.was_stopped && !rested.run.is_over() => {
+                    if runs.journal().inbox(&id).is_ok_and(|inbox| !inbox.is_empty()) {
+                        let _ = runs.wake(&id).await;
+                    }
+                }
+                Ok(_) => {}
+                Err(error) => warn!(run = %id, %error, "a run stopped"),
+            }
+            rests.cancel();
+        });
+    }
+
+    /// Goes on with a run, unless someone is at work on it.
+    async fn wake(&self, id: &RunId) -> Result<(), Refusal> {
+        let _turn = self.0.opening.lock().await;
+        if self.driven().contains_key(id) || self.is_stopping() {
+            return Ok(());
+        }
+        match self.0.engine.open(id).await {
+            Ok(handle) => {
+                self.drive(handle);
+                Ok(())
+            }
+            // Its owner reads what is left for it.
+            Err(updraft_engine::Error::Journal(updraft_journal::Error::Owned { .. })) => Ok(()),
+            Err(error) => Err(Refusal(format!("run {id} cannot be gone on with: {error}"))),
+        }
+    }
+
+    /// Says something to a run. It is on disk before it is taken, and its effect is waited for a moment.
+    pub(crate) async fn tell(&self, id: &RunId, input: Input) -> Result<(), Refusal> {
+        let failed = |error: updraft_journal::Error| Refusal(error.to_string());
+        let key = unguessable(16)?;
+        self.journal().send(id, &key, &input, self.0.begin.now()).await.map_err(failed)?;
+        self.wake(id).await?;
+        let mut changes = self.journal().changes();
+        let deadline = tokio::time::Instant::now() + PATIENCE;
+        while self.journal().inbox(id).map_err(failed)?.iter().any(|waiting| waiting.input == input)
+            && tokio::time::Instant::now() < deadline
+        {
+            let _ = tokio::time::timeout(LOOK, changes.next()).await;
+        }
+        Ok(())
+    }
+
+    /// Waits until nothing more happens in a run without a person. May be dropped.
+    pub(crate) async fn until_rest(&self, id: &RunId) -> Result<(), Refusal> {
+        loop {
+            let here = self.driven().get(id).cloned();
+            if let Some(rests) = here {
+                rests.cancelled().await;
+                continue;
+            }
+            let head = self.journal().head(id).map_err(|error| error.to_string())?;
+            if !head.is_owned() {
+                return Ok(());
+            }
+            let _ = tokio::time::timeout(LOOK, self.journal().changed()).await;
+        }
+    }
+
+    /// Goes on with the runs of the process before: those that came in by our door and were cut off, and those that
+    /// have been answered since.
+    pub(crate) async fn recover(&self) -> Result<usize, Refusal> {
+        let list = |status| self.journal().list(&Filter { status: Some(status), ..Filter::default() });
+        let failed = |error: updraft_journal::Error| Refusal(error.to_string());
+        let mut left = list(Status::Running).map_err(failed)?;
+        left.retain(updraft_journal::Summary::was_cut_off);
+        for run in list(Status::Waiting).map_err(failed)? {
+            if !run.is_owned() && self.journal().inbox(&run.id).is_ok_and(|inbox| !inbox.is_empty()) {
+                left.push(run);
+            }
+        }
+        left.retain(|run| run.workspace == self.0.workspace);
+        let mut count = 0;
+        for run in left {
+            let is_ours = self.0.engine.load(&run.id).is_ok_and(|run| run.goal().door == DOOR);
+            if is_ours && self.wake(&run.id).await.is_ok() {
+                count += 1;
+            }
+        }
+        Ok(count)
+    }
+
+    /// Waits until the runs have stopped, which they do when the engine is told to. What is left goes on next time.
+    pub(crate) async fn finish(&self) {
+        self.0.tasks.close();
+        self.0.tasks.wait().await;
+    }
+}

@@ -1,0 +1,145 @@
+//! Conversations of several questions: bounded in number, length and age, and held in memory only.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::token::unguessable;
+
+/// How a question that goes on with a conversation is put.
+const CONVERSATION: &str = include_str!("conversation.md");
+/// How often those that nobody goes on with are let go.
+pub(crate) const SWEEP: Duration = Duration::from_mins(1);
+/// How long a conversation may rest.
+const AGE: Duration = Duration::from_mins(30);
+/// Conversations at once; beyond, the one that rested longest goes.
+const MOST: usize = 256;
+/// Questions that a conversation remembers.
+const TURNS: usize = 20;
+/// Characters of one question or answer that are remembered.
+const LONGEST: usize = 8_000;
+
+/// The conversations there are.
+#[derive(Default)]
+pub(crate) struct Sessions(Mutex<BTreeMap<String, Session>>);
+
+struct Session {
+    turns: VecDeque<(String, String)>,
+    last: Instant,
+}
+
+impl Sessions {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Session>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A new conversation. Nobody can guess its id.
+    pub(crate) fn begin(&self) -> Result<String, String> {
+        let id = unguessable(16)?;
+        let mut sessions = self.lock();
+        while sessions.len() >= MOST {
+            let oldest = sessions.iter().min_by_key(|(_, session)| session.last).map(|(id, _)| id.clone());
+            let Some(oldest) = oldest else { break };
+            sessions.remove(&oldest);
+        }
+        sessions.insert(id.clone(), Session { turns: VecDeque::new(), last: Instant::now() });
+        Ok(id)
+    }
+
+    /// A question as it is put to the agents: with what was said before in this conversation.
+    pub(crate) fn put(&self, id: &str, question: &str) -> Result<String, String> {
+        let mut sessions = self.lock();
+        let session = sessions.get_mut(id).filter(|session| session.last.elapsed() < AGE);
+        let session = session.ok_or("this session is not known or has expired; leave `session` out to begin anew")?;
+        session.last = Instant::now();
+        if session.turns.is_empty() {
+            return Ok(question.to_owned());
+        }
+        let said = session.turns.iter().map(|(question, answer)| format!("User: {question}\n\nAnswer: {answer}"));
+        let said = said.collect::<Vec<_>>().join("\n\n");
+        Ok(CONVERSATION.trim().replace("{said}", &said).replace("{question}", question))
+    }
+
+    /// Remembers a question and its answer. One whose conversation has gone is forgotten.
+    pub(crate) fn add(&self, id: &str, question: &str, answer: &str) {
+        if let Some(session) = self.lock().get_mut(id) {
+            session.turns.push_back((short(question), short(answer)));
+            while session.turns.len() > TURNS {
+                session.turns.pop_front();
+            }
+            session.last = Instant::now();
+        }
+    }
+
+    /// Lets go of those that have rested too long.
+    pub(crate) fn sweep(&self) {
+        self.lock().retain(|_, session| session.last.elapsed() < AGE);
+    }
+}
+
+fn short(text: &str) -> String {
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{} […]", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_is_put_with_what_was_said_before() {
+        let sessions = Sessions::default();
+        let id = sessions.begin().unwrap();
+        assert_eq!(sessions.put(&id, "What is it?").unwrap(), "What is it?");
+        sessions.add(&id, "What is it?", "A loom.");
+        let put = sessions.put(&id, "Who made it?").unwrap();
+        assert!(put.starts_with("Who made it?"), "{put}");
+        assert!(put.contains("User: What is it?\n\nAnswer: A loom."), "{put}");
+    }
+
+    #[test]
+    fn ids_are_long_and_differ() {
+        let sessions = Sessions::default();
+        let (one, other) = (sessions.begin().unwrap(), sessions.begin().unwrap());
+        assert_eq!((one.len(), other.len()), (32, 32));
+        assert_ne!(one, other);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_conversation_that_rests_too_long_is_gone() {
+        let sessions = Sessions::default();
+        let id = sessions.begin().unwrap();
+        tokio::time::advance(AGE + Duration::from_secs(1)).await;
+        assert!(sessions.put(&id, "Still there?").unwrap_err().contains("expired"));
+        sessions.sweep();
+        assert_eq!(sessions.lock().len(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn beyond_the_most_the_one_that_rested_longest_goes() {
+        let sessions = Sessions::default();
+        let first = sessions.begin().unwrap();
+        for _ in 0..MOST {
+            tokio::time::advance(Duration::from_millis(1)).await;
+            sessions.begin().unwrap();
+        }
+        assert_eq!(sessions.lock().len(), MOST);
+        assert!(sessions.put(&first, "?").is_err());
+    }
+
+    #[test]
+    fn a_conversation_remembers_only_its_last_turns() {
+        let sessions = Sessions::default();
+        let id = sessions.begin().unwrap();
+        for n in 0..=TURNS {
+            sessions.add(&id, &format!("question {n}."), &"x".repeat(LONGEST + 5));
+        }
+        let put = sessions.put(&id, "go on").unwrap();
+        assert!(!put.contains("question 0.") && put.contains("question 1."));
+        assert!(put.contains("[…]") && put.len() < (LONGEST + 100) * (TURNS + 1));
+    }
+}

@@ -1,0 +1,106 @@
+//! The token that other programs must show: made once, kept in a file that only its owner can read.
+
+use std::fmt::{self, Write as _};
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Read, Write as _};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+use subtle::ConstantTimeEq;
+
+/// A token. It does not print itself.
+#[derive(Clone)]
+pub struct Token(String);
+
+impl Token {
+    /// A token that someone gave; nothing if it is empty.
+    pub fn new(text: &str) -> Option<Self> {
+        let text = text.trim();
+        (!text.is_empty()).then(|| Self(text.to_owned()))
+    }
+
+    /// The token in a file, made if it is not there. One that others can read is refused: they may have read it.
+    pub fn keep(file: &Path) -> std::io::Result<Self> {
+        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(file) {
+            Ok(mut made) => {
+                let text = unguessable(32).map_err(std::io::Error::other)?;
+                made.write_all(format!("{text}\n").as_bytes())?;
+                made.sync_all()?;
+                Ok(Self(text))
+            }
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Self::read(file),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The token in a file that is there.
+    pub fn read(file: &Path) -> std::io::Result<Self> {
+        let opened = std::fs::File::open(file)?;
+        let wrong = |what: &str| std::io::Error::new(ErrorKind::InvalidData, what.to_owned());
+        if opened.metadata()?.permissions().mode() & 0o077 != 0 {
+            return Err(wrong("others can read this file; delete it to get a new token, or `chmod 600` it"));
+        }
+        let mut text = String::new();
+        opened.take(4096).read_to_string(&mut text)?;
+        Self::new(&text).ok_or_else(|| wrong("the file is empty; delete it to get a new token"))
+    }
+
+    /// Whether this is the token. Takes the same time wherever the two differ.
+    pub fn is(&self, shown: &str) -> bool {
+        self.0.as_bytes().ct_eq(shown.trim().as_bytes()).into()
+    }
+
+    /// The token itself, to be sent or shown to its owner.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+
+    /// A key made of it, for something else that must be secret.
+    pub fn key(&self, purpose: &str) -> Vec<u8> {
+        use sha2::Digest;
+        sha2::Sha256::digest(format!("{purpose}\0{}", self.0)).to_vec()
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(..)")
+    }
+}
+
+/// Random bytes in hexadecimal: nobody can guess them.
+pub(crate) fn unguessable(bytes: usize) -> Result<String, String> {
+    let mut bits = vec![0; bytes];
+    getrandom::fill(&mut bits).map_err(|error| format!("the system gives no randomness: {error}"))?;
+    let mut text = String::with_capacity(2 * bytes);
+    for byte in bits {
+        let _ = write!(text, "{byte:02x}");
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_made_once_and_only_its_owner_can_read_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("token");
+        let made = Token::keep(&file).unwrap();
+        assert_eq!(made.reveal().len(), 64);
+        assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(Token::keep(&file).unwrap().reveal(), made.reveal());
+        assert!(made.is(made.reveal()) && !made.is("x") && !made.is(""));
+        assert_eq!(format!("{made:?}"), "Token(..)");
+    }
+
+    #[test]
+    fn a_token_that_others_can_read_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("token");
+        std::fs::write(&file, "secret").unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(Token::keep(&file).unwrap_err().to_string().contains("others can read"));
+    }
+}
