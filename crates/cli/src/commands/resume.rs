@@ -1,5 +1,6 @@
 //! `updraft resume`: goes on with a run; or follows it, where another process is at work on it.
 
+use std::path::Path;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -7,6 +8,7 @@ use updraft_engine::{Engine, Hands, Rested};
 use updraft_journal::{Filter, Journal, Status};
 use updraft_run::{Phase, Run, RunId};
 
+use super::adopt;
 use crate::args::{Confine, Output, Resume};
 use crate::fault::{Code, Fault, Outcome};
 use crate::places::Places;
@@ -68,8 +70,13 @@ async fn one(places: &Places, journal: &Journal, id: &RunId, args: &Resume) -> O
     let stop = CancellationToken::new();
     let mut signals = Signals::listen(stop.clone())?;
     let face = Face::of(&args.output);
-    let engine = engine(places, journal, id, &args.output, Some((&face, stop)), Some(&args.confine)).await?;
-    let level = level_now(places, journal, id, args).await?;
+    let adopting = adopt::adopt(places, journal, id, args, &face).await?;
+    let (workspace, adopting) = match adopting {
+        Some((workspace, input)) => (workspace, Some(input)),
+        None => (adopt::workspace_of(journal, id)?, None),
+    };
+    let engine = engine(places, journal, &workspace, &args.output, Some((&face, stop)), Some(&args.confine)).await?;
+    let level = level_now(places, &workspace, args).await?;
     confine::warn(&level, &face);
     loop {
         match engine.open(id).await {
@@ -77,7 +84,9 @@ async fn one(places: &Places, journal: &Journal, id: &RunId, args: &Resume) -> O
                 if let Phase::Over { .. } = handle.run().phase() {
                     face.say(&format!("run {id} is over already; this is what it came to"));
                 }
-                if let Some(confine) = confine::on_resume(handle.run(), &level, &args.confine).await? {
+                if let Some(adopting) = adopting {
+                    handle.send(adopting);
+                } else if let Some(confine) = confine::on_resume(handle.run(), &level, &args.confine).await? {
                     handle.send(confine);
                 }
                 handle.send(steer::resume_input(&args.permission, &args.spending));
@@ -98,10 +107,9 @@ async fn one(places: &Places, journal: &Journal, id: &RunId, args: &Resume) -> O
 }
 
 /// The level that commands run at from now on.
-async fn level_now(places: &Places, journal: &Journal, id: &RunId, args: &Resume) -> Result<String, Fault> {
-    let workspace = std::path::PathBuf::from(journal.head(id)?.workspace);
+async fn level_now(places: &Places, workspace: &Path, args: &Resume) -> Result<String, Fault> {
     let flags = Written { sandbox: confine::flags(&args.confine)?, ..Written::default() };
-    let settings = Settings::load(places, &workspace, flags)?;
+    let settings = Settings::load(places, workspace, flags)?;
     confine::level_of(&confine::confinement(places, &settings)).await
 }
 
@@ -109,18 +117,17 @@ async fn level_now(places: &Places, journal: &Journal, id: &RunId, args: &Resume
 pub(super) async fn engine(
     places: &Places,
     journal: &Journal,
-    id: &RunId,
+    workspace: &Path,
     output: &Output,
     shown: Option<(&Face, CancellationToken)>,
     confined: Option<&Confine>,
 ) -> Result<Engine, Fault> {
-    let workspace = std::path::PathBuf::from(journal.head(id)?.workspace);
     let flags =
         Written { sandbox: confined.map(confine::flags).transpose()?.unwrap_or_default(), ..Written::default() };
-    let settings = Settings::load(places, &workspace, flags)?;
+    let settings = Settings::load(places, workspace, flags)?;
     log::begin(places, &settings.meant.log.value);
-    let dispatcher = wire::dispatcher(places, &workspace, &settings).await?;
-    let hands = Hands::new(reach::access(places, &settings, &workspace), dispatcher);
+    let dispatcher = wire::dispatcher(places, workspace, &settings).await?;
+    let hands = Hands::new(reach::access(places, &settings, workspace), dispatcher);
     let (watch, stop) = match shown {
         Some((face, stop)) => (face.watch.clone(), stop),
         None => (Face::of(output).watch, CancellationToken::new()),
