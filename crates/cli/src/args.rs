@@ -300,6 +300,9 @@ pub(crate) struct Resume {
     /// Every run that was cut off; leaves out what is paused or waits for a person
     #[arg(long, conflicts_with = "run")]
     pub(crate) all: bool,
+    /// A run that was imported: the folder it may work in from now on
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "all")]
+    pub(crate) workspace: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) permission: Permission,
     #[command(flatten)]

@@ -1,5 +1,6 @@
 //! One file for each command.
 
+mod adopt;
 pub(crate) mod agents;
 pub(crate) mod aside;
 pub(crate) mod audit;

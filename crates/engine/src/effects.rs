@@ -7,7 +7,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio_util::sync::CancellationToken;
 use updraft_models::{Delta, Model};
 use updraft_run::{Address, Answer, Failure, FailureKind, Reply, ToolCall};
-use updraft_tools::{Around, Called};
+use updraft_tools::{Around, Called, Log};
 
 use crate::consult::Question;
 use crate::conversation::{Conversation, Way};
@@ -73,8 +73,8 @@ impl Effects {
     pub(crate) fn call(&mut self, id: Address, attempt: u32, calling: Calling) {
         let stop = self.stop_for(&id);
         self.running.push(Box::pin(async move {
-            let Calling { hands, workspace, call, key, around } = calling;
-            let called = hands.call(&workspace, &call, Given { key, cancel: stop, around }).await;
+            let Calling { hands, workspace, call, key, around, log } = calling;
+            let called = hands.call(&workspace, &call, Given { key, cancel: stop, around, log }).await;
             Ended { id, attempt, what: What::Called(called) }
         }));
     }
@@ -133,6 +133,7 @@ pub(crate) struct Calling {
     pub(crate) call: ToolCall,
     pub(crate) key: String,
     pub(crate) around: Around,
+    pub(crate) log: Log,
 }
 
 /// A model's error as the run hears it.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use updraft_models::{Access, Model};
 use updraft_run::{Facts, Failure, FailureKind, Found, Prepared, Reply, ToolCall};
-use updraft_tools::{Around, CallContext, Called, Dispatcher, Place, Workspace};
+use updraft_tools::{Around, CallContext, Called, Dispatcher, Log, Place, Workspace};
 
 use tokio_util::sync::CancellationToken;
 
@@ -48,6 +48,8 @@ pub struct Given {
     pub cancel: CancellationToken,
     /// The run around it.
     pub around: Around,
+    /// Where it tells how it is getting on.
+    pub log: Log,
 }
 
 /// The real hands: models by name, tools by the dispatcher, each run in its own workspace.
@@ -165,10 +167,11 @@ impl Perform for Hands {
         Box::pin(async move {
             match self.place(workspace) {
                 Ok(place) => {
-                    let Given { key, cancel, around } = given;
+                    let Given { key, cancel, around, log } = given;
                     let mut context = CallContext::new(place, key);
                     context.cancel = cancel;
                     context.around = around;
+                    context.log = log;
                     self.dispatcher.call(call, &context).await
                 }
                 Err(fault) => Called::of(Reply::Failed(fault)),

@@ -1,7 +1,11 @@
 //! Whoever looks on: told of every record once it is on disk, and of what passes by.
 
+use std::str::Chars;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use updraft_models::Delta;
 use updraft_run::{Address, Record, Run, RunId};
+use updraft_tools::Log;
 
 /// Looks on. Called from the loop that drives the run, so it must not block.
 pub trait Watch: Send + Sync {
@@ -15,6 +19,69 @@ pub trait Watch: Send + Sync {
 
     /// A part of a model's answer passes by. It may be lost, and is not journalled.
     fn delta(&self, id: &RunId, at: &Address, delta: Delta<'_>);
+
+    /// A tool tells how it is getting on: one line, short and without anything that steers a terminal. It may be lost,
+    /// is not journalled, and comes from whatever thread the tool is on.
+    fn said(&self, id: &RunId, at: &Address, line: &str) {
+        let _ = (id, at, line);
+    }
+}
+
+/// Lines of one call that are passed on.
+const LINES: usize = 1_000;
+/// Characters of one line.
+const LONGEST: usize = 500;
+
+/// What one call says of itself, passed on with bounds: a tool may print without end, and anything.
+pub(crate) fn telling(tell: impl Fn(&str) + Send + Sync + 'static) -> Log {
+    let count = AtomicUsize::new(0);
+    Log::to(move |text| {
+        for line in text.lines().map(plain).filter(|line| !line.is_empty()) {
+            match count.fetch_add(1, Ordering::Relaxed) {
+                told if told < LINES => tell(&line),
+                LINES => tell("what it says from here on is not shown"),
+                _ => return,
+            }
+        }
+    })
+}
+
+/// A line without what steers terminals or hides itself, cut to size.
+fn plain(line: &str) -> String {
+    let mut plain = String::new();
+    let mut chars = line.trim_end().chars();
+    let mut count = 0;
+    while let Some(c) = chars.next() {
+        match c {
+            '\u{1b}' => skip_sequence(&mut chars),
+            '\u{9b}' => skip_until(&mut chars, |c| matches!(c, '@'..='~')),
+            '\t' => plain.push(' '),
+            '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' => {}
+            c if c.is_control() => {}
+            c if count < LONGEST => {
+                plain.push(c);
+                count += 1;
+            }
+            _ => {
+                plain.push('…');
+                break;
+            }
+        }
+    }
+    plain
+}
+
+/// What follows an escape: a sequence up to its last character, a string up to its end, or one character.
+fn skip_sequence(chars: &mut Chars<'_>) {
+    match chars.next() {
+        Some('[') => skip_until(chars, |c| matches!(c, '@'..='~')),
+        Some(']' | 'P' | '_' | '^' | 'X') => skip_until(chars, |c| matches!(c, '\u{7}' | '\u{9c}' | '\\')),
+        Some(_) | None => {}
+    }
+}
+
+fn skip_until(chars: &mut Chars<'_>, is_last: impl Fn(char) -> bool) {
+    let _ = chars.find(|c| is_last(*c));
 }
 
 /// Nobody looks on.
@@ -27,4 +94,29 @@ impl Watch for Nobody {
     }
     fn record(&self, _: &RunId, _: u64, _: &Record, _: &Run) {}
     fn delta(&self, _: &RunId, _: &Address, _: Delta<'_>) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::{Arc, Mutex};
+
+    #[test]
+    fn what_steers_a_terminal_is_left_out() {
+        let told = ["\u{1b}[2J\u{1b}[31mred\u{1b}[0m", "\u{1b}]0;title\u{7}a\u{8}b\r", "\u{9b}5Ac\u{202e}d", "e\u{1b}"];
+        assert_eq!(told.map(plain), ["red", "ab", "cd", "e"]);
+        assert_eq!(plain(&"x".repeat(1_000)).chars().count(), LONGEST + 1);
+    }
+
+    #[test]
+    fn a_tool_that_prints_without_end_is_cut() {
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let ears = Arc::clone(&heard);
+        let log = telling(move |line| ears.lock().unwrap().push(line.to_owned()));
+        log.line(&"a\nb\n\n".repeat(5_000));
+        log.line("c");
+        let heard = heard.lock().unwrap();
+        assert_eq!((heard.len(), heard[1].as_str()), (LINES + 1, "b"));
+        assert!(heard[LINES].contains("not shown"));
+    }
 }

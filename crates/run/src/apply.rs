@@ -114,6 +114,12 @@ impl Run {
             }
             Event::Confined { level } => Arc::make_mut(&mut self.settings).sandbox.clone_from(level),
             Event::Reloaded { roster } => self.roster = roster.clone(),
+            Event::Imported => self.imported(),
+            Event::Adopted { settings } => {
+                self.settings = settings.clone();
+                self.remembered.clear();
+                self.is_imported = false;
+            }
             Event::Cancelled { by } => self.cancelled(by),
             Event::Exhausted { which } => self.phase = Phase::Exhausted(*which),
             Event::Finished { answer, failed } => {

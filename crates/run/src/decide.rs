@@ -106,6 +106,8 @@ impl Run {
             }
             Input::Confine { .. } => Vec::new(),
             Input::Reload { roster } => vec![Event::Reloaded { roster: roster.clone() }],
+            Input::Import => vec![Event::Imported],
+            Input::Adopt { settings } => self.adopt(settings),
         }
     }
 

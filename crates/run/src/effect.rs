@@ -164,7 +164,9 @@ impl Prepared {
 
     /// Whether it may read, and change, anything in the workspace: a command, code, and whoever says nothing.
     pub fn roams(&self) -> bool {
-        let says_nothing = self.writes.is_empty() && self.hosts.is_empty();
+        // Code that reaches some hosts names them, and still reads and changes whatever it likes.
+        let reads_all = self.reads.iter().any(|path| path == ".");
+        let says_nothing = self.writes.is_empty() && (self.hosts.is_empty() || reads_all);
         self.command.is_some() || (self.class != Class::Pure && says_nothing)
     }
 }

@@ -218,6 +218,13 @@ pub enum Event {
         /// The new ones.
         roster: Arc<Roster>,
     },
+    /// The run came from a file: nothing goes on until someone has taken it over.
+    Imported,
+    /// Someone took over a run that came from a file.
+    Adopted {
+        /// The rules that hold from here on, in place of the file's.
+        settings: Arc<Settings>,
+    },
     /// Someone cancelled the run.
     Cancelled {
         /// Who.
@@ -357,6 +364,8 @@ impl Event {
             Event::Resumed { .. } => "resumed",
             Event::Confined { .. } => "confined",
             Event::Reloaded { .. } => "reloaded",
+            Event::Imported => "imported",
+            Event::Adopted { .. } => "adopted",
             Event::Cancelled { .. } => "cancelled",
             Event::Exhausted { .. } => "exhausted",
             Event::Finished { .. } => "finished",

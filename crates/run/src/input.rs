@@ -130,6 +130,13 @@ pub enum Input {
         /// The new ones.
         roster: std::sync::Arc<crate::goal::Roster>,
     },
+    /// This came from a file.
+    Import,
+    /// Take over a run that came from a file, under these rules.
+    Adopt {
+        /// The rules.
+        settings: std::sync::Arc<crate::goal::Settings>,
+    },
 }
 
 /// What a fork changes.
@@ -239,6 +246,8 @@ fn told_by(event: &Event) -> Option<Input> {
         Event::Resumed { budget, approvals } => Some(Input::Resume { budget, approvals }),
         Event::Confined { level } => Some(Input::Confine { level }),
         Event::Reloaded { roster } => Some(Input::Reload { roster }),
+        Event::Imported => Some(Input::Import),
+        Event::Adopted { settings } => Some(Input::Adopt { settings }),
         Event::Reserved { id, ceiling } => Some(Input::Estimated { id, ceiling }),
         Event::Forked { .. }
         | Event::Profiled { .. }

@@ -14,6 +14,9 @@ const OTHERS: &str = "other places that are not named";
 /// What is said of text from outside whose place nobody named.
 pub(crate) const UNNAMED: &str = "text from outside";
 
+/// A run that somebody else may have written.
+pub(crate) const IMPORTED: &str = "the file that this run was imported from";
+
 /// The files of a workspace that the user has not trusted.
 pub const STRANGE_WORKSPACE: &str = "the files of this workspace, which you have not trusted";
 

@@ -59,6 +59,8 @@ pub struct Run {
     pub(crate) remembered: Vec<Rule>,
     /// Files that words from outside went into, by path; `.` is the whole workspace.
     pub(crate) tainted: BTreeMap<String, Origins>,
+    /// It came from a file, and nobody has taken it over.
+    pub(crate) is_imported: bool,
     /// When something last happened.
     pub(crate) clock: Timestamp,
     /// Time at work so far.
@@ -270,6 +272,11 @@ impl Run {
     /// Effects that were wanted and have not replied.
     pub fn open(&self) -> &BTreeMap<Address, Open> {
         &self.open
+    }
+
+    /// Whether it came from a file and nobody has taken it over: until then it does not go on.
+    pub fn is_imported(&self) -> bool {
+        self.is_imported
     }
 
     /// Whether nothing more can happen.

@@ -281,3 +281,47 @@ fn pausing_while_cancelling_changes_nothing() {
     }
     assert!(matches!(world.run.phase(), Phase::Cancelling { .. }));
 }
+
+#[test]
+fn what_came_from_a_file_goes_on_only_under_the_rules_of_whoever_takes_it_over() {
+    let open = Settings { approvals: Approvals::Allow, ..Settings::default() };
+    let file = Start { settings: Arc::new(open), ..given(&["a", "b"]) };
+    let mut world = World::of(file).prepares("send", outside());
+    world.reply(&at("a/0/0/ask.0"), calls(&["send mail"]));
+    world.reply(&at("b/0/0/ask.0"), calls(&["ask_user which?"]));
+    assert_eq!(world.open(), ["a/0/0/call.0", "b/0/0/call.0"]);
+
+    world.feed(Input::Import);
+    assert_eq!((world.run.phase(), world.run.is_imported()), (&Phase::Paused, true));
+    world.feed(resume());
+    assert_eq!((world.last().as_str(), world.run.phase()), ("", &Phase::Paused));
+
+    let mine = Settings { workspace: "/mine".into(), ..Settings::default() };
+    world.feed(Input::Adopt { settings: Arc::new(mine) });
+    world.feed(resume());
+    assert_eq!((world.run.settings().workspace.as_str(), world.run.is_imported()), ("/mine", false));
+    // The call is not made, and the question is not asked; who asks again is weighed by the new rules.
+    assert_eq!(world.open(), ["a/1/0/ask.0", "b/1/0/ask.0"]);
+    world.reply(&at("a/1/0/ask.0"), calls(&["send mail"]));
+    assert_eq!(world.open(), ["a/1/0/approve.0", "b/1/0/ask.0"]);
+    assert_eq!(world.step("a").origins.names(), ["the file that this run was imported from"]);
+}
+
+#[test]
+fn a_run_that_is_nobodys_else_cannot_be_taken_over() {
+    let mut world = World::of(given(&["a"]));
+    world.feed(Input::Adopt { settings: Arc::default() });
+    assert_eq!(world.last(), "");
+}
+
+#[test]
+fn what_a_file_had_allowed_and_not_begun_is_not_done_by_whoever_takes_it_over() {
+    let mut world = World::of(given(&["a"])).prepares("send", outside());
+    world.reply(&at("a/0/0/ask.0"), calls(&["send mail"]));
+    world.feed(Input::Pause);
+    world.feed(Input::Verdict { id: None, verdict: allow() });
+    world.feed(Input::Import);
+    world.feed(Input::Adopt { settings: Arc::default() });
+    world.feed(resume());
+    assert_eq!(world.open(), ["a/1/0/ask.0"]);
+}

@@ -248,6 +248,8 @@ fn what_a_tainted_command_changed_is_tainted_all_of_the_workspace_unless_it_list
     assert_eq!(after(command(), &[]), [PAGE]);
     let code = Prepared { class: Class::Opaque, ..Prepared::default() };
     assert_eq!(after(code.clone(), &[]), [PAGE]);
+    let reaching = Prepared { hosts: vec!["example.org".into()], reads: vec![".".into()], ..code.clone() };
+    assert_eq!(after(reaching, &[]), [PAGE, "example.org"]);
     let listing = Prepared { lists_changes: true, ..code };
     assert_eq!(after(listing.clone(), &["b.md"]), [PAGE]);
     assert!(after(listing, &["a.md"]).is_empty());

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use tokio::sync::OnceCell;
 use updraft_run::{Class, Failure, FailureKind, Hash, ToolSpec};
-use updraft_sandbox::{Level, MovedAside, Network};
+use updraft_sandbox::{Level, MovedAside};
 
 use crate::builtin::aside_in_words;
 use crate::confinement::Confinement;
@@ -229,8 +229,8 @@ impl Shared {
             class,
             group: GROUP,
             outside: confinement.is_open(),
-            sends: confinement.policy.network != Network::None,
-            destroys: said.destructive_hint,
+            sends: confinement.sends(),
+            destroys: said.destructive_hint || confinement.destroys(),
             // Workers keep the time themselves, and say more about what they were doing.
             time: self.settings.time + Duration::from_secs(10),
             blocking: false,

@@ -9,7 +9,7 @@ use updraft_engine::waiting_for;
 use updraft_journal::{Journal, Summary};
 use updraft_run::{Address, Effect, Input, Kind, Phase, Run, RunId, Scope, StepId, Verdict};
 
-use super::{resume, runs};
+use super::{adopt, resume, runs};
 use crate::args::{self, Output};
 use crate::fault::{Code, Fault, Outcome};
 use crate::places::{self, Places};
@@ -174,8 +174,9 @@ async fn bring(places: &Places, journal: &Journal, id: &RunId, input: Input) -> 
         return Ok(Code::Done);
     }
     let quiet = Output { json: false, quiet: true };
-    let dispatcher = resume::own_tools(places, journal, id).await?;
-    let engine = resume::engine(places, journal, id, &quiet, dispatcher, None)?;
+    let workspace = adopt::workspace_of(journal, id)?;
+    let dispatcher = resume::own_tools(places, &workspace).await?;
+    let engine = resume::engine(places, journal, &workspace, &quiet, dispatcher, None)?;
     let mut handle = match engine.open(id).await {
         Ok(handle) => handle,
         Err(updraft_engine::Error::Journal(updraft_journal::Error::Owned { .. })) => {

@@ -8,7 +8,7 @@ use updraft_journal::Journal;
 use updraft_models::choose;
 use updraft_run::{ForkChange, Run, RunId, Settings as Rules};
 
-use super::resume;
+use super::{adopt, resume};
 use crate::args::Fork;
 use crate::fault::{Code, Fault, Outcome};
 use crate::places::Places;
@@ -36,11 +36,13 @@ async fn fork(places: &Places, journal: &Journal, from: &RunId, args: Fork) -> O
         return Err(Fault::usage(format!("run {from} has {events} events; --at {} is not among them", args.at))
             .hint(format!("`updraft events {from}` numbers them")));
     }
+    adopt::may_be_cut(journal, from, args.at)?;
+    let workspace = adopt::workspace_of(journal, from)?;
     let stop = CancellationToken::new();
     let mut signals = Signals::listen(stop.clone())?;
     let face = Face::of(&args.output);
-    let (dispatcher, servers) = resume::tools(places, journal, from, &face, None).await?;
-    let engine = resume::engine(places, journal, from, &args.output, dispatcher, Some((&face, stop.clone())))?;
+    let (dispatcher, servers) = resume::tools(places, &workspace, &face, None).await?;
+    let engine = resume::engine(places, journal, &workspace, &args.output, dispatcher, Some((&face, stop.clone())))?;
     let settings = match &args.model {
         Some(model) => Some(Arc::new(with_model(places, journal, from, args.at, model).await?)),
         None => None,
@@ -68,7 +70,7 @@ async fn fork(places: &Places, journal: &Journal, from: &RunId, args: Fork) -> O
 
 /// The rules the copied events end with, with another model for everyone.
 async fn with_model(places: &Places, journal: &Journal, from: &RunId, at: u64, model: &str) -> Result<Rules, Fault> {
-    let workspace = std::path::PathBuf::from(journal.head(from)?.workspace);
+    let workspace = adopt::workspace_of(journal, from)?;
     let settings = Settings::load(places, &workspace, Written::default())?;
     let access = reach::access(places, &settings, &workspace);
     let spec = choose(&wire::model_spec(model), &access).await?.spec;

@@ -6,13 +6,13 @@ mod session;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 
-use updraft_journal::{Export, Journal, parse_export};
-use updraft_run::RunId;
+use updraft_journal::{Export, Journal, Status, parse_export};
+use updraft_run::{Input, Run, RunId};
 
 use crate::args::Import;
 use crate::fault::{Code, Fault, Outcome};
 use crate::places::Places;
-use crate::{out, wire};
+use crate::{moment, out, wire};
 
 /// Beyond this it is no graph that could be carried out.
 const LONGEST_GRAPH: u64 = 1 << 30;
@@ -34,8 +34,27 @@ pub(crate) fn run(places: &Places, args: &Import) -> Outcome {
     if let Some(id) = &args.id {
         export.head.id = RunId::parse(id).map_err(|bad| Fault::usage(bad.to_string()))?;
     }
+    hold(&mut export);
     let journal = wire::journal(places)?;
     wire::block_on(keep(journal, export))
+}
+
+/// Whoever wrote the file may have written anything: a run that is not over goes on only after its user has said where.
+fn hold(export: &mut Export) {
+    let mut run = Run::default();
+    for record in &export.records {
+        run.record(record);
+    }
+    let record = run.advance(Input::Import, moment::now());
+    if record.events.is_empty() {
+        return;
+    }
+    export.records.push(record);
+    export.head.status = Status::from_word(run.status());
+    let id = &export.head.id;
+    out::note(&format!(
+        "not everything was done\n  hint: `updraft resume {id} --workspace DIR --mode workspace` goes on with it"
+    ));
 }
 
 /// Puts a run into the journal.

@@ -1,14 +1,16 @@
 //! `updraft resume`: goes on with a run; or follows it, where another process is at work on it.
 
+use std::path::Path;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use updraft_engine::{Engine, Hands, Rested};
 use updraft_journal::{Filter, Journal, Status};
 use updraft_mcp::Servers;
-use updraft_run::{Phase, Run, RunId};
+use updraft_run::{Input, Phase, Run, RunId};
 use updraft_tools::Dispatcher;
 
+use super::adopt;
 use crate::args::{Confine, Output, Resume};
 use crate::fault::{Code, Fault, Outcome};
 use crate::places::Places;
@@ -70,11 +72,16 @@ async fn one(places: &Places, journal: &Journal, id: &RunId, args: &Resume) -> O
     let stop = CancellationToken::new();
     let mut signals = Signals::listen(stop.clone())?;
     let face = Face::of(&args.output);
-    let (dispatcher, servers) = tools(places, journal, id, &face, Some(&args.confine)).await?;
-    let engine = engine(places, journal, id, &args.output, dispatcher, Some((&face, stop)))?;
-    let level = level_now(places, journal, id, args).await?;
+    let adopting = adopt::adopt(places, journal, id, args, &face).await?;
+    let (workspace, adopting) = match adopting {
+        Some((workspace, input)) => (workspace, Some(input)),
+        None => (adopt::workspace_of(journal, id)?, None),
+    };
+    let (dispatcher, servers) = tools(places, &workspace, &face, Some(&args.confine)).await?;
+    let engine = engine(places, journal, &workspace, &args.output, dispatcher, Some((&face, stop)))?;
+    let level = level_now(places, &workspace, args).await?;
     confine::warn(&level, &face);
-    let ended = go_on(&engine, journal, id, (args, &level), &face, &mut signals).await;
+    let ended = go_on(&engine, journal, id, (args, &level, adopting), &face, &mut signals).await;
     servers.close().await;
     ended
 }
@@ -83,7 +90,7 @@ async fn go_on(
     engine: &Engine,
     journal: &Journal,
     id: &RunId,
-    (args, level): (&Resume, &str),
+    (args, level, adopting): (&Resume, &str, Option<Input>),
     face: &Face,
     signals: &mut Signals,
 ) -> Outcome {
@@ -93,7 +100,9 @@ async fn go_on(
                 if let Phase::Over { .. } = handle.run().phase() {
                     face.say(&format!("run {id} is over already; this is what it came to"));
                 }
-                if let Some(confine) = confine::on_resume(handle.run(), level, &args.confine).await? {
+                if let Some(adopting) = adopting {
+                    handle.send(adopting);
+                } else if let Some(confine) = confine::on_resume(handle.run(), level, &args.confine).await? {
                     handle.send(confine);
                 }
                 handle.send(steer::resume_input(&args.permission, &args.spending));
@@ -114,40 +123,31 @@ async fn go_on(
 }
 
 /// The level that commands run at from now on.
-async fn level_now(places: &Places, journal: &Journal, id: &RunId, args: &Resume) -> Result<String, Fault> {
-    let (settings, _) = settings(places, journal, id, Some(&args.confine))?;
+async fn level_now(places: &Places, workspace: &Path, args: &Resume) -> Result<String, Fault> {
+    let settings = settings(places, workspace, Some(&args.confine))?;
     confine::level_of(&confine::confinement(places, &settings)).await
 }
 
-/// The settings of a run that is there, in the run's own workspace, under these flags.
-fn settings(
-    places: &Places,
-    journal: &Journal,
-    id: &RunId,
-    confined: Option<&Confine>,
-) -> Result<(Settings, std::path::PathBuf), Fault> {
-    let workspace = std::path::PathBuf::from(journal.head(id)?.workspace);
-    let flags =
-        Written { sandbox: confined.map(confine::flags).transpose()?.unwrap_or_default(), ..Written::default() };
-    Ok((Settings::load(places, &workspace, flags)?, workspace))
+/// The settings of a workspace under these flags.
+fn settings(places: &Places, workspace: &Path, confined: Option<&Confine>) -> Result<Settings, Fault> {
+    let sandbox = confined.map(confine::flags).transpose()?.unwrap_or_default();
+    Settings::load(places, workspace, Written { sandbox, ..Written::default() })
 }
 
-/// The tools of such a run, without those of servers.
-pub(super) async fn own_tools(places: &Places, journal: &Journal, id: &RunId) -> Result<Dispatcher, Fault> {
-    let (settings, workspace) = settings(places, journal, id, None)?;
-    wire::dispatcher(places, &workspace, &settings).await
+/// The tools of a run in its workspace, without those of servers.
+pub(super) async fn own_tools(places: &Places, workspace: &Path) -> Result<Dispatcher, Fault> {
+    wire::dispatcher(places, workspace, &settings(places, workspace, None)?).await
 }
 
-/// All tools of such a run, and the servers that have some of them.
+/// All tools of a run in its workspace, and the servers that have some of them.
 pub(super) async fn tools(
     places: &Places,
-    journal: &Journal,
-    id: &RunId,
+    workspace: &Path,
     face: &Face,
     confined: Option<&Confine>,
 ) -> Result<(Dispatcher, Servers), Fault> {
-    let (settings, workspace) = settings(places, journal, id, confined)?;
-    let (dispatcher, servers, remarks) = servers::dispatcher(places, &settings, &workspace).await?;
+    let settings = settings(places, workspace, confined)?;
+    let (dispatcher, servers, remarks) = servers::dispatcher(places, &settings, workspace).await?;
     for remark in remarks {
         face.say(&out::harmless(&remark));
     }
@@ -158,14 +158,14 @@ pub(super) async fn tools(
 pub(super) fn engine(
     places: &Places,
     journal: &Journal,
-    id: &RunId,
+    workspace: &Path,
     output: &Output,
     dispatcher: Dispatcher,
     shown: Option<(&Face, CancellationToken)>,
 ) -> Result<Engine, Fault> {
-    let (settings, workspace) = settings(places, journal, id, None)?;
+    let settings = settings(places, workspace, None)?;
     log::begin(places, &settings.meant.log.value);
-    let hands = Hands::new(reach::access(places, &settings, &workspace), dispatcher);
+    let hands = Hands::new(reach::access(places, &settings, workspace), dispatcher);
     let (watch, stop) = match shown {
         Some((face, stop)) => (face.watch.clone(), stop),
         None => (Face::of(output).watch, CancellationToken::new()),

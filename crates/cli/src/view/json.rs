@@ -47,6 +47,12 @@ impl Watch for Lines {
         let fields = Map::from_iter([("item".to_owned(), item)]);
         out::print(&spell(id, self.last.load(Ordering::Relaxed), "item.updated", fields));
     }
+
+    fn said(&self, id: &RunId, at: &Address, line: &str) {
+        let item = json!({ "id": at, "kind": "tool_call", "step": at.step, "log": line });
+        let fields = Map::from_iter([("item".to_owned(), item)]);
+        out::print(&spell(id, self.last.load(Ordering::Relaxed), "item.updated", fields));
+    }
 }
 
 /// One line: what every line carries first, then its own fields.
@@ -120,6 +126,10 @@ fn lines(event: &Event, run: &Run) -> Vec<Line> {
         Event::Paused => one("run.paused", json!({})),
         Event::Resumed { budget, .. } => one("run.resumed", json!({ "budget": budget })),
         Event::Confined { level } => one("run.confined", json!({ "sandbox": level })),
+        Event::Imported => one("run.imported", json!({})),
+        Event::Adopted { settings } => {
+            one("run.adopted", json!({ "workspace": settings.workspace, "approvals": settings.approvals }))
+        }
         Event::Cancelled { by } => one("run.cancelled", json!({ "by": by })),
         Event::Exhausted { which } => one(
             "run.exhausted",

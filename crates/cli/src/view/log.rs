@@ -34,6 +34,10 @@ impl Watch for Log {
         };
         out::note(&out::harmless(&line));
     }
+
+    fn said(&self, _: &RunId, at: &Address, line: &str) {
+        out::note(&out::harmless(&format!("  {}: | {line}", at.step)));
+    }
 }
 
 impl Log {
@@ -87,6 +91,7 @@ impl Log {
             Event::Paused => "paused".into(),
             Event::Resumed { .. } => "resumed".into(),
             Event::Confined { level } => format!("sandbox level {level}"),
+            Event::Adopted { settings } => format!("taken over, in {}", settings.workspace),
             Event::Cancelled { by } => format!("cancelled by {by}"),
             _ => return None,
         })

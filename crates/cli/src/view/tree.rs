@@ -84,6 +84,13 @@ impl Watch for Tree {
         }
         drawing.changed = true;
     }
+
+    fn said(&self, _: &RunId, at: &Address, line: &str) {
+        let mut drawing = self.lock();
+        let Some(row) = drawing.rows.get_mut(&at.step) else { return };
+        line.clone_into(&mut row.now);
+        drawing.changed = true;
+    }
 }
 
 impl Tree {

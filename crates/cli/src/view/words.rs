@@ -175,6 +175,8 @@ pub(crate) fn event_words(event: &Event) -> String {
         },
         Event::Confined { level } => format!("sandbox level {level}"),
         Event::Reloaded { roster } => count(roster.agents.len() as u64, "agent"),
+        Event::Imported => String::new(),
+        Event::Adopted { settings } => format!("in {}, with {}", settings.workspace, settings.model),
         Event::Cancelled { by } => format!("by {by}"),
         Event::Exhausted { which } => format!("the limit on {}", which.flag().0),
         Event::Finished { answer, failed } => match failed {

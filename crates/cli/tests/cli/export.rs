@@ -73,3 +73,45 @@ fn a_damaged_file_is_refused_with_its_line() {
     world.fed(&["import", "-", "--id", "copy"], exported.as_bytes()).code(2).says("line ").says("event 4");
     world.fed(&["import", "-"], b"hello").code(2).says("line 1");
 }
+
+/// A run of somebody else's that waits for approval to write a file, with everything allowed but that.
+fn from_elsewhere() -> (World, String) {
+    let elsewhere = World::new();
+    elsewhere.config("config.toml", "[rules]\nask = [\"write_file\"]\n");
+    let write = json!({"calls": [{"name": "write_file", "args": {"path": "out.txt", "content": "x"}}]});
+    let model = elsewhere.script("s.json", &json!([write, {"text": "done"}]));
+    elsewhere.updraft(&["run", "--yes", "--model", &model, "--agent", "coder", "write it"]).code(3);
+    let exported = elsewhere.updraft(&["export", "last"]).code(0).out;
+    (elsewhere, exported)
+}
+
+#[test]
+fn an_imported_run_goes_on_only_where_and_how_its_user_says() {
+    let (elsewhere, exported) = from_elsewhere();
+    let here = World::new();
+    let write = json!({"calls": [{"name": "write_file", "args": {"path": "again.txt", "content": "x"}}]});
+    let rules = json!([{"when": {"turn": 0, "contains": "the run was imported"}, "answer": write}]);
+    let model = here.script("mine.json", &json!({"rules": rules, "default": {"text": "went on"}}));
+    here.config("config.toml", &format!("model = {model:?}\n"));
+    here.fed(&["import", "-"], exported.as_bytes()).code(0).says("--workspace DIR");
+    assert_eq!(here.runs()[0]["status"], "paused");
+
+    for flags in [&[][..], &["--yes"], &["--workspace", "."]] {
+        let args = [&["resume", "last"], flags].concat();
+        here.updraft(&args).code(2).says("was imported").says("--mode workspace");
+    }
+    here.updraft(&["fork", "last", "--at", "1"]).code(2).says("was imported");
+    here.updraft(&["approve", "last"]).code(0);
+
+    let resumed = here.updraft(&["resume", "last", "--workspace", ".", "--mode", "workspace"]).code(0);
+    assert_eq!(resumed.out, "went on\n");
+    let told = here.updraft(&["show", "last", "--prompts"]).code(0).out;
+    assert!(here.ws().join("again.txt").exists() && !here.ws().join("out.txt").exists(), "{told}");
+    assert!(!elsewhere.ws().join("out.txt").exists() && !elsewhere.ws().join("again.txt").exists());
+    let ws = here.ws().canonicalize().unwrap().display().to_string();
+    let events = here.updraft(&["events", "last"]).code(0).out;
+    assert!(events.contains("imported") && events.contains("adopted") && events.contains(&ws), "{events}");
+    here.updraft(&["replay", "last", "--strict"]).code(0);
+    here.updraft(&["fork", "last", "--at", "1"]).code(2).says("taken over");
+    here.updraft(&["resume", "last", "--workspace", ".", "--yes"]).code(2).says("already");
+}

@@ -6,7 +6,7 @@ use crate::world::World;
 
 /// Whether this machine has a sandbox and a Python; without, the tests that need them say so and end.
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
-fn is_to_be_had(world: &World) -> bool {
+pub(crate) fn is_to_be_had(world: &World) -> bool {
     let doctor = world.updraft(&["doctor", "--json"]).out;
     let is_there = doctor.contains("is Python 3");
     if !is_there {

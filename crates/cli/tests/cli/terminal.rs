@@ -56,3 +56,24 @@ fn the_tree_is_drawn_in_place_and_without_colours_where_none_are_wanted() {
     assert!(shown.contains("\u{1b}[3A"), "{shown:?}");
     assert!(shown.contains("thinker"));
 }
+
+#[test]
+fn an_imported_run_asks_where_it_may_go_on() {
+    if !has_script() {
+        return;
+    }
+    let world = World::new();
+    let model = world.script(
+        "s.json",
+        &json!([{"calls": [{"name": "read_file", "args": {"path": "a.txt"}}]}, {"text": "It says hello."}]),
+    );
+    world.config("config.toml", &format!("model = {model:?}\n"));
+    world.updraft(&["run", "--max-turns", "1", "--agent", "coder", "what is in a.txt?"]).code(4);
+    let exported = world.updraft(&["export", "last"]).code(0).out;
+    world.fed(&["import", "-", "--id", "theirs"], exported.as_bytes()).code(0);
+    let resume = ["resume", "theirs", "--max-turns", "9"];
+    let (shown, code) = on_a_terminal(&world, &resume, "n\n");
+    assert!(code == 2 && shown.contains("go on in `") && !shown.contains("It says hello."), "{shown}");
+    let (shown, code) = on_a_terminal(&world, &resume, "y\n");
+    assert!(code == 0 && shown.contains("It says hello."), "{shown}");
+}

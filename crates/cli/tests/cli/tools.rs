@@ -146,3 +146,28 @@ fn agents_that_may_change_nothing_get_tools_that_only_read() {
     };
     assert_eq!((offered("researcher"), offered("coder")), ((true, false), (true, true)));
 }
+
+#[test]
+fn what_tools_and_code_print_is_seen_while_they_run_and_steers_no_terminal() {
+    let world = World::new();
+    if !is_to_be_had(&world, "python3") {
+        return;
+    }
+    let tool = "def count(context) -> int:\n    \"\"\"Count.\"\"\"\n    print('\\x1b[2Jcounting')\n    \
+                context.log('half way')\n    return 3\n";
+    world.file("tools/counting.py", tool);
+    world.updraft(&["trust", "--yes"]).code(0);
+    let calls = json!([{"name": "count"}, {"name": "run_python", "args": {"code": "print('from code')"}}]);
+    let model = world.script("s.json", &json!([{"calls": calls}, {"text": "three"}]));
+    let run = ["run", "--model", &model, "--agent", "coder", "count"];
+    let ran = world.updraft(&run).code(0);
+    for line in ["| counting\n", "| half way\n", "| from code\n"] {
+        assert!(ran.err.contains(line), "{}", ran.err);
+    }
+    assert!(!ran.err.contains("[2J"), "{}", ran.err);
+    let lines = world.updraft(&[&run[..], &["--json"]].concat()).code(0).json();
+    let said: Vec<&str> = lines.iter().filter_map(|line| line["item"]["log"].as_str()).collect();
+    assert!(said.contains(&"counting") && said.contains(&"half way") && said.contains(&"from code"), "{said:?}");
+    let events = world.updraft(&["events", "last", "--json"]).code(0).out;
+    assert!(!events.contains("half way"), "it is not journalled");
+}

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use updraft_journal::Blob;
 use updraft_run::{Address, Effect, Event, Facts, Funds, Input, Kind, Record, Step, ToolCall};
+use updraft_tools::Log;
 
 use super::{Begin, Drive};
 use crate::Error;
@@ -13,6 +14,7 @@ use crate::consult::Question;
 use crate::context::Context;
 use crate::conversation::{Conversation, Sources, Way};
 use crate::effects::{Asking, Calling, Listener, failed};
+use crate::watch::telling;
 
 /// A conversation to go on with, and the context it began with, where that is not the run's.
 type Continued = (Box<Conversation>, Option<updraft_run::Hash>);
@@ -107,6 +109,7 @@ impl Drive {
             call,
             key: format!("{}/{id}", self.id),
             around: self.around(&id),
+            log: self.log(&id),
         };
         self.effects.call(id, attempt, calling);
     }
@@ -254,6 +257,15 @@ impl Drive {
         }
         let (engine, run, at) = (Arc::clone(&self.engine), self.id.clone(), id.clone());
         Box::new(move |delta| engine.watch.delta(&run, &at, delta))
+    }
+
+    /// Where the tool that is called tells how it is getting on.
+    fn log(&self, id: &Address) -> Log {
+        if !self.engine.watch.is_watching() {
+            return Log::default();
+        }
+        let (engine, run, at) = (Arc::clone(&self.engine), self.id.clone(), id.clone());
+        telling(move |line| engine.watch.said(&run, &at, line))
     }
 }
 

@@ -33,8 +33,12 @@ impl Recorder {
 
     /// Whether these words have arrived.
     pub(crate) fn has(&self, words: &str) -> bool {
-        let bytes = self.bytes.lock().unwrap();
-        bytes.windows(words.len()).any(|window| window == words.as_bytes())
+        self.heard().contains(words)
+    }
+
+    /// All that has arrived.
+    pub(crate) fn heard(&self) -> String {
+        String::from_utf8_lossy(&self.bytes.lock().unwrap()).into_owned()
     }
 }
 

@@ -2,10 +2,10 @@
 
 use crate::effect::{Effect, Prepared};
 use crate::id::{Address, StepId};
-use crate::origins::{Origins, STRANGE_WORKSPACE, UNNAMED};
+use crate::origins::{IMPORTED, Origins, STRANGE_WORKSPACE, UNNAMED};
 use crate::reply::{Reply, Verdict};
 use crate::rules::Rule;
-use crate::state::Run;
+use crate::state::{Phase, Run};
 use crate::step::{Role, Step};
 
 /// Changed files that are kept apart; with more, the whole workspace counts.
@@ -109,6 +109,16 @@ impl Run {
         for path in paths {
             self.tainted.entry(path.to_owned()).or_default().merge(origins);
         }
+    }
+
+    /// All that is known so far was written by whoever made the file.
+    pub(super) fn imported(&mut self) {
+        self.is_imported = true;
+        if self.phase == Phase::Running {
+            self.phase = Phase::Paused;
+        }
+        self.steps.iter_mut().for_each(|step| step.origins.add(IMPORTED));
+        self.variables.values_mut().for_each(|variable| variable.origins.add(IMPORTED));
     }
 
     /// Keeps what a person allowed for good.

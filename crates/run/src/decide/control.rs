@@ -1,8 +1,10 @@
 //! What people and processes do to a run from outside: answer, approve, pause, resume, cancel, take over, fork.
 
+use std::sync::Arc;
+
 use crate::effect::{Class, Effect, Prepared};
-use crate::event::Event;
-use crate::goal::{Approvals, Budget};
+use crate::event::{Event, Judgement};
+use crate::goal::{Approvals, Budget, Settings};
 use crate::id::{Address, Kind, RunId, StepId};
 use crate::input::{Finding, ForkChange, Found};
 use crate::origins::Origins;
@@ -43,6 +45,9 @@ impl Run {
     }
 
     pub(super) fn resume(&self, budget: Option<&Budget>, approvals: Option<Approvals>) -> Vec<Event> {
+        if self.is_imported {
+            return Vec::new();
+        }
         let stopped = matches!(self.phase, Phase::Paused | Phase::Exhausted(_));
         if matches!(self.phase, Phase::Cancelling { .. }) || (!stopped && budget.is_none() && approvals.is_none()) {
             return Vec::new();
@@ -56,6 +61,22 @@ impl Run {
             events.extend(seen.flat_map(|at| self.hear_verdict(Some(at), &allowed)));
         }
         events
+    }
+
+    /// Someone takes over what came from a file. What its steps at work had asked for, and what the file says was allowed,
+    /// counts for nothing: they begin afresh, and all they ask for is looked at here.
+    pub(super) fn adopt(&self, settings: &Arc<Settings>) -> Vec<Event> {
+        if !self.is_imported {
+            return Vec::new();
+        }
+        let feedback = "the run was imported while this was being worked on; what had begun may have happened elsewhere, \
+                        or not at all: look at what is there, and do what is still needed";
+        let at_work = self.places.values().map(|at| &self.steps[*at]).filter(|step| step.is_at_work());
+        let afresh = at_work.map(|step| Event::Judged {
+            step: step.spec.id.clone(),
+            verdict: Judgement::Retry { feedback: feedback.into() },
+        });
+        std::iter::once(Event::Adopted { settings: settings.clone() }).chain(afresh).collect()
     }
 
     pub(super) fn cancel(&self, by: &str, step: Option<&StepId>) -> Vec<Event> {

@@ -194,14 +194,19 @@ impl Tool for RunPython {
             class: Class::Opaque,
             group: "sandbox",
             outside: self.confinement.is_open(),
+            sends: self.confinement.sends(),
+            destroys: self.confinement.destroys(),
             time,
             ..Traits::default()
         }
     }
 
     fn prepare(&self, _args: &Value, _place: &Place) -> Prepared {
-        let Traits { class, outside, .. } = self.traits();
-        Prepared { class, outside, hosts: self.confinement.hosts(), ..Prepared::default() }
+        let Traits { class, outside, sends, destroys, .. } = self.traits();
+        let hosts = self.confinement.hosts();
+        // Whoever names hosts and nothing else is taken to touch no file.
+        let reads = if hosts.is_empty() { Vec::new() } else { vec![".".into()] };
+        Prepared { class, outside, sends, destroys, hosts, reads, ..Prepared::default() }
     }
 
     fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {
