@@ -6,6 +6,7 @@ mod dotenv;
 mod layer;
 mod meant;
 mod models;
+mod plain;
 mod remembered;
 mod rules;
 mod sandbox;

@@ -57,7 +57,7 @@ mod tool;
 mod web;
 pub mod worker;
 
-pub use builtin::{ASK_MODEL, Nap, ask_user_spec};
+pub use builtin::{ASK_MODEL, Nap, USUAL_TIME, ask_user_spec};
 pub use confinement::{Confinement, MOVED, Moved, not_started};
 pub use dispatch::{Called, Dispatcher};
 pub use dropin::{DropIns, ListedFile, Listing, Look, Problem, Severity, ToolFolder};

@@ -3,6 +3,7 @@
 //!
 //! It is no shell: it may find more commands than would run (both branches of an `if`), and must never find fewer.
 
+mod git;
 mod read;
 mod word;
 mod wrapped;
@@ -48,6 +49,10 @@ impl Found {
         if depth > DEEPEST || self.work > MOST_WORK {
             self.doubt();
             return;
+        }
+        if text.contains('\r') {
+            // A blank to some readers, a part of a word to every shell.
+            self.doubt();
         }
         read::Reader::new(text, depth, self).all();
     }

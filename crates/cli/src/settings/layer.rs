@@ -7,6 +7,7 @@ use toml::Spanned;
 use updraft_run::Millis;
 
 use super::meant::Origin;
+use super::plain;
 use super::web::WrittenWeb;
 use super::written::{Consent, Written, WrittenBudget, WrittenLog, dollars_to_cost};
 use crate::args::ModeWord;
@@ -24,7 +25,7 @@ pub(crate) struct Layer {
 impl Layer {
     /// Reads a file; one that is not there says nothing.
     pub(crate) fn file(path: &Path, origin: Origin) -> Result<Self, Fault> {
-        let text = match std::fs::read_to_string(path) {
+        let text = match plain::read_text(path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(Fault::config(format!("could not read `{}`: {error}", path.display()))),
@@ -45,7 +46,7 @@ impl Layer {
             meant.ok_or_else(|| "expected `ask`, `refuse`, `allow` or `read-only`".into())
         };
         let written = Written {
-            model: places::set("UPDRAFT_MODEL").map(plain),
+            model: places::set("UPDRAFT_MODEL").map(unplaced),
             turns: number("UPDRAFT_TURNS")?,
             query_turns: number("UPDRAFT_QUERY_TURNS")?,
             parallel: number("UPDRAFT_PARALLEL")?,
@@ -53,7 +54,7 @@ impl Layer {
             replans: number("UPDRAFT_REPLANS")?,
             compact_at: number("UPDRAFT_COMPACT_AT")?,
             max_output: number("UPDRAFT_MAX_OUTPUT")?,
-            think: places::set("UPDRAFT_THINK").map(plain),
+            think: places::set("UPDRAFT_THINK").map(unplaced),
             probe: parsed("UPDRAFT_PROBE", yes_or_no)?,
             cache: parsed("UPDRAFT_CACHE", yes_or_no)?,
             approvals: parsed("UPDRAFT_APPROVALS", consent)?,
@@ -68,7 +69,7 @@ impl Layer {
                 calls: number("UPDRAFT_MAX_CALLS")?,
             },
             web: WrittenWeb { loopback: parsed("UPDRAFT_WEB_LOOPBACK", yes_or_no)?, ..WrittenWeb::default() },
-            log: WrittenLog { level: places::set("UPDRAFT_LOG").map(plain) },
+            log: WrittenLog { level: places::set("UPDRAFT_LOG").map(unplaced) },
             ..Written::default()
         };
         Ok(Self { written, origin: Origin::Environment, file: PathBuf::new(), text: String::new() })
@@ -102,14 +103,14 @@ impl Layer {
     }
 }
 
-fn plain<T>(value: T) -> Spanned<T> {
+fn unplaced<T>(value: T) -> Spanned<T> {
     Spanned::new(0..0, value)
 }
 
 fn parsed<T>(name: &str, parse: impl Fn(&str) -> Result<T, String>) -> Result<Option<Spanned<T>>, Fault> {
     let Some(text) = places::set(name) else { return Ok(None) };
     parse(text.trim())
-        .map(|value| Some(plain(value)))
+        .map(|value| Some(unplaced(value)))
         .map_err(|why| Fault::config(format!("{name} is `{text}`; {why}")))
 }
 

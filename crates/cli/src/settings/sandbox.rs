@@ -95,7 +95,9 @@ impl Confined {
         if is_ours && written.level.as_ref().is_some_and(|level| level.get_ref() == "none") {
             taking.ignored.push("`sandbox.level`".to_owned());
         } else {
-            taking.put("level", &mut self.level, written.level.as_ref(), |text| level(text), |new, old| new >= old)?;
+            // Where nothing was chosen, the best is meant: only the highest is no lower.
+            let is_stricter = |new: &Option<Level>, old: &Option<Level>| *new >= old.or(Some(Level::Full));
+            taking.put("level", &mut self.level, written.level.as_ref(), |text| level(text), is_stricter)?;
         }
         taking.put("memory", &mut self.memory, written.memory.as_ref(), |text| size(text), |new, old| new <= old)?;
         taking.put("disk", &mut self.disk, written.disk.as_ref(), |text| size(text), |new, old| new <= old)?;
@@ -107,7 +109,8 @@ impl Confined {
             |new, old| new <= old,
         )?;
         let time = |text: &String| moment::duration(text).map(Some);
-        taking.put("time", &mut self.time, written.time.as_ref(), time, |new, old| old.is_none() || new <= old)
+        let usual = Some(Duration::from_secs(updraft_tools::USUAL_TIME));
+        taking.put("time", &mut self.time, written.time.as_ref(), time, |new, old| *new <= old.or(usual))
     }
 
     /// What every child may do; its workspace is put in for each.
@@ -295,13 +298,39 @@ mod tests {
         let (confined, ignored) = taken(Origin::Stranger, LAX).unwrap();
         assert_eq!((confined.network.value, confined.level.value), (Network::None, None));
         assert!(confined.read.value.is_empty() && confined.write.value.is_empty());
-        let all =
-            ["network", "read", "write", "environment", "level", "memory"].map(|name| format!("`sandbox.{name}`"));
+        let all = ["network", "read", "write", "environment", "level", "memory", "time"]
+            .map(|name| format!("`sandbox.{name}`"));
         assert_eq!(ignored, all);
         let (confined, ignored) =
             taken(Origin::Stranger, "[sandbox]\nlevel = \"full\"\ntoolchains = []\nmemory = \"64 MiB\"\n").unwrap();
         assert_eq!((confined.level.value, confined.memory.value), (Some(Level::Full), 64 << 20));
         assert!(ignored.is_empty() && confined.toolchains.value.is_empty());
+    }
+
+    #[test]
+    fn what_is_not_set_counts_as_what_is_usual() {
+        let (confined, ignored) =
+            taken(Origin::Stranger, "[sandbox]\nlevel = \"landlock\"\ntime = \"121s\"\n").unwrap();
+        assert_eq!((confined.level.value, confined.time.value), (None, None));
+        assert_eq!(ignored, ["`sandbox.level`", "`sandbox.time`"]);
+        let (confined, ignored) = taken(Origin::Stranger, "[sandbox]\ntime = \"2m\"\n").unwrap();
+        assert_eq!((confined.time.value, ignored), (Some(Duration::from_mins(2)), Vec::new()));
+    }
+
+    #[test]
+    fn a_stranger_may_keep_to_what_the_user_set() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut confined, mut ignored) = (Confined::default(), Vec::new());
+        for (origin, text) in [
+            (Origin::User, "[sandbox]\nlevel = \"landlock\"\ntime = \"10m\"\n"),
+            (Origin::Stranger, "[sandbox]\nlevel = \"landlock\"\ntime = \"9m\"\n"),
+        ] {
+            let file = folder.path().join("config.toml");
+            std::fs::write(&file, text).unwrap();
+            confined.take(&Layer::file(&file, origin).ok().unwrap(), &mut ignored).ok().unwrap();
+        }
+        assert_eq!((confined.level.value, confined.time.value), (Some(Level::Landlock), Some(Duration::from_mins(9))));
+        assert!(ignored.is_empty());
     }
 
     #[test]

@@ -1,12 +1,18 @@
 //! Which workspaces' files count in full: their path, and a hash of what counted when they were trusted.
 
 use std::collections::BTreeMap;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use updraft_journal::hash_of;
 
+use super::plain;
 use crate::fault::Fault;
 use crate::places::{self, Places};
+
+/// Bytes of a file that is told apart by its content.
+const LARGEST_HASHED: u64 = 64 << 20;
 
 /// How a workspace stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,8 +110,18 @@ pub(crate) fn what_counts(workspace: &Path) -> Vec<String> {
 fn fingerprint(workspace: &Path, files: &[String]) -> String {
     let mut whole = Vec::new();
     for file in files {
-        let bytes = std::fs::read(workspace.join(file)).unwrap_or_default();
-        whole.extend_from_slice(format!("{file} {}\n", hash_of(&bytes)).as_bytes());
+        let path = workspace.join(file);
+        let said = match plain::read(&path, LARGEST_HASHED) {
+            Ok(bytes) => hash_of(&bytes).to_string(),
+            // What cannot be read is told apart by all else that is known of it.
+            Err(_) => path.symlink_metadata().map_or_else(|_| String::new(), |about| told(&about)),
+        };
+        whole.extend_from_slice(format!("{file} {said}\n").as_bytes());
     }
     hash_of(&whole).to_string()
+}
+
+fn told(about: &Metadata) -> String {
+    let times = [about.mtime(), about.mtime_nsec(), about.ctime(), about.ctime_nsec()];
+    format!("{} {} {} {times:?}", about.mode(), about.len(), about.ino())
 }

@@ -73,6 +73,15 @@ fn a_workspace_can_only_tighten_until_it_is_trusted() {
 }
 
 #[test]
+fn a_pipe_in_the_place_of_settings_is_named_and_not_waited_for() {
+    let world = World::new();
+    std::fs::create_dir_all(world.ws().join(".updraft")).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(world.ws().join(".updraft/config.toml")).status().unwrap();
+    assert!(made.success());
+    world.updraft(&["config", "show"]).code(5).says("config.toml").says("no ordinary file");
+}
+
+#[test]
 fn a_sample_is_made_and_nothing_overwritten() {
     let world = World::new();
     world.file(".context/README.md", "mine");

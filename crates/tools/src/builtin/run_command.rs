@@ -15,7 +15,7 @@ use crate::shell;
 use crate::tool::{CallContext, Calling, Tool, Traits};
 
 /// What a command may take if it does not say.
-const USUAL_TIME: u64 = 120;
+pub const USUAL_TIME: u64 = 120;
 /// No command is waited for longer.
 const LONGEST_TIME: u64 = 3_600;
 

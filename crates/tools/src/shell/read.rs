@@ -83,10 +83,6 @@ impl<'t, 'f> Reader<'t, 'f> {
                     self.skip(1);
                     self.bodies();
                 }
-                Some('&') if self.ahead("&>") => {
-                    self.skip(1);
-                    self.redirection();
-                }
                 Some(';' | '&' | '|' | '\r') => {
                     self.skip(1);
                 }
@@ -127,11 +123,14 @@ impl<'t, 'f> Reader<'t, 'f> {
     /// One simple command, with what stands before it.
     fn simple(&mut self) {
         let mut words: Vec<Word> = Vec::new();
+        let mut is_split = false;
         loop {
             self.blanks();
             match self.peek() {
                 Some('<' | '>') if !self.ahead("<(") && !self.ahead(">(") => self.redirection(),
                 Some('&') if self.ahead("&>") => {
+                    // One redirection in some shells. In others the command ends with the `&`, and the next one begins.
+                    is_split = true;
                     self.skip(1);
                     self.redirection();
                 }
@@ -153,6 +152,9 @@ impl<'t, 'f> Reader<'t, 'f> {
                     let digits = !word.quoted && !word.text.is_empty() && word.text.bytes().all(|b| b.is_ascii_digit());
                     if digits && matches!(self.peek(), Some('<' | '>')) {
                         continue;
+                    }
+                    if is_split {
+                        self.doubtful();
                     }
                     words.push(word);
                 }
@@ -176,7 +178,8 @@ impl<'t, 'f> Reader<'t, 'f> {
             loop {
                 self.blanks();
                 let Some(next) = self.word() else { return true };
-                if word.is("case") && next.is("in") {
+                let last = if word.is("case") { "in" } else { "do" };
+                if next.is(last) {
                     return true;
                 }
             }
@@ -205,6 +208,10 @@ impl<'t, 'f> Reader<'t, 'f> {
             self.broken();
             return;
         };
+        if operator.ends_with('&') && target.text.len() > 1 && target.text.starts_with('-') {
+            // Some shells close what is there, and take what follows the dash for the next word.
+            self.doubtful();
+        }
         match operator {
             "<<" | "<<-" => {
                 if target.unknown {
@@ -229,13 +236,24 @@ impl<'t, 'f> Reader<'t, 'f> {
     fn bodies(&mut self) {
         for (end, as_it_stands, tabs) in std::mem::take(&mut self.documents) {
             let mut body = String::new();
+            let (mut joined, mut goes_on) = (String::new(), false);
             loop {
                 let Some(line) = self.line() else {
                     self.broken();
                     break;
                 };
                 let shown = if tabs { line.trim_start_matches('\t') } else { line };
-                if shown.trim_end_matches('\r') == end {
+                // A line that ends in a backslash goes on with the next. Whether before or after the end is looked for,
+                // shells do not agree.
+                joined.push_str(shown);
+                if goes_on && !as_it_stands && (shown == end || joined == end) {
+                    self.doubtful();
+                }
+                goes_on = joined.pop() == Some('\\');
+                if !goes_on {
+                    joined.clear();
+                }
+                if shown == end {
                     break;
                 }
                 body.push_str(line);
@@ -261,7 +279,7 @@ impl<'t, 'f> Reader<'t, 'f> {
                     reader.skip(1);
                     reader.next();
                 }
-                '`' => reader.backtick(&mut word),
+                '`' => reader.backtick(&mut word, true),
                 '$' => reader.dollar_quoted(&mut word),
                 _ => {
                     reader.skip(1);

@@ -1,5 +1,7 @@
 //! What is found in commands, and that nothing hides one.
 
+mod real;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -125,6 +127,54 @@ fn what_is_too_much_is_uncertain_and_bounded() {
         nested = format!("su {} ; su x {nested}", nested.chars().filter(char::is_ascii_alphabetic).collect::<String>());
     }
     assert!(is_uncertain(&nested));
+}
+
+#[test]
+fn what_shells_read_in_their_own_ways_is_found_or_doubted() {
+    for text in [
+        "bash -euo pipefail -c 'git push'",
+        "bash -co pipefail 'git push'",
+        "bash -c - 'git push'",
+        "set -- a; for i do git push; done",
+        "set -- a; for i\ndo git push; done",
+        "chrt 1 git push",
+        "taskset 1 git push",
+    ] {
+        assert!(runs(text, &["git", "push"]), "{text}: {:?}", shown(text));
+    }
+    for text in [
+        "echo hi &>x git push",
+        "echo a\r# ; git push",
+        "cat <<EOF\nEOF\r\ngit push\nEOF",
+        "echo \"${x:-'}\" ; git push ; echo \"'}\"",
+        "echo \"`echo \\\"'\\\" ; git push ; echo \\\"'\\\"`\"",
+        "cat <<EOF\na\\\nEOF\ngit push\nEOF",
+        "cat <<EOF\n\\\nEOF\ngit push\nEOF",
+        "cat <<EOF\nE\\\nOF\ngit push\nEOF",
+        "<&-git push",
+        "echo ${x:-<(git push)}",
+        "echo git push | sh -s a",
+        "sh /dev/stdin <<'E'\ngit push\nE",
+        "x=' push '; git$x=1",
+        "echo git | xargs -I% % push",
+        "sg users -c 'git push'",
+        "fish -c 'git push'",
+        "git -c alias.x='!git push' x",
+        "git config alias.x '!git push'",
+        "git bisect run git push",
+    ] {
+        assert!(is_uncertain(text), "{text}: {:?}", shown(text));
+    }
+    for text in [
+        "a &> x",
+        "a &>/dev/null; b",
+        "git -c user.name=x commit -m y",
+        "git config user.email a@b",
+        "cat <<EOF\na \\\nb\nEOF",
+        "echo \"${x:-a}\" ${y:-'b'}",
+    ] {
+        assert!(!is_uncertain(text), "{text}: {:?}", shown(text));
+    }
 }
 
 /// Texts around a command. In each, the command runs.

@@ -11,6 +11,8 @@ pub(super) struct Word {
     pub(super) unknown: bool,
     /// Some of it was quoted: no keyword, no digit of a redirection.
     pub(super) quoted: bool,
+    /// What stands before its `=` is not known: it may become several words.
+    pub(super) strange: bool,
 }
 
 impl Word {
@@ -35,7 +37,7 @@ impl Word {
 
     /// Whether it sets a variable: a name, and an unquoted `=` behind it.
     pub(super) fn assigns(&self) -> bool {
-        is_assignment(&self.text)
+        !self.strange && is_assignment(&self.text)
     }
 }
 
@@ -64,7 +66,7 @@ impl Reader<'_, '_> {
                 '<' | '>' => break,
                 '\'' => self.single(&mut word),
                 '"' => self.double(&mut word),
-                '`' => self.backtick(&mut word),
+                '`' => self.backtick(&mut word, false),
                 '$' => self.dollar(&mut word),
                 '\\' => self.escaped(&mut word),
                 '{' if self.ahead("{}") => {
@@ -79,6 +81,7 @@ impl Reader<'_, '_> {
                 }
                 other => {
                     self.skip(1);
+                    word.strange |= other == '=' && word.unknown && !word.text.contains('=');
                     word.text.push(other);
                 }
             }
@@ -108,7 +111,7 @@ impl Reader<'_, '_> {
                     self.skip(1);
                     return;
                 }
-                '`' => self.backtick(word),
+                '`' => self.backtick(word, true),
                 '$' => self.dollar_quoted(word),
                 '\\' => {
                     self.skip(1);
@@ -142,7 +145,8 @@ impl Reader<'_, '_> {
     }
 
     /// `…`: the text between is a command once its own escapes are gone.
-    pub(super) fn backtick(&mut self, word: &mut Word) {
+    /// Within double quotes, shells do not agree on whether `\"` is such an escape.
+    pub(super) fn backtick(&mut self, word: &mut Word, is_quoted: bool) {
         self.skip(1);
         word.unknown = true;
         let mut inner = String::new();
@@ -154,6 +158,10 @@ impl Reader<'_, '_> {
                 }
                 '\\' => match self.next() {
                     Some(c @ ('`' | '\\' | '$')) => inner.push(c),
+                    Some(c @ ('"' | '\n')) if is_quoted || c == '\n' => {
+                        self.doubtful();
+                        inner.extend(['\\', c]);
+                    }
                     Some(other) => inner.extend(['\\', other]),
                     None => {}
                 },
@@ -176,7 +184,7 @@ impl Reader<'_, '_> {
             }
             return;
         }
-        self.dollar_quoted(word);
+        self.deeper(|reader| reader.expansion(word, false));
     }
 
     /// `$'…'`, in which `\'` does not end it. Where it is no such word, it is another one: nobody can tell.
@@ -194,10 +202,10 @@ impl Reader<'_, '_> {
     }
 
     pub(super) fn dollar_quoted(&mut self, word: &mut Word) {
-        self.deeper(|reader| reader.expansion(word));
+        self.deeper(|reader| reader.expansion(word, true));
     }
 
-    fn expansion(&mut self, word: &mut Word) {
+    fn expansion(&mut self, word: &mut Word, is_quoted: bool) {
         self.skip(1);
         match self.peek() {
             Some('(') if self.ahead("((") => {
@@ -213,7 +221,7 @@ impl Reader<'_, '_> {
             Some('{') => {
                 word.unknown = true;
                 self.skip(1);
-                self.braces();
+                self.braces(is_quoted);
             }
             Some(c) if c.is_ascii_alphanumeric() || matches!(c, '_' | '@' | '*' | '#' | '?' | '-' | '$' | '!') => {
                 word.unknown = true;
@@ -223,8 +231,8 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// `${…}`: what stands inside may be a command again.
-    fn braces(&mut self) {
+    /// `${…}`: what stands inside may be a command again. Within double quotes, quotes may be signs like others.
+    fn braces(&mut self, is_quoted: bool) {
         let mut inner = Word::default();
         while let Some(c) = self.peek() {
             match c {
@@ -232,11 +240,19 @@ impl Reader<'_, '_> {
                     self.skip(1);
                     return;
                 }
+                '\'' | '"' if is_quoted => {
+                    self.doubtful();
+                    self.skip(1);
+                }
                 '\'' => self.single(&mut inner),
                 '"' => self.double(&mut inner),
-                '`' => self.backtick(&mut inner),
+                '`' => self.backtick(&mut inner, is_quoted),
                 '\\' => self.escaped(&mut inner),
-                '$' => self.dollar_quoted(&mut inner),
+                '$' => self.deeper(|reader| reader.expansion(&mut inner, is_quoted)),
+                '<' | '>' if self.ahead("<(") || self.ahead(">(") => {
+                    self.doubtful();
+                    self.skip(2);
+                }
                 other => {
                     self.skip(1);
                     self.note_line(other);
@@ -253,7 +269,7 @@ impl Reader<'_, '_> {
         while let Some(c) = self.peek() {
             match c {
                 '$' => self.dollar_quoted(&mut inner),
-                '`' => self.backtick(&mut inner),
+                '`' => self.backtick(&mut inner, true),
                 '\'' | '"' | '\\' => {
                     self.doubtful();
                     self.skip(1);

@@ -3,6 +3,7 @@
 use updraft_run::Part;
 
 use super::Found;
+use super::git;
 use super::word::is_assignment;
 
 /// A program that runs the command behind its options.
@@ -20,7 +21,7 @@ const fn wrapper(name: &'static str, takes: &'static str, own: usize, plain: boo
     Wrapper { name, takes, own, plain }
 }
 
-const WRAPPERS: [Wrapper; 24] = [
+const WRAPPERS: [Wrapper; 26] = [
     wrapper("env", "uC", 0, true),
     wrapper("nohup", "", 0, true),
     wrapper("time", "fo", 0, true),
@@ -45,6 +46,47 @@ const WRAPPERS: [Wrapper; 24] = [
     wrapper("flock", "wE", 1, false),
     wrapper("watch", "n", 0, false),
     wrapper("runuser", "ugG", 0, false),
+    wrapper("chrt", "TPD", 1, true),
+    wrapper("taskset", "", 1, true),
+];
+
+/// Commands whose words are commands in ways of their own.
+const UNCLEAR: [&str; 35] = [
+    "trap",
+    "su",
+    "script",
+    "parallel",
+    "ssh",
+    ".",
+    "source",
+    "alias",
+    "hash",
+    "enable",
+    "sg",
+    "newgrp",
+    "fish",
+    "csh",
+    "tcsh",
+    "setpriv",
+    "prlimit",
+    "setarch",
+    "numactl",
+    "uclampset",
+    "systemd-run",
+    "bwrap",
+    "firejail",
+    "fakeroot",
+    "pkexec",
+    "unbuffer",
+    "expect",
+    "xvfb-run",
+    "dbus-run-session",
+    "tmux",
+    "screen",
+    "at",
+    "batch",
+    "entr",
+    "valgrind",
 ];
 
 const SHELLS: [&str; 8] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "rbash"];
@@ -66,9 +108,8 @@ impl Found {
         } else {
             match name.as_str() {
                 "eval" => self.eval(words, depth),
-                "trap" | "su" | "script" | "parallel" | "ssh" | "." | "source" | "alias" | "hash" | "enable" => {
-                    self.unclear(words, depth);
-                }
+                "git" if git::runs_others(&words) => self.unclear(words, depth),
+                name if UNCLEAR.contains(&name) => self.unclear(words, depth),
                 "find" => self.find(words, depth),
                 _ => self.add(Part { words, ..Part::default() }),
             }
@@ -81,23 +122,33 @@ impl Found {
         let mut runs_text = false;
         let mut script = None;
         let mut is_file = false;
+        let mut is_fed = false;
+        let mut no_more_options = false;
         while let Some(word) = rest.next() {
             match word.as_deref() {
                 None => break,
-                Some("-o" | "+o" | "-O" | "+O" | "--rcfile" | "--init-file") => drop(rest.next()),
-                Some("--") => {}
-                Some(option) if option.len() > 1 && option.starts_with(['-', '+']) => {
-                    runs_text |= option.starts_with('-') && !option.starts_with("--") && option.contains('c');
+                Some("--rcfile" | "--init-file") if !no_more_options => is_fed |= matches!(rest.next(), Some(None)),
+                Some("--" | "-") if !no_more_options => no_more_options = true,
+                Some(option) if !no_more_options && option.len() > 1 && option.starts_with(['-', '+']) => {
+                    if option.starts_with("--") {
+                        continue;
+                    }
+                    runs_text |= option.starts_with('-') && option.contains('c');
+                    is_fed |= option.contains('s');
+                    // Each takes a word, wherever among the letters it stands.
+                    for _ in option.matches(['o', 'O']) {
+                        is_fed |= matches!(rest.next(), Some(None));
+                    }
                 }
                 Some(text) => {
                     script = Some(text.to_owned());
-                    is_file = !runs_text;
+                    is_file = !runs_text && !["/dev/", "/proc/"].iter().any(|place| text.starts_with(place));
                     break;
                 }
             }
         }
         let script = script.filter(|_| runs_text);
-        let uncertain = script.is_none() && !is_file;
+        let uncertain = (script.is_none() && !is_file) || is_fed;
         self.add(Part { wraps: script.is_some(), words, uncertain });
         if let Some(script) = script {
             self.read(&script, depth + 1);
@@ -147,6 +198,9 @@ impl Found {
         let looks_up = wrapper.name == "command" && matches!(words.get(1), Some(Some(o)) if o == "-v" || o == "-V");
         let mut inner: Vec<Option<String>> = words.get(at..).unwrap_or_default().to_vec();
         if wrapper.name == "xargs" && !inner.is_empty() {
+            let mark = replaced(&words[1..at.min(words.len())]);
+            let is_marked = |word: &str| mark.as_ref().is_some_and(|mark| word.contains(mark.as_str()));
+            inner.iter_mut().filter(|word| word.as_deref().is_some_and(is_marked)).for_each(|word| *word = None);
             inner.push(None);
         }
         let runs = !inner.is_empty() && !looks_up;
@@ -214,6 +268,18 @@ impl Found {
                 self.unwrap(command, depth + 1);
             }
         }
+    }
+}
+
+/// What `xargs` puts its input in place of, if it does.
+fn replaced(options: &[Option<String>]) -> Option<String> {
+    let at = options.iter().flatten().position(|word| ["-I", "-i", "--replace"].iter().any(|o| word.starts_with(o)))?;
+    let known: Vec<&String> = options.iter().flatten().collect();
+    let after = known[at].trim_start_matches("--replace").trim_start_matches("-I").trim_start_matches("-i");
+    match after.trim_start_matches('=') {
+        "" if known[at] == "-I" => known.get(at + 1).map(|&mark| mark.clone()),
+        "" => Some("{}".to_owned()),
+        mark => Some(mark.to_owned()),
     }
 }
 
