@@ -107,7 +107,8 @@ impl Child {
     }
 
     fn ended(self, verdict: Verdict, killed: Option<Killed>, stdout: Captured, stderr: Captured) -> Ended {
-        let Verdict { exit, killed_for, moved_aside, troubles, is_staged, unstaged } = verdict;
+        let Verdict { exit, killed_for, moved_aside, mut troubles, is_staged, unstaged } = verdict;
+        troubles.extend(self.staged.iter().flat_map(Staged::told));
         let staged = self.staged.filter(|_| is_staged);
         let mut refused = self.proxy.map(|proxy| proxy.refused()).unwrap_or_default();
         if self.level != Level::None && exit != Some(Exit::Code(0)) {

@@ -93,8 +93,11 @@ fn run(order: &Order, stdin: Option<OwnedFd>, line: &Channel, started: Instant) 
         if attend::is_gone(line.as_fd()) {
             stage.discard();
         } else {
-            verdict.troubles = apply::apply(&stage).map_err(Fault::set_up("putting changes into the workspace"))?;
+            // The command ran, whatever becomes of its changes; and what is in the workspace by now is looked after.
             verdict.is_staged = true;
+            verdict.troubles = apply::apply(&stage).unwrap_or_else(|error| {
+                vec![format!("what the command changed is lost, it could not be put into the workspace: {error}")]
+            });
         }
     }
     let outcome = desk.last_look();

@@ -13,6 +13,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,8 @@ const CHANGES: &str = "changes.json";
 const BEFORE: &str = "before";
 /// So begin the names of folders of commands.
 const PREFIX: &str = "command-";
+/// And those of commands that were cut off, with what is to be kept of them.
+const CUT_OFF: &str = "cut-off-";
 
 /// Something that a command made, changed or removed in the workspace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,7 +81,11 @@ pub struct Staged(Arc<Folder>);
 struct Folder {
     path: PathBuf,
     /// As long as it is held, nobody takes the folder for one that was left behind.
-    _lock: OwnedFd,
+    lock: OwnedFd,
+    /// What earlier commands left, whose changes were not told to anybody.
+    cut_off: Vec<PathBuf>,
+    /// The launcher is done with it and whoever asked knows.
+    is_told: AtomicBool,
 }
 
 impl Staged {
@@ -86,10 +93,23 @@ impl Staged {
     pub(crate) fn begin(parent: &Path) -> io::Result<Staged> {
         use std::os::unix::fs::DirBuilderExt;
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
-        clear::sweep(parent, PREFIX);
+        let cut_off = clear::sweep(parent);
         let path = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?.keep();
         let lock = lock(&path)?;
-        Ok(Staged(Arc::new(Folder { path, _lock: lock })))
+        Ok(Staged(Arc::new(Folder { path, lock, cut_off, is_told: AtomicBool::new(false) })))
+    }
+
+    /// The command's end is known. Says what is to be known of earlier ones.
+    pub(crate) fn told(&self) -> Vec<String> {
+        self.0.is_told.store(true, Ordering::Relaxed);
+        let say = |folder: &PathBuf| {
+            format!(
+                "an earlier command was cut off when its changes were put into the workspace; what was there before is \
+                 in `{}`, listed in `{CHANGES}`: remove it when it is not needed",
+                folder.display()
+            )
+        };
+        self.0.cut_off.iter().map(say).collect()
     }
 
     pub(crate) fn folder(&self) -> &Path {
@@ -98,7 +118,7 @@ impl Staged {
 
     /// What the command changed, in the order it was put into the workspace.
     pub fn changes(&self) -> io::Result<Vec<Changed>> {
-        Ok(serde_json::from_reader(io::BufReader::new(File::open(self.0.path.join(CHANGES))?))?)
+        clear::listed(&self.0.path)
     }
 
     /// The file or link that was there before, under a name of ours.
@@ -132,7 +152,12 @@ impl Eq for Staged {}
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        clear::remove(&self.path);
+        if self.is_told.load(Ordering::Relaxed) {
+            clear::remove(&self.path);
+        } else if rustix::fs::flock(&self.lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            // Cut off. As long as the launcher holds it too, it is the launcher's to clear, or the next sweep's.
+            clear::settle(&self.path);
+        }
     }
 }
 

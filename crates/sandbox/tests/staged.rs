@@ -1,6 +1,6 @@
 //! Commands whose changes are gathered first: everything reaches the workspace as the command left it, what was there is
 //! kept, and nothing is left behind. As the user who runs the tests and, if that is root, as an ordinary one.
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests start processes")]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::print_stdout, reason = "tests start processes")]
 
 mod support;
 
@@ -75,7 +75,9 @@ impl Place {
             }
         }
         let policy = serde_json::to_string(&self.policy(is_staged)).unwrap();
-        let mut command = std::process::Command::new(self.folder.path().join("program"));
+        let mut command = std::process::Command::new("/bin/sh");
+        // The usual limit, whatever the machine's is.
+        command.args(["-c", "ulimit -Sn 1024; exec \"$@\"", "sh"]).arg(self.folder.path().join("program"));
         command.args(["exec", "full", &policy, "/bin/sh", "-c", script]).env_clear();
         command.env("PATH", "/usr/local/bin:/usr/bin:/bin").stdin(Stdio::null()).current_dir("/");
         if let Some(id) = self.user {
@@ -185,6 +187,102 @@ fn another_disk_is_no_hindrance() {
         assert_eq!((&report["troubles"], staged.tree()), (&serde_json::json!([]), plain.tree()), "{doing}");
         assert_eq!(std::fs::read_dir(elsewhere.path()).unwrap().count(), 0, "{doing}");
     }
+}
+
+/// A disk of its own, if we may make one.
+struct Disk(PathBuf);
+
+impl Disk {
+    fn new(at: PathBuf, options: &str) -> Option<Disk> {
+        std::fs::create_dir_all(&at).unwrap();
+        let mount = std::process::Command::new("mount").args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(&at).output();
+        let is_mounted = mount.is_ok_and(|done| done.status.success());
+        if !is_mounted {
+            println!("skipped: only root can make a small disk");
+        }
+        is_mounted.then_some(Disk(at))
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_full_workspace_keeps_what_is_there() {
+    let place = Place::new(None);
+    let Some(_disk) = Disk::new(place.ws(), "size=1m").filter(|_| can_test(Level::Full)) else { return };
+    place.script("head -c 400000 /dev/zero > big; echo old > piped; echo small > small");
+    let report = place.run("head -c 900000 /dev/zero > big; rm piped; mkfifo piped; echo new > small", true);
+    assert_eq!((&report["code"], &report["unstaged"]), (&serde_json::json!(0), &Value::Null), "{report}");
+    assert_eq!(place.ws().join("big").metadata().unwrap().len(), 400_000);
+    let read = |name: &str| std::fs::read_to_string(place.ws().join(name)).unwrap();
+    assert_eq!((read("piped"), read("small")), ("old\n".into(), "new\n".into()));
+    assert_eq!(place.tree().len(), 4, "no copy stays beside: {:?}", place.tree().keys());
+    let listed: Vec<_> = report["changes"].as_array().unwrap().iter().map(|one| &one["path"]).collect();
+    assert_eq!(listed, ["small"], "{report}");
+    let troubles = report["troubles"].to_string();
+    assert!(troubles.contains("`big` is lost") && troubles.contains("`piped` is lost"), "{troubles}");
+}
+
+#[test]
+fn a_full_state_disk_changes_nothing_about_the_commands_end() {
+    let mut place = Place::new(None);
+    let Some(disk) = Disk::new(place.folder.path().join("state"), "size=1m").filter(|_| can_test(Level::Full)) else {
+        return;
+    };
+    place.stage = Some(disk.0.clone());
+    let report = place.run("echo evil > .envrc; echo new > a.txt; cat /dev/zero > full 2>/dev/null; exit 3", true);
+    if report["unstaged"].is_string() {
+        // Older kernels keep no attributes there.
+        return;
+    }
+    assert_eq!(report["code"], 3, "{report}");
+    assert!(!place.ws().join(".envrc").exists(), "{report}");
+    assert_eq!(report["moved_aside"].as_array().unwrap().len(), 1, "{report}");
+    let listed: Vec<_> = report["changes"].as_array().unwrap().iter().map(|one| one["path"].as_str()).collect();
+    assert_eq!(listed.len(), 3, "{report}");
+    assert!(place.ws().join("full").metadata().unwrap().len() > 500_000);
+    assert_eq!(std::fs::read_to_string(place.ws().join("a.txt")).unwrap(), "new\n");
+}
+
+#[test]
+fn folders_deeper_than_there_are_descriptors_arrive_and_go() {
+    if !can_test(Level::Full) {
+        return;
+    }
+    let place = Place::new(None);
+    let report = place.run("for i in $(seq 1500); do mkdir d && cd d; done; echo bottom > f", true);
+    assert_eq!((&report["code"], &report["troubles"]), (&serde_json::json!(0), &serde_json::json!([])));
+    let bottom = place.ws().join("d/".repeat(1500)).join("f");
+    assert_eq!(std::fs::read_to_string(bottom).unwrap(), "bottom\n");
+    place.script("rm -r d");
+    let report = place.run("for i in $(seq 2010); do mkdir d && cd -P ./d; done", true);
+    let troubles = report["troubles"].as_array().unwrap();
+    assert!(troubles.len() == 1 && troubles[0].as_str().unwrap().len() < 400, "{troubles:?}");
+    place.script("rm -r d");
+    assert_eq!(std::fs::read_dir(place.folder.path().join("staged")).unwrap().count(), 0);
+}
+
+#[test]
+fn what_a_command_that_was_cut_off_replaced_is_kept_and_named() {
+    if !can_test(Level::Full) {
+        return;
+    }
+    let place = Place::new(None);
+    let staged = place.folder.path().join("staged");
+    std::fs::create_dir_all(staged.join("command-one/before")).unwrap();
+    std::fs::write(staged.join("command-one/before/1"), "old").unwrap();
+    std::fs::create_dir_all(staged.join("command-two/before")).unwrap();
+    std::fs::write(staged.join("command-two/changes.json"), "").unwrap();
+    let report = place.run("true", true);
+    assert!(report["troubles"][0].as_str().unwrap().contains("staged/cut-off-one`"), "{report}");
+    assert_eq!(place.run("true", true)["troubles"], serde_json::json!([]), "it is said once");
+    let left: Vec<_> = std::fs::read_dir(&staged).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["cut-off-one"]);
+    assert_eq!(std::fs::read_to_string(staged.join("cut-off-one/before/1")).unwrap(), "old");
 }
 
 #[test]

@@ -89,6 +89,18 @@ fn what_somebody_else_changed_since_is_left_and_named() {
 }
 
 #[test]
+fn what_is_too_large_to_keep_is_not_replaced_even_by_force() {
+    let world = World::new();
+    world.file("run.sh", "echo one\n");
+    changing(&world);
+    let large = 257 << 20;
+    std::fs::File::create(world.ws().join("a.txt")).unwrap().set_len(large).unwrap();
+    world.updraft(&["undo", "--yes", "--force"]).code(1).says("too large to keep");
+    assert_eq!(world.ws().join("a.txt").metadata().unwrap().len(), large);
+    assert_eq!(content(&world, "run.sh"), "echo one\n", "the rest is put back");
+}
+
+#[test]
 fn one_call_can_be_taken_back_and_an_earlier_one_that_others_build_on_cannot() {
     let world = World::new();
     world.file("run.sh", "echo one\n");

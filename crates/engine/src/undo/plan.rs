@@ -82,6 +82,8 @@ impl fmt::Display for Why {
     }
 }
 
+const TOO_LARGE: &str = "it was changed since and is too large to keep: move it away, then undo";
+
 pub(super) struct Planning<'a> {
     pub(super) workspace: &'a Workspace,
     pub(super) source: &'a Source<'a>,
@@ -167,6 +169,10 @@ impl Planning<'_> {
             && let Some(one) = left.iter().find(|one| !one.change.lost)
         {
             state = Side::before(&one.change);
+            if is_too_large_to_keep(now) && !is_same(current.as_ref(), state.as_ref()) {
+                plan.left.push(Left { path: path.to_owned(), why: Why::Failed(TOO_LARGE.to_owned()) });
+                return;
+            }
             calls.extend(left.iter().map(|one| one.call.clone()));
             left.clear();
         }
@@ -198,6 +204,11 @@ impl Planning<'_> {
             },
         }
     }
+}
+
+/// What somebody else wrote is replaced only if it can be brought back.
+fn is_too_large_to_keep(now: Option<&Standing>) -> bool {
+    now.is_some_and(|now| now.form.kind == FormKind::File && now.bytes.is_none())
 }
 
 fn mode(side: Option<Side>) -> Option<u32> {

@@ -56,7 +56,8 @@ impl Records {
         let number = self.all()?.last().map_or(1, |last| last.number + 1);
         for one in plan.moves.iter().filter(|one| one.from.is_some_and(|side| side.hash.is_some())) {
             let standing = workspace.locate(&one.path).and_then(|path| workspace.standing(&path, LARGEST));
-            // What cannot be read or is too large can be undone, and that undo then not be.
+            // What the run left and is too large can be undone, and that undo then not be. What somebody else left and is
+            // too large is not in the plan.
             if let Some(bytes) = standing.ok().flatten().and_then(|standing| standing.bytes) {
                 self.keep(&bytes)?;
             }

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use rustix::fs::{AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
+use rustix::process::{Resource, Rlimit};
 
 use super::clear::open_up;
 use super::stage::{Stage, times};
@@ -20,15 +21,21 @@ use super::{Changed, Look, Sort};
 use crate::guard::names;
 
 mod file;
+pub(super) mod list;
+
+use list::List;
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-/// Beyond this, changes are made and no longer listed: nobody undoes so many one by one.
-const MOST: usize = 20_000;
-/// Bytes of names that are listed.
-const MOST_BYTES: usize = 4 << 20;
+/// Folders inside each other that are looked into: each takes descriptors and room on the stack.
+const DEEPEST: usize = 2_000;
+/// Troubles that are told one by one.
+const TOLD: usize = 20;
+/// Characters of a path that are told.
+const SHOWN: usize = 200;
 
-/// Puts everything in its place, writes the list of changes, and says what could not be done.
+/// Puts everything in its place, lists the changes, and says what could not be done. An error means that nothing was done.
 pub(crate) fn apply(stage: &Stage) -> io::Result<Vec<String>> {
+    allow_many_files();
     let workspace = rustix::fs::openat(CWD, &stage.workspace, FOLDER.difference(OFlags::NOFOLLOW), Mode::empty())?;
     take_turns(&workspace);
     let folder = rustix::fs::openat(CWD, &stage.folder, FOLDER, Mode::empty())?;
@@ -40,21 +47,22 @@ pub(crate) fn apply(stage: &Stage) -> io::Result<Vec<String>> {
         before,
         same_disk: is.st_dev == was.st_dev,
         since: stage.since,
-        changes: Vec::new(),
-        listed: 0,
-        unlisted: 0,
+        list: List::open(&folder)?,
         kept: 0,
         copied: 0,
+        depth: 0,
         troubles: Vec::new(),
+        untold: 0,
     };
     apply.folder(Path::new(""), &upper, &workspace, false);
     Apply::finish_folder(&workspace, &is);
-    if apply.unlisted > 0 {
-        apply.troubles.push(format!("{} more changes are not listed and cannot be undone", apply.unlisted));
-    }
-    let list = serde_json::to_vec(&apply.changes)?;
-    std::fs::write(stage.folder.join(super::CHANGES), list)?;
-    Ok(apply.troubles)
+    Ok(apply.told())
+}
+
+/// The launcher itself needs few, a deep tree needs many.
+fn allow_many_files() {
+    let limit = rustix::process::getrlimit(Resource::Nofile);
+    let _ = rustix::process::setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 /// Two commands that end at once come one after the other. Whoever else holds the folder is not waited for long.
@@ -72,13 +80,14 @@ struct Apply {
     before: OwnedFd,
     same_disk: bool,
     since: (i64, u64),
-    changes: Vec<Changed>,
-    listed: usize,
-    unlisted: usize,
+    list: List,
+    /// The last number under which something was to be kept.
     kept: u64,
     /// Bytes copied for undo, where nothing can be moved.
     copied: u64,
+    depth: usize,
     troubles: Vec<String>,
+    untold: usize,
 }
 
 impl Apply {
@@ -108,7 +117,22 @@ impl Apply {
     }
 
     fn trouble(&mut self, path: &Path, error: &io::Error) {
-        self.troubles.push(format!("what the command did to `{}` is lost: {error}", path.display()));
+        if self.troubles.len() < TOLD {
+            self.troubles.push(format!("what the command did to `{}` is lost: {error}", shown(path)));
+        } else {
+            self.untold += 1;
+        }
+    }
+
+    fn told(mut self) -> Vec<String> {
+        if self.untold > 0 {
+            self.troubles.push(format!("what the command did to {} more paths is lost", self.untold));
+        }
+        if self.list.unlisted > 0 {
+            let count = self.list.unlisted;
+            self.troubles.push(format!("{count} more changes are not listed and cannot be undone"));
+        }
+        self.troubles
     }
 
     fn entry(&mut self, path: &Path, upper: &OwnedFd, ws: &OwnedFd, name: &OsStr, hides: bool) -> io::Result<()> {
@@ -148,16 +172,21 @@ impl Apply {
             }
             None => None,
         };
-        if was.is_none() {
-            rustix::fs::mkdirat(ws, name, Mode::RWXU)?;
-        }
-        if was.is_none_or(|was| was.st_mode != is.st_mode) {
-            self.list(path, was.as_ref(), Some(is), None);
-        }
-        let place = open_up(ws, name)?;
-        self.folder(path, &inner, &place, hides);
-        Self::finish_folder(&place, is);
-        Ok(())
+        self.deeper(|apply| {
+            if was.is_none_or(|was| was.st_mode != is.st_mode) {
+                let made = changed(apply.since, path, was.as_ref(), Some(is));
+                apply.change(made, |_, _| {
+                    if was.is_none() {
+                        rustix::fs::mkdirat(ws, name, Mode::RWXU)?;
+                    }
+                    Ok(None)
+                })?;
+            }
+            let place = open_up(ws, name)?;
+            apply.folder(path, &inner, &place, hides);
+            Self::finish_folder(&place, is);
+            Ok(())
+        })
     }
 
     /// The mode and times that the command gave a folder, after all in it has been put there.
@@ -175,31 +204,62 @@ impl Apply {
             Err(error) => return Err(error.into()),
         };
         if !is_folder(&was) {
-            let kept = self.keep(ws, name, &was)?;
-            self.list(path, Some(&was), None, kept);
-            return Ok(());
+            let gone = changed(self.since, path, Some(&was), None);
+            return self.change(gone, |apply, number| apply.take_out(ws, name, &was, number));
         }
         let inner = open_up(ws, name)?;
-        for name in names(&inner)? {
-            self.delete(&path.join(&name), &inner, &name)?;
-        }
-        rustix::fs::unlinkat(ws, name, AtFlags::REMOVEDIR)?;
-        self.list(path, Some(&was), None, None);
-        Ok(())
+        self.deeper(|apply| names(&inner)?.iter().try_for_each(|name| apply.delete(&path.join(name), &inner, name)))?;
+        self.change(changed(self.since, path, Some(&was), None), |_, _| {
+            rustix::fs::unlinkat(ws, name, AtFlags::REMOVEDIR)?;
+            Ok(None)
+        })
     }
 
-    fn list(&mut self, path: &Path, was: Option<&Stat>, now: Option<&Stat>, kept: Option<u64>) {
-        let text = path.to_string_lossy();
-        if self.changes.len() >= MOST || self.listed + text.len() > MOST_BYTES {
-            self.unlisted += 1;
-            return;
+    fn deeper(&mut self, act: impl FnOnce(&mut Self) -> io::Result<()>) -> io::Result<()> {
+        if self.depth >= DEEPEST {
+            return Err(io::Error::other(format!("it lies more than {DEEPEST} folders deep")));
         }
-        self.listed += text.len();
-        let contested = was.is_some_and(|was| !is_folder(was) && (was.st_ctime, was.st_ctime_nsec) >= self.since);
-        let (was, now) = (was.map(look), now.map(look));
-        let is_exact = path.to_str().is_some();
-        let (path, has_same_content) = (text.into_owned(), false);
-        self.changes.push(Changed { path, is_exact, was, now, kept, has_same_content, contested });
+        self.depth += 1;
+        let done = act(self);
+        self.depth -= 1;
+        done
+    }
+
+    /// Lists a change and makes it. What makes it is given the number to keep under what was there, and says whether it
+    /// did: if we are cut off in between, the list already says what has that number.
+    fn change(
+        &mut self,
+        mut change: Changed,
+        act: impl FnOnce(&mut Self, u64) -> io::Result<Option<u64>>,
+    ) -> io::Result<()> {
+        let is_kept = change.was.is_some_and(|look| look.sort != Sort::Folder) && !change.has_same_content;
+        self.kept += 1;
+        change.kept = is_kept.then_some(self.kept);
+        let line = self.list.add(&change);
+        let made = act(self, self.kept);
+        if made.as_ref().ok() != Some(&change.kept) {
+            self.list.take_back(line);
+            change.kept = made?;
+            self.list.add(&change);
+        }
+        Ok(())
+    }
+}
+
+/// A line of the list, as far as it is known before the change.
+fn changed(since: (i64, u64), path: &Path, was: Option<&Stat>, now: Option<&Stat>) -> Changed {
+    let contested = was.is_some_and(|was| !is_folder(was) && (was.st_ctime, was.st_ctime_nsec) >= since);
+    let (was, now) = (was.map(look), now.map(look));
+    let (is_exact, path) = (path.to_str().is_some(), path.to_string_lossy().into_owned());
+    Changed { path, is_exact, was, now, kept: None, has_same_content: false, contested }
+}
+
+/// The end of a path, which is what tells it from others.
+fn shown(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    match text.char_indices().rev().nth(SHOWN) {
+        Some((at, _)) => format!("…{}", &text[at..]),
+        None => text.into_owned(),
     }
 }
 

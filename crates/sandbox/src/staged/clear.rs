@@ -1,48 +1,107 @@
 //! Removing what a command left in its folder, whatever modes it gave it.
 
 use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
+use super::{BEFORE, CHANGES, CUT_OFF, Changed, PREFIX};
 use crate::guard::{allow_owner, names};
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Removes folders that nobody holds: the processes that made them are gone.
-pub(super) fn sweep(parent: &Path, prefix: &str) {
+/// Folders inside each other that are held open at once.
+const HELD: usize = 64;
+
+/// Removes folders that nobody holds: the processes that made them are gone. Names those that hold what was in a workspace
+/// before, and that nobody was told of.
+pub(super) fn sweep(parent: &Path) -> Vec<PathBuf> {
+    let mut cut_off = Vec::new();
     for entry in std::fs::read_dir(parent).into_iter().flatten().flatten() {
-        if !entry.file_name().to_string_lossy().starts_with(prefix) {
+        if !entry.file_name().to_string_lossy().starts_with(PREFIX) {
             continue;
         }
         let Ok(folder) = rustix::fs::openat(CWD, entry.path(), FOLDER, Mode::empty()) else { continue };
         if rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok() {
-            remove(&entry.path());
+            cut_off.extend(settle(&entry.path()));
         }
     }
+    cut_off
+}
+
+/// Removes the folder of a command whose end nobody was told, unless it holds what was in the workspace before: then it gets
+/// a name that no sweep looks for.
+pub(super) fn settle(path: &Path) -> Option<PathBuf> {
+    let has_kept = std::fs::read_dir(path.join(BEFORE)).is_ok_and(|mut kept| kept.next().is_some());
+    // A file may have left its place and not be among the kept yet.
+    if !has_kept && !listed(path).is_ok_and(|all| all.iter().any(|one| one.kept.is_some())) {
+        remove(path);
+        return None;
+    }
+    let name = path.file_name()?.to_str()?.strip_prefix(PREFIX)?;
+    let kept = path.with_file_name(format!("{CUT_OFF}{name}"));
+    std::fs::rename(path, &kept).is_ok().then_some(kept)
+}
+
+/// The list of changes of the command with this folder.
+pub(super) fn listed(path: &Path) -> io::Result<Vec<Changed>> {
+    let file = io::BufReader::new(File::open(path.join(CHANGES))?);
+    let mut all = Vec::new();
+    for one in serde_json::Deserializer::from_reader(file).into_iter() {
+        match one {
+            Ok(one) => all.push(one),
+            // Whoever wrote it was cut off.
+            Err(error) if error.is_eof() => break,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(all)
 }
 
 /// Removes a folder with all that is in it. What cannot be removed is left: the next sweep tries again.
 pub(super) fn remove(path: &Path) {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return };
-    if let Ok(parent) = rustix::fs::openat(CWD, parent, FOLDER, Mode::empty()) {
-        remove_in(&parent, name);
-    }
-}
-
-fn remove_in(parent: &OwnedFd, name: &OsStr) {
-    match rustix::fs::unlinkat(parent, name, AtFlags::empty()) {
-        Err(Errno::ISDIR | Errno::PERM) => {}
-        _ => return,
-    }
-    if let Ok(folder) = open_up(parent, name) {
-        for inner in names(&folder).unwrap_or_default() {
-            remove_in(&folder, &inner);
+    let Ok(parent) = rustix::fs::openat(CWD, parent, FOLDER, Mode::empty()) else { return };
+    let Ok(top) = open_up(&parent, name) else { return };
+    let mut removal = Removal { top, hoisted: 0 };
+    loop {
+        let before = removal.hoisted;
+        removal.empty(None, 0);
+        if removal.hoisted == before {
+            break;
         }
     }
-    let _ = rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR);
+    let _ = rustix::fs::unlinkat(&parent, name, AtFlags::REMOVEDIR);
+}
+
+/// A command may nest folders deeper than there are descriptors: what lies too deep is brought to the top first.
+struct Removal {
+    top: OwnedFd,
+    hoisted: usize,
+}
+
+impl Removal {
+    fn empty(&mut self, folder: Option<&OwnedFd>, depth: usize) {
+        for name in names(folder.unwrap_or(&self.top)).unwrap_or_default() {
+            let place = folder.unwrap_or(&self.top);
+            match rustix::fs::unlinkat(place, &name, AtFlags::empty()) {
+                Err(Errno::ISDIR | Errno::PERM) => {}
+                _ => continue,
+            }
+            let Ok(inner) = open_up(place, &name) else { continue };
+            if depth < HELD {
+                self.empty(Some(&inner), depth + 1);
+            } else if rustix::fs::renameat(place, &name, &self.top, format!("hoisted-{}", self.hoisted)).is_ok() {
+                self.hoisted += 1;
+                continue;
+            }
+            let _ = rustix::fs::unlinkat(folder.unwrap_or(&self.top), &name, AtFlags::REMOVEDIR);
+        }
+    }
 }
 
 /// Opens a folder that its owner may have been locked out of, with every right.

@@ -27,6 +27,7 @@ impl Stage {
         for name in ["upper", "work", super::BEFORE] {
             rustix::fs::mkdirat(&held, name, Mode::RWXU)?;
         }
+        super::apply::list::reserve(&held)?;
         let upper = rustix::fs::openat(&held, "upper", flags, Mode::empty())?;
         // Without attributes the overlay could not tell a new folder from the one whose place it took.
         rustix::fs::fsetxattr(&upper, "user.updraft", b"y", XattrFlags::empty())?;

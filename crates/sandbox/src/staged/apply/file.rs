@@ -10,7 +10,8 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
 use super::super::stage::times;
-use super::{Apply, exchange, is_folder};
+use super::{Apply, changed, exchange, is_folder};
+use crate::staged::Changed;
 
 /// Larger files are taken as changed without reading both.
 const COMPARED: i64 = 8 << 20;
@@ -30,24 +31,27 @@ impl Apply {
             return self.touch(path, is, ws, &was, name);
         }
         strip(upper, is, name);
-        let kept = if self.same_disk {
-            self.trade(upper, ws, name, was.as_ref())?
-        } else {
-            let kept = was.as_ref().map(|was| self.keep(ws, name, was)).transpose()?.flatten();
-            carry_over(upper, is, ws, name)?;
-            kept
-        };
-        self.list(path, was.as_ref(), Some(is), kept);
-        Ok(())
+        let change = changed(self.since, path, was.as_ref(), Some(is));
+        if self.same_disk {
+            return self.change(change, |apply, number| apply.trade(upper, ws, name, was.as_ref(), number));
+        }
+        // The copy first: as long as it is not whole, what is there stays.
+        let beside = Beside::copy(upper, is, ws, name)?;
+        self.change(change, |apply, number| {
+            let kept = was.as_ref().and_then(|was| apply.keep(ws, name, was, number));
+            beside.put(name).inspect_err(|_| apply.forget(kept))?;
+            Ok(kept)
+        })
     }
 
     /// The content is what it was: only mode and times may be others.
     fn touch(&mut self, path: &Path, is: &Stat, ws: &OwnedFd, was: &Stat, name: &OsStr) -> io::Result<()> {
         if is.st_mode != was.st_mode {
-            rustix::fs::chmodat(ws, name, Mode::from_raw_mode(is.st_mode & 0o7777), AtFlags::empty())?;
-            let listed = self.changes.len();
-            self.list(path, Some(was), Some(is), None);
-            self.changes[listed..].iter_mut().for_each(|one| one.has_same_content = true);
+            let change = changed(self.since, path, Some(was), Some(is));
+            self.change(Changed { has_same_content: true, ..change }, |_, _| {
+                rustix::fs::chmodat(ws, name, Mode::from_raw_mode(is.st_mode & 0o7777), AtFlags::empty())?;
+                Ok(None)
+            })?;
         }
         // Builds go by it.
         let _ = rustix::fs::utimensat(ws, name, &times(is), AtFlags::SYMLINK_NOFOLLOW);
@@ -55,51 +59,81 @@ impl Apply {
     }
 
     /// Moves the new file into its place and the old one out of it.
-    fn trade(&mut self, upper: &OwnedFd, ws: &OwnedFd, name: &OsStr, was: Option<&Stat>) -> io::Result<Option<u64>> {
+    fn trade(
+        &self,
+        upper: &OwnedFd,
+        ws: &OwnedFd,
+        name: &OsStr,
+        was: Option<&Stat>,
+        number: u64,
+    ) -> io::Result<Option<u64>> {
         if was.is_none() {
             match rustix::fs::renameat_with(upper, name, ws, name, RenameFlags::NOREPLACE) {
                 Ok(()) => return Ok(None),
-                // Somebody has just made one too.
-                Err(Errno::EXIST) => {}
+                // Somebody has just made one too, or the file system knows no such renaming.
+                Err(Errno::EXIST | Errno::INVAL) => {}
                 Err(error) => return Err(error.into()),
             }
         }
         match exchange(upper, name, ws) {
-            // The old one lies where the new one was.
-            Ok(()) => self.set_aside(upper, name),
+            // The old one lies where the new one was. If it cannot go elsewhere, the change is made and not undoable.
+            Ok(()) => Ok(self.set_aside(upper, name, number).ok().flatten()),
             Err(Errno::INVAL | Errno::NOENT) => {
-                let kept = self.set_aside(ws, name)?;
-                rustix::fs::renameat(upper, name, ws, name)?;
+                let kept = self.hold(ws, name, number)?;
+                let put = rustix::fs::renameat(upper, name, ws, name);
+                if put.is_err() && kept.is_some() {
+                    rustix::fs::renameat(&self.before, number.to_string(), ws, name)?;
+                    self.forget(kept);
+                }
+                put?;
                 Ok(kept)
             }
             Err(error) => Err(error.into()),
         }
     }
 
-    fn set_aside(&mut self, from: &OwnedFd, name: &OsStr) -> io::Result<Option<u64>> {
-        self.kept += 1;
-        match rustix::fs::renameat(from, name, &self.before, self.kept.to_string()) {
-            Ok(()) => Ok(Some(self.kept)),
+    /// Where two files cannot trade places: the old one gets a second name, so that it stays where it is until the new one
+    /// takes its place. Where it can have no second name it is moved away.
+    fn hold(&self, ws: &OwnedFd, name: &OsStr, number: u64) -> io::Result<Option<u64>> {
+        match rustix::fs::linkat(ws, name, &self.before, number.to_string(), AtFlags::empty()) {
+            Ok(()) => Ok(Some(number)),
+            Err(Errno::NOENT) => Ok(None),
+            Err(_) => self.set_aside(ws, name, number),
+        }
+    }
+
+    fn set_aside(&self, from: &OwnedFd, name: &OsStr, number: u64) -> io::Result<Option<u64>> {
+        match rustix::fs::renameat(from, name, &self.before, number.to_string()) {
+            Ok(()) => Ok(Some(number)),
             Err(Errno::NOENT) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Takes a file or link out of the workspace, and says under which number it is kept.
-    pub(super) fn keep(&mut self, ws: &OwnedFd, name: &OsStr, was: &Stat) -> io::Result<Option<u64>> {
+    /// Takes a file or link out of the workspace for good, and says under which number it is kept.
+    pub(super) fn take_out(&mut self, ws: &OwnedFd, name: &OsStr, was: &Stat, number: u64) -> io::Result<Option<u64>> {
         if self.same_disk {
-            return self.set_aside(ws, name);
+            return self.set_aside(ws, name, number);
         }
-        let size = was.st_size.cast_unsigned();
-        let mut kept = None;
-        if self.copied + size <= COPIED {
-            self.copied += size;
-            self.kept += 1;
-            let number = self.kept.to_string();
-            kept = copy(ws, was, name, &self.before, OsStr::new(&number)).is_ok().then_some(self.kept);
-        }
-        rustix::fs::unlinkat(ws, name, AtFlags::empty())?;
+        let kept = self.keep(ws, name, was, number);
+        rustix::fs::unlinkat(ws, name, AtFlags::empty()).inspect_err(|_| self.forget(kept))?;
         Ok(kept)
+    }
+
+    /// Copies what is there, if there is room for it.
+    fn keep(&mut self, ws: &OwnedFd, name: &OsStr, was: &Stat, number: u64) -> Option<u64> {
+        let size = was.st_size.cast_unsigned();
+        if self.copied + size > COPIED {
+            return None;
+        }
+        self.copied += size;
+        copy(ws, was, name, &self.before, OsStr::new(&number.to_string())).is_ok().then_some(number)
+    }
+
+    fn forget(&self, kept: Option<u64>) {
+        if let Some(number) = kept {
+            let _ = rustix::fs::unlinkat(&self.before, number.to_string(), AtFlags::empty());
+        }
     }
 }
 
@@ -162,17 +196,43 @@ fn strip(upper: &OwnedFd, is: &Stat, name: &OsStr) {
     }
 }
 
-/// Puts a copy into the workspace, in one step, in place of what is there.
-fn carry_over(upper: &OwnedFd, is: &Stat, ws: &OwnedFd, name: &OsStr) -> io::Result<()> {
-    let beside = format!(".updraft-{:x}-{:x}.tmp", std::process::id(), is.st_ino);
-    let beside = OsStr::new(&beside);
-    let _ = rustix::fs::unlinkat(ws, beside, AtFlags::empty());
-    copy(upper, is, name, ws, beside)?;
-    Ok(rustix::fs::renameat(ws, beside, ws, name)?)
+/// A copy in the workspace beside the place it is for. Gone again unless it is put there.
+struct Beside<'a> {
+    folder: &'a OwnedFd,
+    name: String,
 }
 
-/// Copies a file or link with its mode and times.
+impl<'a> Beside<'a> {
+    fn copy(upper: &OwnedFd, is: &Stat, ws: &'a OwnedFd, name: &OsStr) -> io::Result<Beside<'a>> {
+        let beside = format!(".updraft-{:x}-{:x}.tmp", std::process::id(), is.st_ino);
+        let _ = rustix::fs::unlinkat(ws, &beside, AtFlags::empty());
+        copy(upper, is, name, ws, OsStr::new(&beside))?;
+        Ok(Beside { folder: ws, name: beside })
+    }
+
+    /// In one step, in place of what is there.
+    fn put(&self, name: &OsStr) -> io::Result<()> {
+        Ok(rustix::fs::renameat(self.folder, &self.name, self.folder, name)?)
+    }
+}
+
+impl Drop for Beside<'_> {
+    fn drop(&mut self) {
+        // Nothing has that name once it is in its place.
+        let _ = rustix::fs::unlinkat(self.folder, &self.name, AtFlags::empty());
+    }
+}
+
+/// Copies a file or link with its mode and times, whole or not at all.
 fn copy(from: &OwnedFd, is: &Stat, name: &OsStr, to: &OwnedFd, target: &OsStr) -> io::Result<()> {
+    let done = try_copy(from, is, name, to, target);
+    if done.is_err() {
+        let _ = rustix::fs::unlinkat(to, target, AtFlags::empty());
+    }
+    done
+}
+
+fn try_copy(from: &OwnedFd, is: &Stat, name: &OsStr, to: &OwnedFd, target: &OsStr) -> io::Result<()> {
     match FileType::from_raw_mode(is.st_mode) {
         FileType::Symlink => {
             let link = rustix::fs::readlinkat(from, name, Vec::new())?;

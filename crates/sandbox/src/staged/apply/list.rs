@@ -1,0 +1,83 @@
+//! The list of changes, one line each, written before each change is made: what was kept is never without its name.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+
+use rustix::fs::{FallocateFlags, Mode, OFlags};
+
+use super::super::{CHANGES, Changed};
+
+/// Beyond this, changes are made and no longer listed: nobody undoes so many one by one.
+const MOST: usize = 20_000;
+/// Bytes of names that are listed.
+const MOST_BYTES: usize = 4 << 20;
+/// Bytes that are set aside before a command begins, so that a disk it fills has room for some hundred changes.
+const RESERVED: u64 = 64 << 10;
+
+pub(super) struct List {
+    file: File,
+    end: u64,
+    count: usize,
+    names: usize,
+    /// Changes that were made and could not be written down.
+    pub(super) unlisted: usize,
+}
+
+/// Where a line begins; none if it was not written.
+#[derive(Clone, Copy)]
+pub(super) struct Line(Option<u64>);
+
+/// Makes the list of a command that is about to begin.
+pub(in crate::staged) fn reserve(folder: &OwnedFd) -> io::Result<()> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(folder, CHANGES, flags, Mode::from_raw_mode(0o600))?;
+    // Not every file system can, and a disk without room for it has none for the command either.
+    let _ = rustix::fs::fallocate(&file, FallocateFlags::KEEP_SIZE, 0, RESERVED);
+    Ok(())
+}
+
+impl List {
+    pub(super) fn open(folder: &OwnedFd) -> io::Result<List> {
+        let file =
+            rustix::fs::openat(folder, CHANGES, OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+        Ok(List { file: File::from(file), end: 0, count: 0, names: 0, unlisted: 0 })
+    }
+
+    pub(super) fn add(&mut self, one: &Changed) -> Line {
+        let written = self.try_add(one);
+        if written.is_none() {
+            self.unlisted += 1;
+        }
+        Line(written)
+    }
+
+    fn try_add(&mut self, one: &Changed) -> Option<u64> {
+        if self.count >= MOST || self.names + one.path.len() > MOST_BYTES {
+            return None;
+        }
+        let mut line = serde_json::to_vec(one).ok()?;
+        line.push(b'\n');
+        let start = self.end;
+        if self.file.write_all_at(&line, start).is_err() {
+            let _ = self.file.set_len(start);
+            return None;
+        }
+        self.count += 1;
+        self.names += one.path.len();
+        self.end += line.len() as u64;
+        Some(start)
+    }
+
+    /// Strikes out the last line: the change was not made, or not so.
+    pub(super) fn take_back(&mut self, line: Line) {
+        let Some(start) = line.0 else {
+            self.unlisted -= 1;
+            return;
+        };
+        self.count -= 1;
+        self.end = start;
+        let _ = self.file.set_len(start);
+    }
+}
