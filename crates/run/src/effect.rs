@@ -162,10 +162,10 @@ impl Prepared {
         self.class != Class::Pure || !self.writes.is_empty() || self.command.is_some()
     }
 
-    /// Whether it may read, and change, anything in the workspace: a command, code, and whoever says nothing.
+    /// Whether it may read, and change, anything in the workspace: a command, code, and whoever changes something and
+    /// does not say which files. The hosts it names say where it goes, not what it takes along.
     pub fn roams(&self) -> bool {
-        let says_nothing = self.writes.is_empty() && self.hosts.is_empty();
-        self.command.is_some() || (self.class != Class::Pure && says_nothing)
+        self.command.is_some() || (self.class != Class::Pure && self.writes.is_empty())
     }
 }
 
