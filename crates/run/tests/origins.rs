@@ -341,6 +341,17 @@ fn a_write_that_can_send_later_is_asked_about_and_brings_nothing_in() {
 }
 
 #[test]
+fn a_call_that_nobody_has_looked_at_is_taken_to_send_and_to_destroy() {
+    let mut world = World::of(under(Approvals::Allow, given(&["a"]))).gives("fetch", page());
+    world.reply(&at("a/0/0/ask.0"), calls(&["fetch page"]));
+    world.work();
+    let reply = calls(&["send key"]);
+    world.feed(Input::Replied { id: at("a/0/1/ask.0"), attempt: 1, reply, prepared: Vec::new() });
+    let [why] = asked(&world).try_into().unwrap();
+    assert!(why.contains("carry things out") && why.contains("cannot be undone") && why.contains(PAGE), "{why}");
+}
+
+#[test]
 fn an_old_journal_that_only_says_untrusted_is_still_heeded() {
     let old = json!({ "wrote": { "step": "a", "name": "x", "value": 1, "untrusted": true } });
     let old: Event = serde_json::from_value(old).unwrap();

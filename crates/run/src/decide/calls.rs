@@ -64,7 +64,7 @@ impl Run {
         let calls = self.calls_in(step, answer);
         let unknown = |call: &ToolCall| match call.name.as_str() {
             ASK_USER => Prepared::default(),
-            _ => Prepared { class: Class::Opaque, outside: true, ..Prepared::default() },
+            _ => Prepared { class: Class::Opaque, outside: true, sends: true, destroys: true, ..Prepared::default() },
         };
         let known = prepared.iter().cloned().map(Some).chain(std::iter::repeat(None));
         calls.iter().zip(known).map(|(call, known)| known.unwrap_or_else(|| unknown(call))).collect()
