@@ -35,6 +35,9 @@ pub enum Effect {
         /// The rules that "always" would remember; empty where nothing can be remembered.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         always: Vec<String>,
+        /// A rule or the agent's own file asks, so it is asked under `--yes` too, and `--yes` is no answer to it.
+        #[serde(default, skip_serializing_if = "is_false")]
+        insists: bool,
     },
     /// Wait until a moment. May be waited for again.
     Timer {

@@ -77,8 +77,8 @@ impl Run {
         match self.permission(step, call, prepared) {
             Permission::Allowed if call.name == ASK_USER => Event::Wanted { id, effect: question(call) },
             Permission::Allowed => Event::Wanted { id, effect: Effect::Call },
-            Permission::Asked(Asking { why, origins, always }) => {
-                let effect = Effect::Approval { why, origins, always };
+            Permission::Asked(Asking { why, origins, always, insists }) => {
+                let effect = Effect::Approval { why, origins, always, insists };
                 Event::Wanted { id: id.sibling(Kind::Approve, n), effect }
             }
             Permission::Denied(why) => Event::Rejected { id, why },
