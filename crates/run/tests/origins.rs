@@ -341,6 +341,29 @@ fn a_write_that_can_send_later_is_asked_about_and_brings_nothing_in() {
 }
 
 #[test]
+fn a_question_to_another_model_is_asked_about_and_its_answer_brings_nothing_in() {
+    let other = Prepared {
+        model: Some("other/model".into()),
+        hosts: vec!["other.example".into()],
+        sends: true,
+        ..Prepared::default()
+    };
+    let consulted = |read: &str| {
+        World::of(under(Approvals::Allow, given(&["a"])))
+            .says("a", [calls(&[read]), calls(&["send why?"]), says("done")])
+            .gives("fetch", page())
+            .gives("read", gives("words"))
+            .gives("send", gives("because"))
+            .prepares("send", other.clone())
+            .go()
+    };
+    let [why] = asked(&consulted("fetch page")).try_into().unwrap();
+    assert!(why.contains("other.example") && why.contains(PAGE), "{why}");
+    let world = consulted("read x");
+    assert!(world.transcript().contains("gives because") && origins(&world, "a").is_empty());
+}
+
+#[test]
 fn a_call_that_nobody_has_looked_at_is_taken_to_send_and_to_destroy() {
     let mut world = World::of(under(Approvals::Allow, given(&["a"]))).gives("fetch", page());
     world.reply(&at("a/0/0/ask.0"), calls(&["fetch page"]));

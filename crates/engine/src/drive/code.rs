@@ -58,7 +58,7 @@ impl Drive {
             let _ = heard.send(Reply::Cancelled);
             return None;
         }
-        let prepared = Box::new(self.engine.hands.prepare(&self.run.settings().workspace, &call));
+        let prepared = Box::new(self.look_at(&under.step, &call));
         Some(Mail { input: Input::Wished { under, call, prepared }, row: None, heard: Some(heard) })
     }
 

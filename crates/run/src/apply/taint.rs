@@ -143,9 +143,11 @@ impl Run {
 }
 
 /// Whether what a call gives back comes from outside, whoever marks it or not. A write of files that it names brings
-/// nothing in, even where what it writes can carry something out later.
+/// nothing in, even where what it writes can carry something out later; and a model that the user has set up is no
+/// stranger: what it says is made of what it was asked.
 fn reads_outside(prepared: &Prepared) -> bool {
-    !prepared.hosts.is_empty() || (prepared.sends && prepared.writes.is_empty())
+    let reaches = !prepared.hosts.is_empty() || (prepared.sends && prepared.writes.is_empty());
+    reaches && prepared.model.is_none()
 }
 
 /// Whether one of two paths is the other, or a folder that holds it.
