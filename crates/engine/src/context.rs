@@ -5,12 +5,13 @@
 
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
 use ignore::WalkBuilder;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use updraft_run::Step;
+use updraft_run::{Step, StepSpec};
 
 use crate::words::Kit;
 
@@ -161,16 +162,33 @@ pub struct Past {
 /// Characters of an earlier step's output that are told.
 const LONGEST_OUTPUT: usize = 2000;
 
+/// A step that ended before, shared with the run: what is told about it is made only where it is told.
+pub(crate) struct Ended {
+    spec: Arc<StepSpec>,
+    status: &'static str,
+    output: Option<Arc<str>>,
+}
+
+impl Ended {
+    pub(crate) fn of(step: &Step) -> Self {
+        Self { spec: Arc::clone(&step.spec), status: step.status(), output: step.output.clone() }
+    }
+
+    pub(crate) fn told(&self) -> Past {
+        Past {
+            step: self.spec.id.to_string(),
+            agent: self.spec.agent.clone(),
+            description: self.spec.description.clone(),
+            status: self.status,
+            output: self.output.as_deref().unwrap_or_default().chars().take(LONGEST_OUTPUT).collect(),
+        }
+    }
+}
+
 impl Past {
     /// What is told about a step.
     pub(crate) fn of(step: &Step) -> Self {
-        Self {
-            step: step.spec.id.to_string(),
-            agent: step.spec.agent.clone(),
-            description: step.spec.description.clone(),
-            status: step.status(),
-            output: step.output.as_deref().unwrap_or_default().chars().take(LONGEST_OUTPUT).collect(),
-        }
+        Ended::of(step).told()
     }
 
     fn in_words(&self) -> String {

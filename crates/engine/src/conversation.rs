@@ -11,7 +11,7 @@ use updraft_run::{
     Role, Run, Step, Think, ToolResult, ToolSpec, outcome_words,
 };
 
-use crate::context::{Context, Past};
+use crate::context::{Context, Ended, Past};
 use crate::words::Kit;
 
 /// Earlier steps named in a step's context.
@@ -384,9 +384,13 @@ fn carried_in_words(run: &Run, carried: &Carried, frozen: &Opening, kit: &Kit) -
 }
 
 /// The steps this one comes after, as the context provider tells them.
-pub(crate) fn history(run: &Run, step: &Step) -> Vec<Past> {
-    let earlier = step.spec.after.iter().take(MOST_HISTORY).filter_map(|id| run.step(id));
-    earlier.map(Past::of).collect()
+fn history(run: &Run, step: &Step) -> Vec<Past> {
+    earlier(run, step).iter().map(Ended::told).collect()
+}
+
+/// The same, shared with the run.
+pub(crate) fn earlier(run: &Run, step: &Step) -> Vec<Ended> {
+    step.spec.after.iter().take(MOST_HISTORY).filter_map(|id| run.step(id)).map(Ended::of).collect()
 }
 
 /// The results of an answer's calls: as the provider wants them, or as text where the calls were text.

@@ -82,7 +82,11 @@ impl Hands {
     fn with_model_named(&self, prepared: Prepared) -> Prepared {
         let Some(name) = prepared.model.as_deref().filter(|_| prepared.fault.is_none()) else { return prepared };
         match self.may_consult(name) {
-            Ok(model) => Prepared { model: Some(model), ..prepared },
+            Ok(model) => {
+                // The user has set it up, so asking it is no reach outside; but what it is asked leaves this machine.
+                let hosts = self.model(&model).map(|model| model.hosts()).unwrap_or_default();
+                Prepared { model: Some(model), sends: !hosts.is_empty(), hosts, ..prepared }
+            }
             Err(why) => {
                 let fault = Some(Failure::new(FailureKind::Validation, why));
                 Prepared { model: None, fault, ..prepared }
@@ -186,5 +190,45 @@ impl Perform for Hands {
                 Err(fault) => Found::CannotTell(fault.message),
             }
         })
+    }
+}
+
+/// A question to another model, as it is for a step whose own model is at these hosts: they hear of it anyway.
+pub(crate) fn but_for(mut prepared: Prepared, own: &[String]) -> Prepared {
+    prepared.hosts.retain(|host| !own.contains(host));
+    prepared.sends = !prepared.hosts.is_empty();
+    prepared
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use updraft_models::{Reach, Token};
+    use updraft_tools::{Limits, Registry};
+
+    use super::*;
+
+    #[test]
+    fn a_question_to_a_model_elsewhere_sends_and_one_to_a_model_here_does_not() {
+        let mut access = Access::default();
+        access.reach.insert("anthropic".into(), Reach { key: Some(Token::new("k")), ..Reach::default() });
+        let dispatcher = Dispatcher::new(Registry::standard(&Limits::default()), Limits::default());
+        let hands = Hands::new(access, dispatcher);
+        let folder = tempfile::tempdir().unwrap();
+        let asked = |model: &str| {
+            let args = json!({ "model": model, "question": "why?" });
+            let call = ToolCall { id: "1".into(), name: updraft_tools::ASK_MODEL.into(), args, fault: None };
+            hands.prepare(&folder.path().display().to_string(), &call)
+        };
+        let away = asked("anthropic/claude-haiku-5-5");
+        assert_eq!((away.sends, away.outside, away.fault.as_ref()), (true, false, None));
+        assert_eq!(away.hosts, ["api.anthropic.com"]);
+        assert!(!but_for(away.clone(), &away.hosts).sends, "its own provider hears nothing new");
+        assert!(but_for(away, &["api.openai.com".into()]).sends);
+        for here in ["builtin", "ollama/llama3"] {
+            let asked = asked(here);
+            assert_eq!((asked.sends, asked.hosts.len(), asked.fault), (false, 0, None), "{here}");
+        }
+        assert_eq!(asked("ollama/gpt-oss:120b-cloud").hosts, ["ollama.com"]);
     }
 }

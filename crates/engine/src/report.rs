@@ -215,7 +215,7 @@ pub fn waiting_for(run: &Run) -> Vec<Value> {
         Effect::Question { text, options } => {
             Some(json!({ "id": id, "kind": "question", "text": text, "options": options }))
         }
-        Effect::Approval { why, origins, always } => {
+        Effect::Approval { why, origins, always, .. } => {
             let call = run.call_at(&id.sibling(updraft_run::Kind::Call, id.n));
             Some(json!({ "id": id, "kind": "approval", "text": why, "call": call, "origins": origins, "always": always }))
         }

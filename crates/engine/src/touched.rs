@@ -10,7 +10,7 @@ use updraft_run::{
 };
 
 use crate::Error;
-use crate::undo::changes_of;
+use crate::undo::{Told, changes_of};
 
 /// One call and what it touched.
 #[derive(Clone, Debug, Serialize)]
@@ -67,7 +67,7 @@ pub struct Approved {
 /// What each call of a run touched, in the order they were wanted.
 pub fn touched(journal: &Journal, id: &RunId) -> Result<Vec<Touched>, Error> {
     let (run, prepared, order, calls) = (Run::default(), BTreeMap::new(), Vec::new(), BTreeMap::new());
-    let mut view = View { journal, run, prepared, order, calls };
+    let mut view = View { journal, run, prepared, order, calls, told: Told::default() };
     let mut fault = None;
     journal.read(id, 0, &mut |_, record: Record| {
         view.run.record(&record);
@@ -92,6 +92,7 @@ struct View<'a> {
     prepared: BTreeMap<Address, Prepared>,
     order: Vec<Address>,
     calls: BTreeMap<Address, Touched>,
+    told: Told,
 }
 
 impl View<'_> {
@@ -158,7 +159,7 @@ impl View<'_> {
 
     fn ended(&mut self, at: Timestamp, id: &Address, reply: &Reply) -> Result<(), Error> {
         let (changes, diff) = match reply {
-            Reply::Output(output) => (changes_of(self.journal, output)?, self.diff(output)?),
+            Reply::Output(output) => (self.told.once(id, changes_of(self.journal, output)?), self.diff(output)?),
             _ => (Vec::new(), None),
         };
         let call = self.call(at, id);

@@ -16,8 +16,8 @@ use updraft_journal::Journal;
 use updraft_run::{RunId, Timestamp};
 use updraft_tools::Workspace;
 
-pub(crate) use made::changes as changes_of;
 pub use made::{Made, Which};
+pub(crate) use made::{Told, changes as changes_of};
 pub use plan::{Left, Move, Plan, Why};
 pub use side::Side;
 

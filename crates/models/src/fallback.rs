@@ -60,6 +60,13 @@ impl Model for Fallback {
         self.models.first().and_then(|model| model.sees())
     }
 
+    fn hosts(&self) -> Vec<String> {
+        let mut hosts: Vec<String> = self.models.iter().flat_map(|model| model.hosts()).collect();
+        hosts.sort();
+        hosts.dedup();
+        hosts
+    }
+
     fn ask<'a>(&'a self, prompt: &'a Prompt<'a>, draft: &'a mut Draft, hear: Hear<'a>) -> Asking<'a> {
         Box::pin(async move {
             let mut failed: Option<Error> = None;

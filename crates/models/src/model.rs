@@ -26,6 +26,11 @@ pub trait Model: Send + Sync {
         None
     }
 
+    /// The hosts beyond this machine that are told what it is asked; empty where nothing is sent.
+    fn hosts(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Asks once. Parts of the answer reach `hear` as they arrive; the answer is those parts folded.
     /// A half-streamed answer is never returned as an answer.
     fn ask<'a>(&'a self, prompt: &'a Prompt<'a>, draft: &'a mut Draft, hear: Hear<'a>) -> Asking<'a>;

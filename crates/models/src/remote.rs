@@ -316,6 +316,19 @@ impl Model for Remote {
         self.known.sees
     }
 
+    fn hosts(&self) -> Vec<String> {
+        let host = match self.base.host() {
+            Some(url::Host::Domain(name)) if name == "localhost" || name.ends_with(".localhost") => None,
+            Some(url::Host::Ipv4(address)) if address.is_loopback() => None,
+            Some(url::Host::Ipv6(address)) if address.is_loopback() => None,
+            Some(host) => Some(host.to_string()),
+            None => None,
+        };
+        // A server here that passes the question on.
+        let hired = self.endpoint.provider == "ollama" && !self.known.local;
+        host.or_else(|| hired.then(|| "ollama.com".to_owned())).into_iter().collect()
+    }
+
     fn ask<'a>(&'a self, prompt: &'a Prompt<'a>, draft: &'a mut Draft, hear: Hear<'a>) -> Asking<'a> {
         Box::pin(async move {
             let manner = self.manner().await;

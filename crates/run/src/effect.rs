@@ -35,6 +35,9 @@ pub enum Effect {
         /// The rules that "always" would remember; empty where nothing can be remembered.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         always: Vec<String>,
+        /// A rule or the agent's own file asks, so it is asked under `--yes` too, and `--yes` is no answer to it.
+        #[serde(default, skip_serializing_if = "is_false")]
+        insists: bool,
     },
     /// Wait until a moment. May be waited for again.
     Timer {
@@ -162,12 +165,10 @@ impl Prepared {
         self.class != Class::Pure || !self.writes.is_empty() || self.command.is_some()
     }
 
-    /// Whether it may read, and change, anything in the workspace: a command, code, and whoever says nothing.
+    /// Whether it may read, and change, anything in the workspace: a command, code, and whoever changes something and
+    /// does not say which files. The hosts it names say where it goes, not what it takes along.
     pub fn roams(&self) -> bool {
-        // Code that reaches some hosts names them, and still reads and changes whatever it likes.
-        let reads_all = self.reads.iter().any(|path| path == ".");
-        let says_nothing = self.writes.is_empty() && (self.hosts.is_empty() || reads_all);
-        self.command.is_some() || (self.class != Class::Pure && says_nothing)
+        self.command.is_some() || (self.class != Class::Pure && self.writes.is_empty())
     }
 }
 

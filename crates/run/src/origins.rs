@@ -45,21 +45,24 @@ impl Origins {
 
     /// Adds a place. Its name comes from outside too, so it is cut and made harmless.
     pub fn add(&mut self, place: &str) {
-        let name = harmless(place);
-        if self.0.contains(&name) {
+        self.add_harmless(&harmless(place));
+    }
+
+    fn add_harmless(&mut self, name: &str) {
+        if self.0.iter().any(|known| known == name) {
             return;
         }
         if self.0.len() < MOST - 1 {
-            self.0.push(name);
+            self.0.push(name.to_owned());
         } else if !self.0.iter().any(|known| known == OTHERS) {
             self.0.push(OTHERS.into());
         }
     }
 
-    /// Adds all of another's.
+    /// Adds all of another's, which were made harmless when they were added there.
     pub fn merge(&mut self, other: &Origins) {
-        for place in &other.0 {
-            self.add(place);
+        for name in &other.0 {
+            self.add_harmless(name);
         }
     }
 

@@ -30,6 +30,8 @@ pub struct Asking {
     pub origins: Origins,
     /// The rules that "always" would remember.
     pub always: Vec<String>,
+    /// It is asked under `--yes` too.
+    pub insists: bool,
 }
 
 impl Run {

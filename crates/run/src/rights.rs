@@ -101,18 +101,19 @@ impl<'a> Rights<'a> {
         let lifted = is_allowed(allowing(), tool, prepared);
         let words = self.layers.iter().enumerate();
         let strictest = words.map(|(depth, layer)| layer.says(depth, tool, prepared, lifted)).max();
+        let insists = || self.insists(tool, prepared, lifted);
         let misusable = (prepared.sends || prepared.destroys) && !origins.is_empty();
         match strictest.unwrap_or(Word::Free) {
             Word::Deny(why) => denied(why),
             Word::Free | Word::Ask(_) if misusable => {
                 let why = named(tool, prepared, origins);
-                self.ask(Asking { why, origins: origins.clone(), always: Vec::new() })
+                self.ask(Asking { why, origins: origins.clone(), always: Vec::new(), insists: insists() })
             }
             Word::Free => Permission::Allowed,
             Word::Ask(why) => {
                 let by_rule = self.asks_by_rule(tool, prepared);
                 let always = if by_rule { Vec::new() } else { to_remember(allowing(), tool, prepared) };
-                self.ask(Asking { why, origins: Origins::default(), always })
+                self.ask(Asking { why, origins: Origins::default(), always, insists: insists() })
             }
         }
     }
@@ -123,6 +124,13 @@ impl<'a> Rights<'a> {
             Some(why) => denied(format!("{}, and {why}", asking.why)),
             None => Permission::Asked(asking),
         }
+    }
+
+    /// Whether it would be asked about also where the run itself allows everything.
+    fn insists(&self, tool: &str, prepared: &Prepared, lifted: bool) -> bool {
+        let below =
+            |(depth, layer): (usize, &Layer<'_>)| depth > 0 && layer.says(depth, tool, prepared, lifted) != Word::Free;
+        self.asks_by_rule(tool, prepared) || self.layers.iter().enumerate().any(below)
     }
 
     /// Whether a rule wants it asked: such a question is asked each time.

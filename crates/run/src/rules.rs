@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 use crate::effect::{Part, Prepared};
 use glob::{covers_some, path_fits, wild};
 
+/// At the end of a command's pattern: nothing more follows.
+const END: &str = "$";
+
 /// One rule: a tool, and perhaps a pattern of what it touches.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Rule {
@@ -192,17 +195,19 @@ pub(crate) fn to_remember<'a>(
     found
 }
 
-/// A command's program and the word that says what it shall do; nothing where that cannot be said for certain.
+/// A command's program and the word that says what it shall do; without such a word all that it says, and no more.
+/// Nothing where that cannot be said for certain.
 fn beginning(part: &Part) -> Option<String> {
-    let mut words = part.words.iter();
-    let program = words.next()?.as_deref().filter(|word| !part.uncertain && word.chars().all(is_plain))?;
-    let is_redirection = program == ">";
-    let second = words.next().and_then(Option::as_deref);
-    let is_word = |word: &&str| word.starts_with(char::is_alphabetic) && word.chars().all(is_letter);
-    match second {
-        Some(target) if is_redirection => target.chars().all(is_plain).then(|| format!("> {target}")),
-        None if is_redirection => None,
-        second => Some(second.filter(is_word).map_or(program.to_owned(), |second| format!("{program} {second}"))),
+    let known = part.words.iter().map_while(Option::as_deref);
+    let known: Vec<&str> = known.take_while(|word| !word.is_empty() && word.chars().all(is_plain)).collect();
+    let is_word = |word: &str| word.starts_with(char::is_alphabetic) && word.chars().all(is_letter);
+    match known.as_slice() {
+        _ if part.uncertain => None,
+        [] | [">"] => None,
+        [">", target, ..] => Some(format!("> {target}")),
+        [program, second, ..] if is_word(second) => Some(format!("{program} {second}")),
+        all if all.len() == part.words.len() => Some(format!("{} {END}", all.join(" "))),
+        _ => None,
     }
 }
 
@@ -237,7 +242,7 @@ fn command_fit(pattern: &str, part: &Part, forbids: bool) -> Fit {
     for word in words {
         let Some(wish) = want else { break };
         let Some(word) = word else { return Fit::Maybe };
-        if wild(wish, word) {
+        if wish != END && wild(wish, word) {
             want = wanted.next();
             after_option = false;
         } else if forbids && word.starts_with(['-', '+']) {
@@ -248,7 +253,7 @@ fn command_fit(pattern: &str, part: &Part, forbids: bool) -> Fit {
             return Fit::No;
         }
     }
-    if want.is_none() { Fit::Yes } else { Fit::No }
+    if want.is_none_or(|wish| wish == END) { Fit::Yes } else { Fit::No }
 }
 
 /// Whether a host is meant: itself, or `*.example.org` for all below `example.org`. A pattern without a port means all.

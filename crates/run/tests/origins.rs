@@ -20,9 +20,9 @@ fn page() -> Reply {
     Reply::Output(Arc::new(Output { text, untrusted: true, origins, ..Output::default() }))
 }
 
-/// A call that carries something out.
+/// A call that carries something out, and reads no file.
 fn sends() -> Prepared {
-    Prepared { class: Class::Opaque, hosts: vec!["evil.example".into()], sends: true, ..Prepared::default() }
+    Prepared { hosts: vec!["evil.example".into()], sends: true, ..Prepared::default() }
 }
 
 fn writes(path: &str) -> Prepared {
@@ -248,8 +248,9 @@ fn what_a_tainted_command_changed_is_tainted_all_of_the_workspace_unless_it_list
     assert_eq!(after(command(), &[]), [PAGE]);
     let code = Prepared { class: Class::Opaque, ..Prepared::default() };
     assert_eq!(after(code.clone(), &[]), [PAGE]);
-    let reaching = Prepared { hosts: vec!["example.org".into()], reads: vec![".".into()], ..code.clone() };
-    assert_eq!(after(reaching, &[]), [PAGE, "example.org"]);
+    // The hosts that code may reach do not bound what it reads and writes here.
+    let reaching = Prepared { hosts: vec!["pypi.org".into()], ..code.clone() };
+    assert_eq!(after(reaching, &[]), [PAGE, "pypi.org"]);
     let listing = Prepared { lists_changes: true, ..code };
     assert_eq!(after(listing.clone(), &["b.md"]), [PAGE]);
     assert!(after(listing, &["a.md"]).is_empty());
@@ -319,6 +320,58 @@ fn what_a_call_brings_from_outside_counts_though_nobody_marked_it() {
         .go();
     assert_eq!(origins(&world, "a"), ["evil.example"]);
     assert_eq!(asked(&world).len(), 1);
+}
+
+#[test]
+fn a_write_that_can_send_later_is_asked_about_and_brings_nothing_in() {
+    let guarded = || Prepared { sends: true, outside: true, ..writes(".envrc") };
+    let written = |read: &str| {
+        World::of(under(Approvals::Allow, given(&["a"])))
+            .says("a", [calls(&[read]), calls(&["write x"]), says("done")])
+            .gives("fetch", page())
+            .gives("read", gives("words"))
+            .gives("write", gives("written"))
+            .prepares("write", guarded())
+            .go()
+    };
+    let [why] = asked(&written("fetch page")).try_into().unwrap();
+    assert!(why.contains(".envrc") && why.contains(PAGE), "{why}");
+    let world = written("read x");
+    assert_eq!((world.answer(), origins(&world, "a")), ("done".into(), Vec::new()));
+}
+
+#[test]
+fn a_question_to_another_model_is_asked_about_and_its_answer_brings_nothing_in() {
+    let other = Prepared {
+        model: Some("other/model".into()),
+        hosts: vec!["other.example".into()],
+        sends: true,
+        ..Prepared::default()
+    };
+    let consulted = |read: &str| {
+        World::of(under(Approvals::Allow, given(&["a"])))
+            .says("a", [calls(&[read]), calls(&["send why?"]), says("done")])
+            .gives("fetch", page())
+            .gives("read", gives("words"))
+            .gives("send", gives("because"))
+            .prepares("send", other.clone())
+            .go()
+    };
+    let [why] = asked(&consulted("fetch page")).try_into().unwrap();
+    assert!(why.contains("other.example") && why.contains(PAGE), "{why}");
+    let world = consulted("read x");
+    assert!(world.transcript().contains("gives because") && origins(&world, "a").is_empty());
+}
+
+#[test]
+fn a_call_that_nobody_has_looked_at_is_taken_to_send_and_to_destroy() {
+    let mut world = World::of(under(Approvals::Allow, given(&["a"]))).gives("fetch", page());
+    world.reply(&at("a/0/0/ask.0"), calls(&["fetch page"]));
+    world.work();
+    let reply = calls(&["send key"]);
+    world.feed(Input::Replied { id: at("a/0/1/ask.0"), attempt: 1, reply, prepared: Vec::new() });
+    let [why] = asked(&world).try_into().unwrap();
+    assert!(why.contains("carry things out") && why.contains("cannot be undone") && why.contains(PAGE), "{why}");
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn a_refusal_names_the_rule_and_where_it_stands() {
 #[test]
 fn a_rule_that_asks_is_asked_also_under_yes_and_beside_one_that_allows() {
     let rules = Rules { ask: vec![rule("send(git push)")], allow: vec![rule("send(git)")], ..Rules::default() };
-    insta::assert_snapshot!(decided(ruled(Approvals::Allow, rules.clone()), runs(&["git push"])), @r#"wants a/0/0/approve.0: {"approval":{"why":"`send` runs `…`, and the rule `send(git push)` (config.toml:7) asks first"}}"#);
+    insta::assert_snapshot!(decided(ruled(Approvals::Allow, rules.clone()), runs(&["git push"])), @r#"wants a/0/0/approve.0: {"approval":{"why":"`send` runs `…`, and the rule `send(git push)` (config.toml:7) asks first","insists":true}}"#);
     assert!(decided(ruled(Approvals::Refuse, rules.clone()), runs(&["git push"])).contains("nobody is there"));
     assert_eq!(decided(ruled(Approvals::Allow, rules), runs(&["git log"])), "wants a/0/0/call.0");
 }
@@ -99,6 +99,26 @@ fn always_holds_for_the_rest_of_the_run_and_after_a_crash() {
     world.work();
     assert_eq!(world.answer(), "done", "{}", world.transcript());
     assert_eq!(Run::fold(world.records.clone()).remembered().len(), 1);
+}
+
+#[test]
+fn going_on_with_yes_is_no_answer_to_what_would_be_asked_under_yes() {
+    let waits = |start: Start, prepared: Prepared| {
+        let mut world = World::of(start).says("a", [calls(&["send x"])]).prepares("send", prepared).go();
+        assert_eq!(world.open(), ["a/0/0/approve.0"], "{}", world.transcript());
+        world.feed(Input::Resume { budget: None, approvals: Some(Approvals::Allow) });
+        world.open() == ["a/0/0/approve.0"]
+    };
+    let asks = Rules { ask: vec![rule("send(git push)")], ..Rules::default() };
+    assert!(waits(ruled(Approvals::Ask, asks), runs(&["git push"])), "a rule asks");
+    let denies = Rules { deny: vec![rule("send(git push)")], ..Rules::default() };
+    let unclear = Prepared { parts: vec![Part { uncertain: true, ..Part::default() }], ..runs(&[]) };
+    assert!(waits(ruled(Approvals::Ask, denies), unclear), "a rule may deny");
+    let mut narrowed = ruled(Approvals::Ask, Rules::default());
+    let agents = &mut Arc::make_mut(&mut narrowed.roster).agents;
+    agents.iter_mut().for_each(|agent| agent.narrowed.mode = Some(Approvals::Ask));
+    assert!(waits(narrowed, outside()), "the agent's file asks");
+    assert!(!waits(ruled(Approvals::Ask, Rules::default()), outside()), "only the run asked");
 }
 
 #[test]

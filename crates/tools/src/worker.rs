@@ -84,6 +84,17 @@ pub struct Done {
     pub troubles: Vec<String>,
 }
 
+/// Files that would run later, and where they are now, however the call ended.
+pub(crate) fn moved_aside(called: &Result<Done, Fault>) -> &[MovedAside] {
+    match called {
+        Ok(done) => &done.moved_aside,
+        Err(Fault::TimedOut { ended, .. } | Fault::Ended { ended, .. } | Fault::Forged { ended, .. }) => {
+            ended.as_deref().map_or(&[], |ended| &ended.moved_aside)
+        }
+        Err(Fault::NotStarted(_)) => &[],
+    }
+}
+
 /// The beginning of what a call printed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Printed {

@@ -264,14 +264,15 @@ async fn a_write_to_what_runs_later_asks_first_and_says_why() {
     for (path, why) in guarded {
         for (tool, args) in writers(path) {
             let prepared = world.dispatcher.prepare(&common::call(tool, args), &world.place);
-            let said = (prepared.outside, prepared.because.as_deref(), prepared.fault.as_ref());
-            assert_eq!(said, (true, Some(why), None), "{tool} {path}");
+            let said = (prepared.outside, prepared.sends, prepared.because.as_deref(), prepared.fault.as_ref());
+            assert_eq!(said, (true, true, Some(why), None), "{tool} {path}");
         }
     }
     for path in ["src/main.rs", ".gitignore", ".github/workflows/ci.yml", "hooks/x", "config", "HEAD", "notes/refs/a"] {
         for (tool, args) in writers(path) {
             let prepared = world.dispatcher.prepare(&common::call(tool, args), &world.place);
-            assert_eq!((prepared.outside, prepared.because, prepared.fault), (false, None, None), "{tool} {path}");
+            let said = (prepared.outside, prepared.sends, prepared.because, prepared.fault);
+            assert_eq!(said, (false, false, None, None), "{tool} {path}");
         }
     }
 }

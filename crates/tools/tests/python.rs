@@ -300,6 +300,20 @@ async fn hooks_that_code_plants_are_moved_aside() {
 }
 
 #[tokio::test]
+async fn hooks_that_code_plants_are_written_down_also_where_it_fails_or_takes_too_long() {
+    let Some(mut confinement) = confined::confinement().await else { return };
+    let aside = tempfile::tempdir().unwrap();
+    confinement.policy.aside = Some(aside.path().to_owned());
+    let registry = Registry::default().with_python(confinement, Python::default());
+    let world = World { inner: common::World::of(registry, Limits::default()) };
+    for (count, end) in ["1", "raise ValueError", "import time; time.sleep(60)"].into_iter().enumerate() {
+        let code = format!("open('.envrc', 'w').write('echo planted')\n{end}");
+        world.call(json!({ "code": code, "seconds": 3 })).await;
+        assert_eq!(common::written_down(aside.path()).len(), count + 1, "{end}");
+    }
+}
+
+#[tokio::test]
 async fn what_a_person_plants_meanwhile_stays() {
     let Some(world) = World::new().await else { return };
     world.result("1").await;

@@ -175,7 +175,7 @@ async fn bring(places: &Places, journal: &Journal, id: &RunId, input: Input) -> 
     }
     let quiet = Output { json: false, quiet: true };
     let workspace = adopt::workspace_of(journal, id)?;
-    let dispatcher = resume::own_tools(places, &workspace).await?;
+    let dispatcher = resume::own_tools(places, (journal, id), &workspace).await?;
     let engine = resume::engine(places, journal, &workspace, &quiet, dispatcher, None)?;
     let mut handle = match engine.open(id).await {
         Ok(handle) => handle,

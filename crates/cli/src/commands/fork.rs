@@ -41,7 +41,7 @@ async fn fork(places: &Places, journal: &Journal, from: &RunId, args: Fork) -> O
     let stop = CancellationToken::new();
     let mut signals = Signals::listen(stop.clone())?;
     let face = Face::of(&args.output);
-    let (dispatcher, servers) = resume::tools(places, &workspace, &face, None).await?;
+    let (dispatcher, servers) = resume::tools(places, (journal, from), &workspace, &face, None).await?;
     let engine = resume::engine(places, journal, &workspace, &args.output, dispatcher, Some((&face, stop.clone())))?;
     let settings = match &args.model {
         Some(model) => Some(Arc::new(with_model(places, journal, from, args.at, model).await?)),

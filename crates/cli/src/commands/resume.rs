@@ -1,5 +1,6 @@
 //! `updraft resume`: goes on with a run; or follows it, where another process is at work on it.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use updraft_engine::{Engine, Hands, Rested};
 use updraft_journal::{Filter, Journal, Status};
 use updraft_mcp::Servers;
-use updraft_run::{Input, Phase, Run, RunId};
+use updraft_run::{Grants, Input, Phase, Run, RunId};
 use updraft_tools::Dispatcher;
 
 use super::adopt;
@@ -77,7 +78,7 @@ async fn one(places: &Places, journal: &Journal, id: &RunId, args: &Resume) -> O
         Some((workspace, input)) => (workspace, Some(input)),
         None => (adopt::workspace_of(journal, id)?, None),
     };
-    let (dispatcher, servers) = tools(places, &workspace, &face, Some(&args.confine)).await?;
+    let (dispatcher, servers) = tools(places, (journal, id), &workspace, &face, Some(&args.confine)).await?;
     let engine = engine(places, journal, &workspace, &args.output, dispatcher, Some((&face, stop)))?;
     let level = level_now(places, &workspace, args).await?;
     confine::warn(&level, &face);
@@ -135,23 +136,42 @@ fn settings(places: &Places, workspace: &Path, confined: Option<&Confine>) -> Re
 }
 
 /// The tools of a run in its workspace, without those of servers.
-pub(super) async fn own_tools(places: &Places, workspace: &Path) -> Result<Dispatcher, Fault> {
-    wire::dispatcher(places, workspace, &settings(places, workspace, None)?).await
+pub(super) async fn own_tools(
+    places: &Places,
+    (journal, id): (&Journal, &RunId),
+    workspace: &Path,
+) -> Result<Dispatcher, Fault> {
+    let (settings, _) = held(places, (journal, id), workspace, None)?;
+    wire::dispatcher(places, workspace, &settings).await
 }
 
 /// All tools of a run in its workspace, and the servers that have some of them.
 pub(super) async fn tools(
     places: &Places,
+    (journal, id): (&Journal, &RunId),
     workspace: &Path,
     face: &Face,
     confined: Option<&Confine>,
 ) -> Result<(Dispatcher, Servers), Fault> {
-    let settings = settings(places, workspace, confined)?;
+    let (settings, taken) = held(places, (journal, id), workspace, confined)?;
     let (dispatcher, servers, remarks) = servers::dispatcher(places, &settings, workspace).await?;
-    for remark in remarks {
-        face.say(&out::harmless(&remark));
+    for remark in taken.iter().chain(&remarks) {
+        face.say(&out::harmless(remark));
     }
     Ok((dispatcher, servers))
+}
+
+/// The settings of a workspace, held to what the run began with; and what was taken back for that.
+fn held(
+    places: &Places,
+    (journal, id): (&Journal, &RunId),
+    workspace: &Path,
+    confined: Option<&Confine>,
+) -> Result<(Settings, Vec<String>), Fault> {
+    let mut settings = settings(places, workspace, confined)?;
+    let began = granted(journal, id)?;
+    let taken = began.map(|began| confine::hold_to(&began, &mut settings, confined)).unwrap_or_default();
+    Ok((settings, taken))
 }
 
 /// An engine for a run that is there, in the run's own workspace.
@@ -171,6 +191,18 @@ pub(super) fn engine(
         None => (Face::of(output).watch, CancellationToken::new()),
     };
     Ok(wire::engine(journal.clone(), hands, watch, stop))
+}
+
+/// What the run's commands were granted when it began; nothing where that was not kept.
+fn granted(journal: &Journal, id: &RunId) -> Result<Option<Grants>, Fault> {
+    let mut granted = None;
+    journal.read(id, 0, &mut |_, record| {
+        if let Input::Start(start) = &record.input {
+            granted.clone_from(&start.settings.grants);
+        }
+        ControlFlow::Break(())
+    })?;
+    Ok(granted)
 }
 
 /// Shows what another process does with a run. `None` if that process ended and the run is not at rest.

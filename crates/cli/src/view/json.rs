@@ -167,7 +167,7 @@ fn wanted(id: &Address, effect: &Effect, run: &Run) -> Vec<Line> {
         Effect::Question { text, options } => {
             json!({ "id": id, "kind": "question", "step": step, "text": text, "options": options })
         }
-        Effect::Approval { why, origins, always } => {
+        Effect::Approval { why, origins, always, .. } => {
             let call = run.call_at(&id.sibling(Kind::Call, id.n));
             json!({ "id": id, "kind": "approval", "step": step, "text": why, "call": call, "origins": origins, "always": always })
         }

@@ -9,7 +9,8 @@ use updraft_run::{Address, Class, Event, Input, Record, Reply, ToolCall};
 use updraft_tools::{Around, Caller};
 
 use super::{Drive, Mail};
-use crate::conversation::history;
+use crate::context::{Ended, Past};
+use crate::conversation::earlier;
 use crate::perform::Perform;
 
 /// Wishes that wait at the same time; whoever has more waits to wish.
@@ -57,7 +58,7 @@ impl Drive {
             let _ = heard.send(Reply::Cancelled);
             return None;
         }
-        let prepared = Box::new(self.engine.hands.prepare(&self.run.settings().workspace, &call));
+        let prepared = Box::new(self.look_at(&under.step, &call));
         Some(Mail { input: Input::Wished { under, call, prepared }, row: None, heard: Some(heard) })
     }
 
@@ -92,8 +93,12 @@ impl Drive {
     pub(super) fn around(&self, id: &Address) -> Around {
         let Some(step) = self.run.step(&id.step) else { return Around::default() };
         let variables = step.opening.as_ref().map(|opening| Arc::new(opening.inputs.clone())).unwrap_or_default();
-        let (intent, context, past) =
-            (self.run.goal().text.clone(), Arc::clone(&self.context.1), history(&self.run, step));
+        let (intent, context, earlier) =
+            (self.run.goal().text.clone(), Arc::clone(&self.context.1), earlier(&self.run, step));
+        let told = move || {
+            let history: Vec<Past> = earlier.iter().map(Ended::told).collect();
+            context.to_json(&intent, &history)
+        };
         let agent = self.kit.agent(&step.spec.agent);
         let caller = Wishing {
             under: id.clone(),
@@ -105,7 +110,7 @@ impl Drive {
             run: self.id.to_string(),
             step: id.step.to_string(),
             variables,
-            context: Some(Arc::new(move || context.to_json(&intent, &past))),
+            context: Some(Arc::new(told)),
             tools: agent.map(|agent| Arc::clone(&agent.tools)).unwrap_or_default(),
             caller: Some(Arc::new(caller)),
         }

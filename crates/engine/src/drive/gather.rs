@@ -5,10 +5,11 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use tokio::time::Instant;
 use updraft_journal::Blob;
-use updraft_run::{Address, Answer, Class, Input, Kind, Phase, Reply, split_reasoning};
+use updraft_run::{Address, Answer, Class, Input, Kind, Phase, Prepared, Reply, StepId, ToolCall, split_reasoning};
 
 use super::{Drive, Mail, Wish};
 use crate::effects::{Ended, What};
+use crate::perform::but_for;
 
 /// How long running effects may take to end when the process is told to stop: what can finish quickly, finishes.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
@@ -113,11 +114,21 @@ impl Drive {
     }
 
     /// What is known about the calls an answer asks for.
-    fn prepare(&self, id: &Address, answer: &Answer) -> Vec<updraft_run::Prepared> {
+    fn prepare(&self, id: &Address, answer: &Answer) -> Vec<Prepared> {
         let Some(step) = self.run.step(&id.step).filter(|_| id.kind == Kind::Ask) else { return Vec::new() };
-        let workspace = &self.run.settings().workspace;
         let calls = self.run.calls_in(step, answer);
-        calls.iter().map(|call| self.engine.hands.prepare(workspace, call)).collect()
+        calls.iter().map(|call| self.look_at(&id.step, call)).collect()
+    }
+
+    /// What is known about one call of a step. Whoever answers the step itself hears everything anyway.
+    pub(super) fn look_at(&self, step: &StepId, call: &ToolCall) -> Prepared {
+        let hands = &self.engine.hands;
+        let prepared = hands.prepare(&self.run.settings().workspace, call);
+        if prepared.model.is_none() || prepared.hosts.is_empty() {
+            return prepared;
+        }
+        let own = hands.model(self.run.model_of(step)).map(|model| model.hosts()).unwrap_or_default();
+        but_for(prepared, &own)
     }
 
     /// The time for stopping is over: what was cancelled is in doubt; what the process leaves behind is found again later.

@@ -1,5 +1,6 @@
 //! What a run changed, read from its journal.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use serde::Serialize;
@@ -31,13 +32,16 @@ pub struct Which {
 
 impl Which {
     fn has(&self, call: &Address) -> bool {
-        self.step.as_ref().is_none_or(|step| *step == call.step) && self.call.as_ref().is_none_or(|one| one == call)
+        // What code called belongs to the call that ran it.
+        let is_meant = |one: &Address| one == call || call.is_within(one);
+        self.step.as_ref().is_none_or(|step| *step == call.step) && self.call.as_ref().is_none_or(is_meant)
     }
 }
 
 /// All changes, in the order of the journal. What a fork took over from another run is that run's.
 pub(crate) fn made(journal: &Journal, run: &RunId, which: &Which) -> Result<Vec<Made>, Error> {
     let mut made = Vec::new();
+    let mut told = Told::default();
     let mut fault = None;
     journal.read(run, 0, &mut |_, record: Record| {
         for event in &record.events {
@@ -45,7 +49,7 @@ pub(crate) fn made(journal: &Journal, run: &RunId, which: &Which) -> Result<Vec<
                 Event::Forked { .. } => made.clear(),
                 Event::Replied { id, reply: Reply::Output(output), .. } if which.has(id) => {
                     match changes(journal, output) {
-                        Ok(changes) => made.extend(changes.into_iter().map(|change| Made {
+                        Ok(changes) => made.extend(told.once(id, changes).into_iter().map(|change| Made {
                             at: record.at,
                             call: id.clone(),
                             change,
@@ -61,9 +65,68 @@ pub(crate) fn made(journal: &Journal, run: &RunId, which: &Which) -> Result<Vec<
     fault.map_or(Ok(made), Err)
 }
 
+/// What calls from code have told, until the call that ran the code tells it once more.
+#[derive(Default)]
+pub(crate) struct Told(BTreeMap<Address, Vec<Change>>);
+
+impl Told {
+    /// What a call changed, without what the calls of its code have told already.
+    pub(crate) fn once(&mut self, call: &Address, changes: Vec<Change>) -> Vec<Change> {
+        if let Some(outer) = call.outer() {
+            self.0.entry(outer).or_default().extend(changes.iter().cloned());
+            return changes;
+        }
+        let Some(inner) = self.0.remove(call) else { return changes };
+        let own = |mut change: Change| {
+            let last = inner.iter().rev().find(|one| one.path == change.path);
+            let is_told = inner.contains(&change) || last.is_some_and(|last| last.after == change.after);
+            if let Some(last) = last {
+                // The code itself went on from what its last call had left.
+                (change.before, change.was) = (last.after, last.now);
+            }
+            (!is_told).then_some(change)
+        };
+        changes.into_iter().filter_map(own).collect()
+    }
+}
+
 /// All changes of one output.
 pub(crate) fn changes(journal: &Journal, output: &Output) -> Result<Vec<Change>, Error> {
     let Some(all) = &output.all_changes else { return Ok(output.changes.clone()) };
     let stored = journal.blob(&all.hash)?;
     Ok(stored.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_else(|| output.changes.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(path: &str, before: Option<u8>, after: Option<u8>) -> Change {
+        let hash = |n: Option<u8>| n.map(|n| updraft_journal::hash_of(&[n]));
+        Change { path: path.into(), before: hash(before), after: hash(after), ..Change::default() }
+    }
+
+    #[test]
+    fn what_code_changed_by_its_calls_is_told_once_and_what_it_changed_itself_goes_on_from_there() {
+        let outer: Address = "a/0/0/call.0".parse().unwrap();
+        let mut told = Told::default();
+        let first = change("x", None, Some(1));
+        let second = change("x", Some(1), Some(2));
+        let gone = change("y", Some(3), None);
+        for (n, one) in [&first, &second, &gone].into_iter().enumerate() {
+            assert_eq!(told.once(&outer.within(n as u32), vec![one.clone()]), [one.clone()]);
+        }
+        let own = change("z", None, Some(9));
+        let all = vec![first, second, gone, change("x", None, Some(2)), change("y", Some(3), Some(4)), own.clone()];
+        assert_eq!(told.once(&outer, all), [change("y", None, Some(4)), own.clone()]);
+        assert_eq!(told.once(&outer, vec![own.clone()]), [own], "another call of that number stands for itself");
+    }
+
+    #[test]
+    fn who_means_a_call_means_what_its_code_called() {
+        let outer: Address = "a/0/0/call.0".parse().unwrap();
+        let which = Which { call: Some(outer.clone()), ..Which::default() };
+        assert!(which.has(&outer) && which.has(&outer.within(3)));
+        assert!(!which.has(&"a/0/0/call.1".parse::<Address>().unwrap().within(3)));
+    }
 }

@@ -59,7 +59,7 @@ impl Run {
     pub(super) fn reply_is_read(&mut self, at: usize, id: &Address, reply: &Reply) {
         let prepared = self.prepared_at(id).cloned().unwrap_or_default();
         let mut origins = self.origins_around(&self.steps[at], &prepared);
-        let is_outside = prepared.sends || !prepared.hosts.is_empty();
+        let is_outside = reads_outside(&prepared);
         let brought = match reply {
             Reply::Output(output) if !output.origins.is_empty() => {
                 let mut named = Origins::default();
@@ -150,6 +150,14 @@ impl Run {
         }
         origins
     }
+}
+
+/// Whether what a call gives back comes from outside, whoever marks it or not. A write of files that it names brings
+/// nothing in, even where what it writes can carry something out later; and a model that the user has set up is no
+/// stranger: what it says is made of what it was asked.
+fn reads_outside(prepared: &Prepared) -> bool {
+    let reaches = !prepared.hosts.is_empty() || (prepared.sends && prepared.writes.is_empty());
+    reaches && prepared.model.is_none()
 }
 
 /// Whether one of two paths is the other, or a folder that holds it.

@@ -64,7 +64,7 @@ impl Run {
         let calls = self.calls_in(step, answer);
         let unknown = |call: &ToolCall| match call.name.as_str() {
             ASK_USER => Prepared::default(),
-            _ => Prepared { class: Class::Opaque, outside: true, ..Prepared::default() },
+            _ => Prepared { class: Class::Opaque, outside: true, sends: true, destroys: true, ..Prepared::default() },
         };
         let known = prepared.iter().cloned().map(Some).chain(std::iter::repeat(None));
         calls.iter().zip(known).map(|(call, known)| known.unwrap_or_else(|| unknown(call))).collect()
@@ -77,8 +77,8 @@ impl Run {
         match self.permission(step, call, prepared) {
             Permission::Allowed if call.name == ASK_USER => Event::Wanted { id, effect: question(call) },
             Permission::Allowed => Event::Wanted { id, effect: Effect::Call },
-            Permission::Asked(Asking { why, origins, always }) => {
-                let effect = Effect::Approval { why, origins, always };
+            Permission::Asked(Asking { why, origins, always, insists }) => {
+                let effect = Effect::Approval { why, origins, always, insists };
                 Event::Wanted { id: id.sibling(Kind::Approve, n), effect }
             }
             Permission::Denied(why) => Event::Rejected { id, why },

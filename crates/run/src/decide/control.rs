@@ -55,8 +55,8 @@ impl Run {
         let mut events = vec![Event::Resumed { budget: budget.cloned(), approvals }];
         if approvals == Some(Approvals::Allow) {
             let allowed = Verdict { allow: true, by: "--yes".into(), ..Verdict::default() };
-            // What words from outside could misuse, nobody allows unseen.
-            let plain = |open: &Open| matches!(&open.effect, Effect::Approval { origins, .. } if origins.is_empty());
+            // What words from outside could misuse, nobody allows unseen; nor what would be asked under `--yes` too.
+            let plain = |open: &Open| matches!(&open.effect, Effect::Approval { origins, insists: false, .. } if origins.is_empty());
             let seen = self.open.iter().filter(|(_, open)| plain(open)).map(|(at, _)| at);
             events.extend(seen.flat_map(|at| self.hear_verdict(Some(at), &allowed)));
         }

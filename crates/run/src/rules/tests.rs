@@ -104,13 +104,16 @@ fn a_tool_that_does_not_say_what_it_touches_is_asked_about() {
 }
 
 #[test]
-fn always_remembers_the_program_and_its_first_word() {
+fn always_remembers_the_program_and_its_first_word_or_exactly_what_was_asked() {
     let remember = |parts: &[&str]| to_remember([], "run_command", &command(parts.iter().map(|p| part(p)).collect()));
     assert_eq!(remember(&["git push origin main"]), ["run_command(git push)"]);
     assert_eq!(
         remember(&["ls -la", "cargo test -p x", "> out.txt"]),
-        ["run_command(ls)", "run_command(cargo test)", "run_command(> out.txt)"]
+        ["run_command(ls -la $)", "run_command(cargo test)", "run_command(> out.txt)"]
     );
+    assert_eq!(remember(&["rm -rf build"]), ["run_command(rm -rf build $)"]);
+    assert_eq!(remember(&["python tools/x.py", "make"]), ["run_command(python tools/x.py $)", "run_command(make $)"]);
+    assert!(remember(&["rm ?"]).is_empty() && remember(&["rm -r ?"]).is_empty() && remember(&["rm -r a*"]).is_empty());
     assert!(remember(&["git push", "? x"]).is_empty() && remember(&["a*b c"]).is_empty());
     let unclear = command(vec![Part { uncertain: true, ..part("git push") }]);
     assert!(to_remember([], "run_command", &unclear).is_empty());
@@ -120,6 +123,18 @@ fn always_remembers_the_program_and_its_first_word() {
     assert_eq!(to_remember([], "mail", &Prepared::default()), ["mail"]);
     let fetch = Prepared { hosts: vec!["a.org".into()], ..Prepared::default() };
     assert_eq!(to_remember([], "web_fetch", &fetch), ["web_fetch(a.org)"]);
+}
+
+#[test]
+fn what_is_remembered_word_by_word_allows_nothing_more() {
+    for (asked, later) in [("rm -rf build", "rm -rf build /home"), ("make", "make install"), ("ls -la", "ls")] {
+        let rules = to_remember([], "run_command", &command(vec![part(asked)]));
+        let rules: Vec<Rule> = rules.iter().map(|text| rule(text)).collect();
+        assert!(!is_allowed(&rules, "run_command", &command(vec![part(later)])), "{asked}: {later}");
+    }
+    let deny = rule("run_command(make $)");
+    assert_eq!(deny.speaks_of("run_command", &command(vec![part("make")])), Fit::Yes);
+    assert_eq!(deny.speaks_of("run_command", &command(vec![part("make install")])), Fit::No);
 }
 
 #[test]

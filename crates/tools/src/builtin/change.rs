@@ -41,7 +41,9 @@ pub(super) fn prepare(args: &Value, class: Class, place: &Place) -> Prepared {
         Ok(path) => {
             let because = place.workspace.why_guarded(&path).map(str::to_owned);
             let outside = because.is_some();
-            Prepared { class, writes: vec![path.to_string()], outside, because, ..Prepared::default() }
+            // What runs later runs outside of the sandbox, and so can send whatever it likes.
+            let sends = outside;
+            Prepared { class, writes: vec![path.to_string()], outside, because, sends, ..Prepared::default() }
         }
         Err(fault) => Prepared { class, fault: Some(fault), ..Prepared::default() },
     }

@@ -17,7 +17,7 @@ use super::{parse, reply, spec, whole};
 use crate::confinement::Confinement;
 use crate::place::Place;
 use crate::tool::{Around, CallContext, Calling, Tool, Traits};
-use crate::worker::{Fault, Pool, Python, Sizes};
+use crate::worker::{Fault, Pool, Python, Sizes, moved_aside};
 use host::Tools;
 use told::Attempt;
 use traces::Traces;
@@ -122,6 +122,7 @@ impl RunPython {
             let left = deadline.saturating_duration_since(began);
             let call = call(&code, &cx.around);
             let called = pool.call(cx.place.workspace.root(), &call, tools, left).await;
+            self.confinement.remember(moved_aside(&called), &cx.around.run);
             if let Err(Fault::NotStarted(failure)) = called {
                 return Err(failure);
             }

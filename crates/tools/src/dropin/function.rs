@@ -52,6 +52,7 @@ impl Function {
         let writable = self.shared.writable(workspace, self.traits.class).await?;
         let called = pool.call(&writable, &call, &host, self.shared.settings.time).await;
         host.finish();
+        self.shared.settings.confinement.remember(worker::moved_aside(&called), &cx.around.run);
         let is_imported = host.is_imported.load(Ordering::Relaxed);
         match called {
             Ok(done) if !done.end["unfit"].is_null() => {

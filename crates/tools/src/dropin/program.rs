@@ -54,6 +54,7 @@ impl Program {
             let _ = stdin.write_all(format!("{args}\n").as_bytes()).await;
         }
         let ended = child.wait().await.map_err(not_run)?;
+        settings.confinement.remember(&ended.moved_aside, &cx.around.run);
         ended.stderr.text().lines().filter(|_| ended.succeeded()).for_each(|line| cx.log.line(line));
         Ok(self.reply(&ended))
     }

@@ -97,3 +97,11 @@ impl World {
 pub(crate) fn call(name: &str, args: Value) -> ToolCall {
     ToolCall { id: "c1".into(), name: name.into(), args, fault: None }
 }
+
+/// The names of what was moved aside and written down below this folder.
+pub(crate) fn written_down(aside: &std::path::Path) -> Vec<String> {
+    let folders = std::fs::read_dir(aside).unwrap().flatten();
+    let texts = folders.filter_map(|folder| std::fs::read(folder.path().join(updraft_tools::MOVED)).ok());
+    let moved = texts.flat_map(|text| serde_json::from_slice::<Vec<updraft_tools::Moved>>(&text).unwrap());
+    moved.map(|moved| moved.path.file_name().unwrap().to_string_lossy().into_owned()).collect()
+}
