@@ -284,7 +284,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, max_shrink_iters: 400, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_a_shell_runs_is_found_or_doubted(texts in prop::collection::vec(prop_oneof![pieces(), mutated()], 4)) {
+    fn what_a_shell_runs_is_found_or_doubted(texts in prop::collection::vec(prop_oneof![pieces(), mutated()], 2)) {
         let stage = Stage::new();
         for text in texts {
             let missed = stage.missed(&text);
