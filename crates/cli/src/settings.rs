@@ -24,7 +24,7 @@ pub(crate) use meant::{Meant, Origin};
 pub(crate) use models::limit_in_words;
 pub(crate) use remembered::{Remembered, keep as keep_always};
 pub(crate) use sandbox::{WrittenNetwork, WrittenSandbox};
-pub(crate) use trust::{Standing, Trusted, what_counts};
+pub(crate) use trust::{Standing, Trusted};
 pub(crate) use written::{Consent, Written, WrittenBudget};
 
 use crate::fault::Fault;
@@ -55,6 +55,9 @@ impl Settings {
         let mut ignored = Vec::new();
         for layer in &layers {
             meant.take(layer, &mut ignored)?;
+        }
+        if !standing.is_trusted() {
+            meant.leave_relative_programs(&mut ignored);
         }
         meant.rules.allow.extend(Remembered::load(places).rules(workspace));
         Ok(Self { meant, standing, ignored })

@@ -118,6 +118,13 @@ impl DropIns {
                     continue;
                 }
             };
+            if !found.is_empty() && !folder.is_trusted && !shared.is_confined() {
+                let why = "without a sandbox, tools run only from folders that are trusted; look at them, then \
+                           `updraft trust`, or use a sandbox";
+                let problems = vec![Problem::new(Severity::Error, 1, why.to_owned())];
+                listing.files.push(ListedFile { file: folder.shown.clone(), tools: Vec::new(), problems });
+                continue;
+            }
             let described = shared.describe_all(folder, &found, look).await;
             for (found, described) in found.into_iter().zip(described) {
                 let mut file =
@@ -157,6 +164,11 @@ impl Shared {
         let made = self.empty.get_or_try_init(|| async { tempfile::tempdir() }).await;
         let denied = |error| Failure::new(FailureKind::Tool, format!("no empty folder could be made: {error}"));
         made.map(|folder| folder.path().to_owned()).map_err(denied)
+    }
+
+    /// Whether anything keeps tools from what they like to do.
+    fn is_confined(&self) -> bool {
+        self.settings.confinement.level != Some(Level::None)
     }
 
     /// What each file says, as it is kept or as it is now.
@@ -219,9 +231,8 @@ impl Shared {
     /// its own, and counts only where it is trusted.
     fn traits(&self, folder: &ToolFolder, said: Annotations) -> Traits {
         let confinement = &self.settings.confinement;
-        let is_confined = confinement.level != Some(Level::None);
         let class = match said {
-            Annotations { read_only_hint: true, .. } if is_confined || folder.is_trusted => Class::Pure,
+            Annotations { read_only_hint: true, .. } if self.is_confined() || folder.is_trusted => Class::Pure,
             Annotations { idempotent_hint: true, .. } if folder.is_trusted => Class::Idempotent,
             _ => Class::Opaque,
         };

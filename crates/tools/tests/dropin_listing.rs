@@ -341,3 +341,20 @@ async fn programs_describe_themselves() {
     assert_eq!(problems[2], "tools/shapeless:1: it has neither `parameters` nor `inputSchema`, a JSON Schema");
     assert!(problems[3].starts_with("tools/strange:1: it cannot be run"), "{problems:?}");
 }
+
+#[tokio::test]
+async fn without_a_sandbox_only_tools_of_trusted_folders_are_run() {
+    let said = "#!/bin/sh\necho ran >> \"${0%/*}/ran\"\n\
+                echo '{\"name\": \"mine\", \"description\": \"x\", \"parameters\": {\"type\": \"object\"}}'\n";
+    let Some(mut dropped) = Dropped::new(&[]).await else { return };
+    dropped.put("mine", said);
+    dropped.settings.confinement.level = Some(updraft_sandbox::Level::None);
+    dropped.settings.folders[0].is_trusted = false;
+    dropped.list().await;
+    assert!(dropped.tools().is_empty() && !dropped.world.path("tools/ran").exists());
+    assert!(dropped.problems()[0].contains("without a sandbox"), "{:?}", dropped.problems());
+    dropped.settings.folders[0].is_trusted = true;
+    dropped.list().await;
+    assert_eq!(dropped.tools(), ["tools/mine: mine"]);
+    assert!(dropped.world.path("tools/ran").exists());
+}

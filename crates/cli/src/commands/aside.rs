@@ -1,8 +1,11 @@
 //! `updraft aside`: files that would run later, which agents' commands made and we moved out of the way.
 
+mod putting;
+
 use std::io;
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
 use updraft_tools::{MOVED, Moved};
 
 use crate::args::{Aside, AsideCommand};
@@ -27,7 +30,7 @@ pub(crate) fn run(places: &Places, args: &Aside) -> Outcome {
         AsideCommand::Drop { name } => {
             let one = find(places, name)?;
             remove(&one.at).map_err(|error| Fault::file("remove", &one.at, &error))?;
-            out::note(&format!("{} is gone", one.moved.path.display()));
+            out::note(&format!("{} is gone", shown(&one.moved.path)));
             Ok(Code::Done)
         }
     }
@@ -59,7 +62,8 @@ fn list(all: &[Kept], as_json: bool) {
         if as_json {
             out::json(&serde_json::json!({ "name": name, "path": path, "why": why, "run": run, "kept_at": at }));
         } else {
-            out::line(&format!("{name}  {}  ({why}; run {run})", path.display()));
+            let line = format!("{name}  {}  ({why}; run {run})", path.display());
+            out::line(&plain(&line));
         }
     }
     if all.is_empty() && !as_json {
@@ -79,38 +83,31 @@ fn find(places: &Places, name: &str) -> Result<Kept, Fault> {
 
 fn restore(one: &Kept) -> Outcome {
     let target = &one.moved.path;
-    if target.symlink_metadata().is_ok() && !one.moved.restored {
-        return Err(Fault::failed(format!("`{}` is there again", target.display()))
-            .hint("look at both, and remove the one you do not want"));
-    }
-    let cannot = |error: io::Error| Fault::file("put back", target, &error);
-    if let Some(folder) = target.parent() {
-        std::fs::create_dir_all(folder).map_err(cannot)?;
-    }
-    match std::fs::rename(&one.at, target) {
-        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-            copy(&one.at, target).and_then(|()| remove(&one.at)).map_err(cannot)?;
+    let cannot = |error: io::Error| Fault::failed(format!("could not put back `{}`: {error}", shown(target)));
+    match putting::back(&one.at, target, one.moved.restored) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            Err(Fault::failed(format!("`{}` is there again", shown(target)))
+                .hint("look at both, and remove the one you do not want"))
         }
-        other => other.map_err(cannot)?,
+        Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
+            Err(Fault::failed(format!("a folder of `{}` is a link now, which may lead anywhere", shown(target)))
+                .hint("put the folder itself there, then try again"))
+        }
+        other => {
+            other.and_then(|is_copy| if is_copy { remove(&one.at) } else { Ok(()) }).map_err(cannot)?;
+            out::note(&format!("{} is back in its place", shown(target)));
+            Ok(Code::Done)
+        }
     }
-    out::note(&format!("{} is back in its place", target.display()));
-    Ok(Code::Done)
 }
 
-fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    let about = from.symlink_metadata()?;
-    if about.is_symlink() {
-        return std::os::unix::fs::symlink(std::fs::read_link(from)?, to);
-    }
-    if !about.is_dir() {
-        return std::fs::copy(from, to).map(drop);
-    }
-    std::fs::create_dir(to)?;
-    for entry in std::fs::read_dir(from)? {
-        let entry = entry?;
-        copy(&entry.path(), &to.join(entry.file_name()))?;
-    }
-    Ok(())
+/// A name that a command chose, on one line and for a terminal.
+fn plain(text: &str) -> String {
+    out::harmless(&text.replace('\n', "\\n"))
+}
+
+fn shown(path: &Path) -> String {
+    plain(&path.display().to_string())
 }
 
 fn remove(path: &Path) -> io::Result<()> {

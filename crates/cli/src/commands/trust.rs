@@ -3,7 +3,7 @@
 use crate::args::Trust;
 use crate::fault::{Code, Fault, Outcome};
 use crate::places::Places;
-use crate::settings::{Standing, Trusted, what_counts};
+use crate::settings::{Standing, Trusted};
 use crate::{out, view, wire};
 
 pub(crate) fn run(places: &Places, args: &Trust) -> Outcome {
@@ -19,10 +19,10 @@ pub(crate) fn run(places: &Places, args: &Trust) -> Outcome {
         out::note(&format!("{shown} is trusted already, and has not changed"));
         return Ok(Code::Done);
     }
-    let files = what_counts(&workspace);
+    let files = trusted.what_counts(&workspace);
     out::line(&format!("In {shown} these would count in full:"));
     for file in &files {
-        out::line(&format!("  {file}"));
+        out::line(&format!("  {}", out::harmless(file)));
     }
     if files.is_empty() {
         out::line("  nothing yet");

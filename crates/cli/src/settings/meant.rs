@@ -180,6 +180,16 @@ impl Meant {
         Ok(())
     }
 
+    /// Forgets interpreters that are named by their place in the workspace: what is there is a stranger's.
+    pub(super) fn leave_relative_programs(&mut self, ignored: &mut Vec<String>) {
+        for (name, slot) in [("tools.python", &mut self.tools.python), ("python.program", &mut self.python_program)] {
+            if slot.value.contains('/') && !std::path::Path::new(&slot.value).is_absolute() {
+                ignored.push(format!("`{name}`, which is in the workspace"));
+                *slot = Sourced::default_of(String::new());
+            }
+        }
+    }
+
     /// The rules a run begins with. Model and workspace are filled in by whoever chose them.
     pub(crate) fn rules(&self) -> Rules {
         Rules {

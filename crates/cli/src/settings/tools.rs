@@ -12,7 +12,7 @@ use crate::moment;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct WrittenTools {
-    folders: Option<Spanned<Vec<String>>>,
+    pub(super) folders: Option<Spanned<Vec<String>>>,
     python: Option<Spanned<String>>,
     #[serde(deserialize_with = "time")]
     time: Option<Spanned<Millis>>,

@@ -1,12 +1,14 @@
 //! Which workspaces' files count in full: their path, and a hash of what counted when they were trusted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use updraft_journal::hash_of;
 
+use super::layer::Layer;
+use super::meant::Origin;
 use super::plain;
 use crate::fault::Fault;
 use crate::places::{self, Places};
@@ -52,6 +54,8 @@ impl Standing {
 /// The workspaces that were trusted, by their canonical path.
 pub(crate) struct Trusted {
     file: PathBuf,
+    /// The user's own settings, which may name folders of tools.
+    settings: PathBuf,
     folders: BTreeMap<String, String>,
 }
 
@@ -60,11 +64,11 @@ impl Trusted {
         let file = places.state.join("trusted.json");
         let folders =
             std::fs::read(&file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
-        Self { file, folders }
+        Self { file, settings: places.settings(), folders }
     }
 
     pub(crate) fn standing(&self, workspace: &Path) -> Standing {
-        let files = what_counts(workspace);
+        let files = self.what_counts(workspace);
         match self.folders.get(&workspace.display().to_string()) {
             Some(hash) if *hash == fingerprint(workspace, &files) => Standing::Trusted,
             Some(_) => Standing::Changed,
@@ -72,9 +76,22 @@ impl Trusted {
         }
     }
 
+    /// The files of a workspace that only count in full if it is trusted, in path order.
+    pub(crate) fn what_counts(&self, workspace: &Path) -> Vec<String> {
+        let mut tools: BTreeSet<PathBuf> = ["tools", ".updraft/tools"].map(PathBuf::from).into();
+        // Settings that cannot be read are named when they are needed, and name no folders here.
+        let files = [self.settings.clone(), workspace.join(".updraft/config.toml")];
+        for layer in files.iter().filter_map(|file| Layer::file(file, Origin::Stranger).ok()) {
+            let named = layer.written.tools.folders.iter().flat_map(|list| list.get_ref().iter());
+            let within = named.filter_map(|name| workspace.join(name).strip_prefix(workspace).ok().map(Path::to_owned));
+            tools.extend(within.map(|path| path.components().collect()));
+        }
+        what_counts(workspace, &tools)
+    }
+
     /// Records a workspace as it is now.
     pub(crate) fn add(&mut self, workspace: &Path) -> Result<(), Fault> {
-        let hash = fingerprint(workspace, &what_counts(workspace));
+        let hash = fingerprint(workspace, &self.what_counts(workspace));
         self.folders.insert(workspace.display().to_string(), hash);
         self.save()
     }
@@ -91,7 +108,7 @@ impl Trusted {
 }
 
 /// The files of a workspace that only count in full if it is trusted, in path order.
-pub(crate) fn what_counts(workspace: &Path) -> Vec<String> {
+fn what_counts(workspace: &Path, tools: &BTreeSet<PathBuf>) -> Vec<String> {
     let mut found = Vec::new();
     let servers = crate::servers::IN_WORKSPACE;
     for file in [".env", ".updraft/config.toml"].into_iter().chain(servers) {
@@ -99,12 +116,34 @@ pub(crate) fn what_counts(workspace: &Path) -> Vec<String> {
             found.push(file.to_owned());
         }
     }
-    for folder in [".updraft/agents", ".updraft/prompts", ".updraft/tools"] {
+    for folder in [".updraft/agents", ".updraft/prompts"] {
         let entries = std::fs::read_dir(workspace.join(folder)).into_iter().flatten().flatten();
         found.extend(entries.map(|entry| format!("{folder}/{}", entry.file_name().to_string_lossy())));
     }
+    for folder in tools {
+        walk(workspace, folder, 0, &mut found);
+    }
     found.sort();
+    found.dedup();
     found
+}
+
+/// Every file beneath a folder: tools import others. What Python makes of them is made anew when they change.
+fn walk(workspace: &Path, folder: &Path, depth: usize, found: &mut Vec<String>) {
+    const DEEPEST: usize = 8;
+    const MOST: usize = 5_000;
+    for entry in std::fs::read_dir(workspace.join(folder)).into_iter().flatten().flatten() {
+        let path = folder.join(entry.file_name());
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        if entry.file_name() == "__pycache__" || found.len() >= MOST {
+            continue;
+        }
+        if is_folder && depth < DEEPEST {
+            walk(workspace, &path, depth + 1, found);
+        } else {
+            found.push(path.to_string_lossy().into_owned());
+        }
+    }
 }
 
 fn fingerprint(workspace: &Path, files: &[String]) -> String {

@@ -73,6 +73,24 @@ fn a_workspace_can_only_tighten_until_it_is_trusted() {
 }
 
 #[test]
+fn a_tool_that_changes_takes_the_trust_away() {
+    let world = World::new();
+    world.config("config.toml", "[tools]\nfolders = [\"mine\", \"tools/\"]\npython = \".venv/bin/python\"\n");
+    world.file(".updraft/config.toml", "parallel = 900\n");
+    for file in ["tools/one.py", "tools/shared/two.py", "mine/three.py"] {
+        world.file(file, "A = 1\n");
+    }
+    assert_eq!(value(&world, "tools.python").0, "\"\"");
+    for file in ["tools/one.py", "tools/shared/two.py", "mine/three.py"] {
+        assert!(world.updraft(&["trust", "--yes"]).code(0).out.contains(file));
+        assert_eq!(value(&world, "parallel").0, "900");
+        assert_eq!(value(&world, "tools.python").0, "\".venv/bin/python\"");
+        world.file(file, "A = 2\n");
+        assert_eq!(value(&world, "parallel").0, "64");
+    }
+}
+
+#[test]
 fn a_pipe_in_the_place_of_settings_is_named_and_not_waited_for() {
     let world = World::new();
     std::fs::create_dir_all(world.ws().join(".updraft")).unwrap();

@@ -125,6 +125,9 @@ fn folders_and_the_interpreter_are_settings_of_the_user() {
     world.file(".updraft/config.toml", settings);
     world.updraft(&["tools", "call", "answer"]).code(2).says("no tool named `answer`");
     world.config("config.toml", settings);
+    // What lies in it is a stranger's, also where the user's settings point to it.
+    world.updraft(&["tools", "call", "answer"]).code(1).says("third_party");
+    world.updraft(&["trust", "--yes"]).code(0);
     assert_eq!(world.updraft(&["tools", "call", "answer"]).code(0).out, "42\n");
 }
 

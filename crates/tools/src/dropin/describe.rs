@@ -1,5 +1,6 @@
 //! Asking files what they are, in the sandbox and with nothing of the user's within reach.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -212,21 +213,68 @@ pub(super) fn interpreter(python: &str) -> Vec<PathBuf> {
     if !path.is_absolute() {
         return Vec::new();
     }
-    let real = path.canonicalize().ok();
-    let mut read = Vec::new();
-    for path in [Some(path.to_owned()), real].into_iter().flatten() {
-        let prefix = path.parent().and_then(Path::parent);
-        // A whole prefix only where it is one: the folder above `~/bin` is the home folder.
-        match prefix.filter(|prefix| prefix.join("pyvenv.cfg").is_file() || holds_python(prefix)) {
-            Some(prefix) => read.push(prefix.to_owned()),
-            None => read.push(path),
-        }
-    }
-    read
+    // A link may lead to anything; only a program is worth reading.
+    let Some(real) = path.canonicalize().ok().filter(|real| is_program(real)) else { return Vec::new() };
+    let real_prefix = prefix(&real);
+    let named = match prefix(path) {
+        Some(prefix) => Some(prefix.to_owned()),
+        None if real == path || real_prefix.is_some() => Some(path.to_owned()),
+        None => None,
+    };
+    named.into_iter().chain(real_prefix.map(Path::to_owned)).collect()
+}
+
+fn is_program(path: &Path) -> bool {
+    path.metadata().is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
+}
+
+/// The folder that a Python is installed in. The folder above `~/bin` is the home folder, and none.
+fn prefix(program: &Path) -> Option<&Path> {
+    let prefix = program.parent().and_then(Path::parent);
+    prefix.filter(|prefix| prefix.join("pyvenv.cfg").is_file() || holds_python(prefix))
 }
 
 fn holds_python(prefix: &Path) -> bool {
     let is_whole = prefix.join("include").is_dir() && !prefix.join(".ssh").exists();
     let entries = std::fs::read_dir(prefix.join("lib")).into_iter().flatten().flatten();
     is_whole && entries.into_iter().any(|entry| entry.file_name().to_string_lossy().starts_with("python3"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{Permissions, create_dir_all, set_permissions, write};
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_link_to_something_else_grants_nothing_of_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for made in ["ws/.venv/bin", "private", "py/bin", "py/include", "py/lib/python3.12", "home/bin"] {
+            create_dir_all(root.join(made)).unwrap();
+        }
+        write(root.join("ws/.venv/pyvenv.cfg"), "").unwrap();
+        write(root.join("private/key"), "secret").unwrap();
+        for program in ["private/program", "py/bin/python3.12", "home/bin/mine"] {
+            write(root.join(program), "#!/bin/sh\n").unwrap();
+            set_permissions(root.join(program), Permissions::from_mode(0o755)).unwrap();
+        }
+        let of = |path: &Path| interpreter(&path.display().to_string());
+        let python = root.join("ws/.venv/bin/python");
+        for (target, granted) in [
+            ("private/key", vec![]),
+            ("private/program", vec![root.join("ws/.venv")]),
+            ("py/bin/python3.12", vec![root.join("ws/.venv"), root.join("py")]),
+        ] {
+            let _ = std::fs::remove_file(&python);
+            symlink(root.join(target), &python).unwrap();
+            assert_eq!(of(&python), granted, "{target}");
+        }
+        symlink(root.join("private/program"), root.join("home/bin/link")).unwrap();
+        assert!(of(&root.join("home/bin/link")).is_empty());
+        assert_eq!(of(&root.join("home/bin/mine")), [root.join("home/bin/mine")]);
+        symlink(root.join("py/bin/python3.12"), root.join("home/bin/python")).unwrap();
+        assert_eq!(of(&root.join("home/bin/python")), [root.join("home/bin/python"), root.join("py")]);
+    }
 }
