@@ -48,6 +48,7 @@ async fn measure(rounds: usize) {
         }
     }
     print(&mut variants);
+    let _ = std::fs::remove_dir(small.path().with_extension("staged"));
     for level in [Level::Full, Level::Landlock].into_iter().filter(|level| *level <= probe.level) {
         print_steps(&Sandbox::new(LAUNCHER, level).unwrap(), rounds).await;
     }
@@ -78,11 +79,13 @@ fn variants(level: Level, small: &Path, large: &Path) -> Vec<Variant> {
     };
     let host = |folder: &Path| Policy { network: Network::Host, ..Policy::strict(folder) };
     let named = Policy { network: Network::Allow(vec!["example.com".parse().unwrap()]), ..Policy::strict(small) };
+    let staged = Policy { staged: Some(small.with_extension("staged")), ..Policy::strict(small) };
     let all = [
         sandboxed("launcher: second exec, limits, watching", Level::None, host(small)),
         sandboxed("+ Landlock, seccomp, guard", Level::Landlock, host(small)),
         sandboxed("+ namespaces and own root, host's network", Level::Full, host(small)),
         sandboxed("+ own network: everything", Level::Full, Policy::strict(small)),
+        sandboxed("everything, changes gathered", Level::Full, staged),
         sandboxed("everything, with the proxy", Level::Full, named),
         sandboxed("everything, 4,000 files in 200 folders", Level::Full, Policy::strict(large)),
     ];
@@ -101,7 +104,7 @@ impl Kind {
             }
             Kind::Sandboxed(sandbox, policy) => {
                 let ended = sandbox.spawn(policy, Command::new("/bin/true")).await.unwrap().wait().await.unwrap();
-                assert!(ended.succeeded(), "{ended:?}");
+                assert!(ended.succeeded() && ended.unstaged.is_none(), "{ended:?}");
             }
         }
     }

@@ -250,6 +250,20 @@ fn commands_that_are_not_gathered_are_listed_as_not_undoable() {
 }
 
 #[test]
+fn an_agent_is_told_why_what_its_command_changed_cannot_be_undone() {
+    let world = World::new();
+    if !can_stage(&world) {
+        return;
+    }
+    world.config("config.toml", "[sandbox]\nlevel = \"landlock\"\n");
+    let commands = ["true", "echo more >> a.txt"].map(|command| ("run_command", json!({ "command": command })));
+    run(&world, &commands).code(0);
+    let events = world.updraft(&["export", "last"]).code(0).out;
+    let told = "what the command changed cannot be undone: changes are gathered only at the sandbox's full level";
+    assert_eq!(events.matches(told).count(), 1, "{events}");
+}
+
+#[test]
 fn a_repository_that_was_used_since_is_left_whole() {
     let world = World::new();
     if !can_stage(&world) || std::process::Command::new("git").arg("--version").output().is_err() {

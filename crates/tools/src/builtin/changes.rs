@@ -52,6 +52,9 @@ pub(super) async fn tell(output: &mut Output, ended: &Ended, began: SystemTime, 
     for remark in remarks {
         let _ = writeln!(output.text, "[{remark}]");
     }
+    if let Some(why) = ended.unstaged.as_ref().filter(|_| !changes.is_empty()) {
+        let _ = writeln!(output.text, "[what the command changed cannot be undone: {why}]");
+    }
     if changes.len() > NAMED {
         output.all_changes = serde_json::to_vec(&changes).ok().map(|all| cx.keep(all));
         changes.truncate(NAMED);
