@@ -1,7 +1,9 @@
 //! How agents' child processes are confined: one policy from settings and flags, and the level it runs at.
 
+use std::path::PathBuf;
+
 use toml::Spanned;
-use updraft_run::{Input, Run};
+use updraft_run::{Grants, Input, Run};
 use updraft_sandbox::{Level, Network, Probe};
 use updraft_tools::Confinement;
 
@@ -34,12 +36,12 @@ pub(crate) fn flags(args: &Confine) -> Result<WrittenSandbox, Fault> {
         Network::Allow(hosts) => WrittenNetwork::Hosts(hosts.iter().map(ToString::to_string).collect()),
         Network::None | Network::Host => WrittenNetwork::Word(network.to_string()),
     });
-    let real = |path: &std::path::PathBuf| {
+    let real = |path: &PathBuf| {
         let real = path.canonicalize();
         let real = real.map_err(|error| Fault::usage(format!("`{}` cannot be granted: {error}", path.display())))?;
         Ok(real.display().to_string())
     };
-    let all = |paths: &[std::path::PathBuf]| paths.iter().map(real).collect::<Result<Vec<_>, Fault>>();
+    let all = |paths: &[PathBuf]| paths.iter().map(real).collect::<Result<Vec<_>, Fault>>();
     let level = if args.no_sandbox { Some("none".to_owned()) } else { args.level.clone() };
     Ok(WrittenSandbox {
         network: said(network),
@@ -48,6 +50,59 @@ pub(crate) fn flags(args: &Confine) -> Result<WrittenSandbox, Fault> {
         level: said(level),
         ..WrittenSandbox::default()
     })
+}
+
+/// What children are granted, as it is recorded.
+pub(crate) fn grants(settings: &Settings) -> Grants {
+    let meant = &settings.meant.sandbox;
+    let all = |paths: &[PathBuf]| paths.iter().map(|path| path.display().to_string()).collect();
+    Grants { network: meant.network.value.to_string(), read: all(&meant.read.value), write: all(&meant.write.value) }
+}
+
+/// Takes from the settings what a run was not granted when it began and no flag says now. Says what was taken.
+pub(crate) fn hold_to(began: &Grants, settings: &mut Settings, args: Option<&Confine>) -> Vec<String> {
+    let meant = &mut settings.meant.sandbox;
+    let mut taken = Vec::new();
+    let (now, was) = (&meant.network.value, began.network.parse().unwrap_or(Network::None));
+    let both = both(now, &was);
+    if args.is_none_or(|args| args.network.is_none()) && both != *now {
+        taken.push(format!(
+            "the run began with the network {was}, and the settings now say {now}; going on with {both} (`--network {now}` \
+             grants it)"
+        ));
+        meant.network.value = both;
+    }
+    let said = |paths: &[PathBuf]| paths.iter().filter_map(|path| path.canonicalize().ok()).collect::<Vec<_>>();
+    let flags = args.map(|args| (said(&args.readable), said(&args.writable))).unwrap_or_default();
+    let lists = [
+        ("read", &mut meant.read.value, &began.read, flags.0),
+        ("write", &mut meant.write.value, &began.write, flags.1),
+    ];
+    for (what, now, was, said) in lists {
+        now.retain(|path| {
+            let shown = path.display().to_string();
+            let stays = was.contains(&shown) || said.contains(path);
+            if !stays {
+                taken.push(format!(
+                    "the run began without the right to {what} `{shown}` (`--{what} {shown}` grants it)"
+                ));
+            }
+            stays
+        });
+    }
+    taken
+}
+
+/// What two networks have in common.
+fn both(one: &Network, other: &Network) -> Network {
+    match (one, other) {
+        (Network::None, _) | (_, Network::None) => Network::None,
+        (Network::Host, less) | (less, Network::Host) => less.clone(),
+        (Network::Allow(one), Network::Allow(other)) => {
+            let common: Vec<_> = one.iter().filter(|host| other.contains(host)).cloned().collect();
+            if common.is_empty() { Network::None } else { Network::Allow(common) }
+        }
+    }
 }
 
 /// The level that commands will run at, as it is recorded.

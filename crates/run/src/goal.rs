@@ -188,6 +188,23 @@ pub struct Settings {
     /// from before this was kept.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub sandbox: String,
+    /// What commands were granted when the run began. Absent in runs from before this was kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grants: Option<Grants>,
+}
+
+/// What commands are granted beyond their workspace.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Grants {
+    /// The network: `none`, `host`, or `allow:` and hosts.
+    pub network: String,
+    /// More that they may read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub read: Vec<String>,
+    /// More that they may write.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub write: Vec<String>,
 }
 
 impl Default for Settings {
@@ -214,6 +231,7 @@ impl Default for Settings {
             max_output: 8_192,
             think: Think::Auto,
             sandbox: String::new(),
+            grants: None,
         }
     }
 }

@@ -61,7 +61,7 @@ mod think;
 pub use budget::Ledger;
 pub use effect::{Class, Effect, Expected, Facts, Part, Prepared};
 pub use event::{Because, Event, Judgement, Note};
-pub use goal::{AgentCard, Approvals, Budget, Ceiling, Goal, Limit, Mode, Reflect, Roster, Settings, Start};
+pub use goal::{AgentCard, Approvals, Budget, Ceiling, Goal, Grants, Limit, Mode, Reflect, Roster, Settings, Start};
 pub use graph::{Graph, StepSpec, Surroundings, close_to};
 pub use id::{Address, BadId, Cost, Hash, Kind, Millis, RunId, StepId, Timestamp};
 pub use input::{Finding, ForkChange, Found, Input, Record};

@@ -1,11 +1,12 @@
 //! `updraft resume`: goes on with a run; or follows it, where another process is at work on it.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use updraft_engine::{Engine, Hands, Rested};
 use updraft_journal::{Filter, Journal, Status};
-use updraft_run::{Phase, Run, RunId};
+use updraft_run::{Grants, Input, Phase, Run, RunId};
 
 use crate::args::{Confine, Output, Resume};
 use crate::fault::{Code, Fault, Outcome};
@@ -117,8 +118,16 @@ pub(super) async fn engine(
     let workspace = std::path::PathBuf::from(journal.head(id)?.workspace);
     let flags =
         Written { sandbox: confined.map(confine::flags).transpose()?.unwrap_or_default(), ..Written::default() };
-    let settings = Settings::load(places, &workspace, flags)?;
+    let mut settings = Settings::load(places, &workspace, flags)?;
     log::begin(places, &settings.meant.log.value);
+    if let Some(began) = granted(journal, id)? {
+        let taken = confine::hold_to(&began, &mut settings, confined);
+        if let Some((face, _)) = &shown {
+            for line in &taken {
+                face.say(line);
+            }
+        }
+    }
     let dispatcher = wire::dispatcher(places, &workspace, &settings).await?;
     let hands = Hands::new(reach::access(places, &settings, &workspace), dispatcher);
     let (watch, stop) = match shown {
@@ -126,6 +135,18 @@ pub(super) async fn engine(
         None => (Face::of(output).watch, CancellationToken::new()),
     };
     Ok(wire::engine(journal.clone(), hands, watch, stop))
+}
+
+/// What the run's commands were granted when it began; nothing where that was not kept.
+fn granted(journal: &Journal, id: &RunId) -> Result<Option<Grants>, Fault> {
+    let mut granted = None;
+    journal.read(id, 0, &mut |_, record| {
+        if let Input::Start(start) = &record.input {
+            granted.clone_from(&start.settings.grants);
+        }
+        ControlFlow::Break(())
+    })?;
+    Ok(granted)
 }
 
 /// Shows what another process does with a run. `None` if that process ended and the run is not at rest.

@@ -173,6 +173,30 @@ fn the_level_is_in_the_record_and_never_lowered_in_silence() {
 }
 
 #[test]
+fn a_run_goes_on_with_no_more_than_it_began_with_unless_a_flag_says_so() {
+    let world = World::new();
+    if !is_to_be_had(&world) {
+        return;
+    }
+    let ask = json!({"name": "ask_user", "args": {"question": "which?"}});
+    let script = json!({"rules": [{"when": {"turn": 0}, "answer": {"calls": [ask]}}], "default": {"text": "done"}});
+    let model = world.script("s.json", &script);
+    world.config("agents/asker.md", "---\nname: asker\npurpose: Asks.\ntools: [ask_user]\n---\nAsk.\n");
+    world.config("config.toml", "[sandbox]\nnetwork = \"host\"\n");
+    world.updraft(&["run", "--model", &model, "--agent", "asker", "--network", "none", "go"]);
+    let run = world.last();
+    let other = tempfile::tempdir().unwrap();
+    let granted = format!("[sandbox]\nnetwork = \"host\"\nwrite = [{:?}]\n", other.path());
+    world.config("config.toml", &granted);
+    let resumed = world.updraft(&["resume", &run]);
+    resumed.says("the run began with the network none, and the settings now say host; going on with none");
+    world.updraft(&["resume", &run]).says("the run began without the right to write");
+    let folder = other.path().display().to_string();
+    let said = world.updraft(&["resume", &run, "--network", "host", "--write", &folder]);
+    assert!(!said.err.contains("the run began"), "{}", said.err);
+}
+
+#[test]
 fn without_the_sandbox_only_by_the_flag_and_with_a_warning() {
     let world = World::new();
     let model = runs(&world, "echo free > free.txt");
