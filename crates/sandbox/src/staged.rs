@@ -155,8 +155,9 @@ impl Drop for Folder {
         if self.is_told.load(Ordering::Relaxed) {
             clear::remove(&self.path);
         } else if rustix::fs::flock(&self.lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
-            // Cut off. As long as the launcher holds it too, it is the launcher's to clear, or the next sweep's.
-            clear::settle(&self.path);
+            // Cut off. As long as the launcher holds it too, it is the launcher's to clear, or the next sweep's, which
+            // also tells of what was kept.
+            clear::remove_if_empty(&self.path);
         }
     }
 }

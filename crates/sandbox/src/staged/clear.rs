@@ -36,12 +36,21 @@ pub(super) fn sweep(parent: &Path) -> Vec<PathBuf> {
 /// Removes the folder of a command whose end nobody was told, unless it holds what was in the workspace before: then it gets
 /// a name that no sweep looks for.
 pub(super) fn settle(path: &Path) -> Option<PathBuf> {
+    if remove_if_empty(path) { None } else { keep(path) }
+}
+
+/// Removes the folder unless it holds something that stood in the workspace before, which the next sweep tells.
+pub(super) fn remove_if_empty(path: &Path) -> bool {
     let has_kept = std::fs::read_dir(path.join(BEFORE)).is_ok_and(|mut kept| kept.next().is_some());
     // A file may have left its place and not be among the kept yet.
-    if !has_kept && !listed(path).is_ok_and(|all| all.iter().any(|one| one.kept.is_some())) {
+    let is_empty = !has_kept && !listed(path).is_ok_and(|all| all.iter().any(|one| one.kept.is_some()));
+    if is_empty {
         remove(path);
-        return None;
     }
+    is_empty
+}
+
+fn keep(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?.to_str()?.strip_prefix(PREFIX)?;
     let kept = path.with_file_name(format!("{CUT_OFF}{name}"));
     std::fs::rename(path, &kept).is_ok().then_some(kept)
