@@ -116,7 +116,9 @@ fn going_on_with_yes_is_no_answer_to_what_would_be_asked_under_yes() {
     assert!(waits(ruled(Approvals::Ask, denies), unclear), "a rule may deny");
     let mut narrowed = ruled(Approvals::Ask, Rules::default());
     let agents = &mut Arc::make_mut(&mut narrowed.roster).agents;
-    agents.iter_mut().for_each(|agent| agent.narrowed.mode = Some(Approvals::Ask));
+    for agent in agents.iter_mut() {
+        agent.narrowed.mode = Some(Approvals::Ask);
+    }
     assert!(waits(narrowed, outside()), "the agent's file asks");
     assert!(!waits(ruled(Approvals::Ask, Rules::default()), outside()), "only the run asked");
 }

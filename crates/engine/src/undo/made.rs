@@ -114,7 +114,7 @@ mod tests {
         let second = change("x", Some(1), Some(2));
         let gone = change("y", Some(3), None);
         for (n, one) in [&first, &second, &gone].into_iter().enumerate() {
-            assert_eq!(told.once(&outer.within(n as u32), vec![one.clone()]), [one.clone()]);
+            assert_eq!(told.once(&outer.within(n as u32), vec![one.clone()]), std::slice::from_ref(one));
         }
         let own = change("z", None, Some(9));
         let all = vec![first, second, gone, change("x", None, Some(2)), change("y", Some(3), Some(4)), own.clone()];
