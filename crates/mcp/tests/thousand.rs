@@ -36,6 +36,10 @@ fn deed(n: usize) -> &'static str {
 /// Whether a reply is one that this call may get while others make the server misbehave at the same time.
 fn judge(name: &str, nonce: &str, reply: &Reply) -> &'static str {
     match reply {
+        Reply::Output(output) if output.is_error => {
+            assert!(output.text.contains("MCP server `c`"), "{}", output.text);
+            "failed"
+        }
         Reply::Output(output) => {
             assert!(!matches!(name, "die" | "hang" | "flood" | "malformed" | "big"), "{name}: {output:?}");
             assert_eq!(output.text, nonce, "{name} was given another's answer");

@@ -89,10 +89,11 @@ impl World {
         }
     }
 
-    /// The words of a reply that is no output.
+    /// The words of a call that failed. Those that may be a server's own come as an output that says where they are from.
     pub(crate) async fn failure(&self, dispatcher: &Dispatcher, name: &str, args: Value) -> String {
         match self.reply(dispatcher, name, args).await {
             Reply::Failed(failure) => failure.message,
+            Reply::Output(output) if output.is_error => output.text.clone(),
             other => panic!("{name}: {other:?}"),
         }
     }
