@@ -101,6 +101,8 @@ fn prepared(variable: &str) -> Option<String> {
 /// Runs a goal whose model makes one call to a server's tool, and gives what the call gave.
 fn call_in_a_run(world: &World, tool: &str, args: &serde_json::Value) -> String {
     let model = world.script("s.json", &json!([{"calls": [{"name": tool, "args": args}]}, {"text": "Done."}]));
+    // In a workspace that nobody trusts, a server that reaches the network would need a person's word.
+    world.updraft(&["trust", "--yes"]).code(0);
     let ran = world.updraft(&["run", "--json", "--yes", "--model", &model, "--agent", "coder", "use it"]).code(0);
     let is_result = |line: &serde_json::Value| line["type"] == "item.completed" && line["item"]["kind"] == "tool_call";
     let done = ran.json().into_iter().find(is_result).unwrap_or_else(|| panic!("{}\n{}", ran.out, ran.err));
