@@ -78,11 +78,11 @@ prepare_npm() {
     export UPDRAFT_TEST_NPM=""
     if ! npm --version >/dev/null 2>&1; then
         skip "the MCP conformance suite and MCP servers of npm: no npm"
-    elif UPDRAFT_TEST_NPM=$(python3 tests/conformance/packages.py); then
+    elif UPDRAFT_TEST_NPM=$(python3 tests/mcp/packages.py tests/mcp/suite/package.json); then
         printf 'MCP conformance suite ready\n'
     else
         UPDRAFT_TEST_NPM=""
-        skip "the MCP conformance suite and MCP servers of npm: could not install tests/conformance/packages.json"
+        skip "the MCP conformance suite and MCP servers of npm: could not install tests/mcp/suite/package.json"
     fi
 }
 
@@ -99,23 +99,27 @@ prepare_model() {
     fi
 }
 
-# The official conformance suite against our server, and programs of others that use it. Both come from npm.
-check_mcp_server() {
-    local suite clients python
-    if ! suite=$(python3 tests/mcp/packages.py tests/mcp/suite/package.json); then
-        skip "the MCP conformance suite: could not install it with npm"
-    else
-        cargo build --quiet --package updraft-mcp --example conformance
-        python3 tests/mcp/conformance.py "$suite" --url http://127.0.0.1:9/mcp --expect 0 --only tools-call
-        python3 tests/mcp/conformance.py "$suite" --server "${CARGO_TARGET_DIR:-target}/debug/examples/conformance"
-    fi
+# The official conformance suite against our client and our server. Whoever does nothing must get nothing; else the counts
+# would say nothing about ours.
+check_mcp() {
+    local suite=(python3 tests/mcp/conformance.py "$UPDRAFT_TEST_NPM") examples=${CARGO_TARGET_DIR:-target}/debug/examples
+    cargo build --quiet --package updraft-mcp --example conformance_client --example conformance
+    "${suite[@]}" --client true --expect 0
+    "${suite[@]}" --client "$examples/conformance_client"
+    "${suite[@]}" --url http://127.0.0.1:9/mcp --expect 0 --only tools-call
+    "${suite[@]}" --server "$examples/conformance"
+}
+
+# Programs of others that use our server.
+check_mcp_clients() {
+    local clients python
     if ! clients=$(python3 tests/mcp/packages.py tests/mcp/clients/package.json) ||
         ! python=$(python3 tests/judges/environment.py tests/mcp/clients/requirements.txt); then
         skip "MCP clients of others: could not install them"
-    else
-        cargo build --quiet --package updraft
-        python3 tests/mcp/clients.py "$clients" "$python" "${CARGO_TARGET_DIR:-target}/debug/updraft"
+        return
     fi
+    cargo build --quiet --package updraft
+    python3 tests/mcp/clients.py "$clients" "$python" "${CARGO_TARGET_DIR:-target}/debug/updraft"
 }
 
 run_tests() {
@@ -168,14 +172,10 @@ run_tests
 
 if [[ -n $UPDRAFT_TEST_NPM ]]; then
     heading "MCP conformance"
-    cargo build -p updraft-mcp --example conformance_client
-    CLIENT=$(cargo metadata --format-version 1 --no-deps | python3 -c "import json, sys; print(json.load(sys.stdin)['target_directory'])")
-    # A client that does nothing must get nothing; else the count would say nothing about ours.
-    python3 tests/conformance/run.py "$UPDRAFT_TEST_NPM" true --expect 0
-    python3 tests/conformance/run.py "$UPDRAFT_TEST_NPM" "$CLIENT/debug/examples/conformance_client"
+    check_mcp
+    heading "MCP clients of others"
+    check_mcp_clients
 fi
-heading "our MCP server, judged by others"
-check_mcp_server
 
 heading "examples in the documentation"
 cargo test --workspace --doc

@@ -31,22 +31,13 @@ def cache():
     return folder
 
 
-def environment(requirements):
-    """The Python of the environment."""
-    identity = [requirements.read_text(), sys.version, sys.base_prefix]
-    key = hashlib.sha256("\n".join(identity).encode()).hexdigest()[:12]
-    folder = cache() / f"{requirements.resolve().parent.name}-{key}"
-    if not (folder / "bin" / "python").exists():
-        make(requirements, folder)
-    return folder / "bin" / "python"
-
-
-def make(requirements, folder):
-    making = tempfile.mkdtemp(dir=folder.parent, prefix=".making-")
+def made_once(folder, fill):
+    """The folder, filled under another name first if it is not there."""
+    if folder.exists():
+        return folder
+    making = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".making-"))
     try:
-        venv.create(making, with_pip=True, symlinks=True)
-        options = ["--quiet", "--disable-pip-version-check", "--retries", "1", "--requirement", str(requirements)]
-        subprocess.run([f"{making}/bin/python", "-m", "pip", "install", *options], check=True)
+        fill(making)
         os.rename(making, folder)
     except OSError:
         if not folder.exists():  # otherwise someone else was faster
@@ -55,6 +46,20 @@ def make(requirements, folder):
         sys.exit(f"error: {' '.join(map(str, error.cmd))} ended with {error.returncode}")
     finally:
         shutil.rmtree(making, ignore_errors=True)
+    return folder
+
+
+def environment(requirements):
+    """The Python of the environment."""
+
+    def fill(making):
+        venv.create(making, with_pip=True, symlinks=True)
+        options = ["--quiet", "--disable-pip-version-check", "--retries", "1", "--requirement", str(requirements)]
+        subprocess.run([making / "bin" / "python", "-m", "pip", "install", *options], check=True)
+
+    identity = [requirements.read_text(), sys.version, sys.base_prefix]
+    key = hashlib.sha256("\n".join(identity).encode()).hexdigest()[:12]
+    return made_once(cache() / f"{requirements.resolve().parent.name}-{key}", fill) / "bin" / "python"
 
 
 if __name__ == "__main__":

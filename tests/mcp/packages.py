@@ -3,44 +3,32 @@
 packages.py PACKAGE_JSON
 
 As with environment.py beside the judges: the folder's name holds what is in it, and it is made under another name.
-The package `node` in it brings a Node of its own (FOLDER/node_modules/node/bin/node); any npm can install it.
+The package `node` in it brings a Node of its own (FOLDER/node_modules/node/bin/node), which its install script fetches;
+any npm can install it.
 """
 
 import hashlib
-import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "judges"))
-from environment import cache  # noqa: E402
+from environment import cache, made_once  # noqa: E402
 
 
 def packages(wanted):
-    key = hashlib.sha256(wanted.read_bytes()).hexdigest()[:12]
-    folder = cache() / f"mcp-{wanted.resolve().parent.name}-{key}"
-    if not folder.exists():
-        make(wanted, folder)
-    return folder
+    """The folder that holds node_modules."""
 
-
-def make(wanted, folder):
-    making = tempfile.mkdtemp(dir=folder.parent, prefix=".making-")
-    try:
+    def fill(making):
         shutil.copy(wanted, making)
         # npm of an older Node prefers packages made for it; the versions are exact, so only its warnings differ.
-        options = ["--no-audit", "--no-fund", "--loglevel", "error", "--engine-strict=false"]
+        options = ["--no-audit", "--no-fund", "--loglevel=error", "--fetch-retries=1", "--engine-strict=false"]
         subprocess.run(["npm", "install", "--prefix", making, *options], check=True, stdout=sys.stderr)
-        os.rename(making, folder)
-    except OSError:
-        if not folder.exists():  # otherwise someone else was faster
-            raise
-    except subprocess.CalledProcessError as error:
-        sys.exit(f"error: {' '.join(map(str, error.cmd))} ended with {error.returncode}")
-    finally:
-        shutil.rmtree(making, ignore_errors=True)
+        subprocess.run([making / "node_modules/node/bin/node", "--version"], check=True, stdout=subprocess.DEVNULL)
+
+    key = hashlib.sha256(wanted.read_bytes()).hexdigest()[:12]
+    return made_once(cache() / f"mcp-{wanted.resolve().parent.name}-{key}", fill)
 
 
 if __name__ == "__main__":
