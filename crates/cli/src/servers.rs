@@ -112,8 +112,7 @@ pub(crate) async fn host(
     let mut host = Host::new(workspace, state.join("logs"));
     let confinement = confine::confinement(places, settings);
     if needs_sandbox {
-        // Without one, servers that are programs are not started, and say so.
-        host.sandbox = confinement.sandbox().await.ok();
+        host.sandbox = confinement.sandbox().await.map_err(|failure| failure.message);
     }
     host.policy = confinement.policy_for(workspace);
     host.environment = places::all();

@@ -15,8 +15,8 @@ pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// What the caller lends to all servers.
 #[derive(Clone)]
 pub struct Host {
-    /// Starts processes; without one, no server on pipes is used.
-    pub sandbox: Option<Sandbox>,
+    /// Confines servers that are programs; or why none of them is started.
+    pub sandbox: Result<Sandbox, String>,
     /// What every process may do; each server's own grants are added.
     pub policy: Policy,
     /// The variables there are; the policy says which of them pass.
@@ -57,7 +57,7 @@ impl Host {
     pub fn new(workspace: impl Into<PathBuf>, logs: impl Into<PathBuf>) -> Self {
         let workspace = workspace.into();
         Self {
-            sandbox: None,
+            sandbox: Err("no sandbox was set up; see `updraft sandbox probe`".to_owned()),
             policy: Policy::strict(&workspace),
             environment: Vec::new(),
             workspace,

@@ -34,10 +34,7 @@ pub(super) async fn start(host: &Host, config: &ServerConfig) -> Result<Started,
     let Link::Stdio { command, args, env, cwd } = &config.link else {
         return Err(Error::Start("it is no process".to_owned()));
     };
-    let Some(sandbox) = &host.sandbox else {
-        let why = "no process can be confined on this machine, so none is started; see `updraft sandbox probe`";
-        return Err(Error::Start(why.to_owned()));
-    };
+    let sandbox = host.sandbox.as_ref().map_err(|why| Error::Start(format!("programs are not started: {why}")))?;
     let mut variables = host.environment.clone();
     variables.retain(|(name, _)| !env.contains_key(name));
     variables.extend(env.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned())));

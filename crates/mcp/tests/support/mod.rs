@@ -37,7 +37,7 @@ impl World {
     pub(crate) async fn host(&self) -> Host {
         let level = Sandbox::probe(PROGRAM).await.unwrap().level;
         let mut host = Host::new(self.workspace(), self.folder.path().join("logs"));
-        host.sandbox = Some(Sandbox::new(PROGRAM, level).unwrap());
+        host.sandbox = Ok(Sandbox::new(PROGRAM, level).unwrap());
         host.memory = Some(self.folder.path().join("memory"));
         host.environment = std::env::vars().filter(|(name, _)| name == "PATH").collect();
         host
