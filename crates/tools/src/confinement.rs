@@ -8,6 +8,8 @@ use tokio::sync::OnceCell;
 use updraft_run::{Failure, FailureKind};
 use updraft_sandbox::{Level, MovedAside, Network, Policy, Sandbox};
 
+use crate::tool::Traits;
+
 /// The file beside those that were moved aside, which says where they came from.
 pub const MOVED: &str = "moved.json";
 
@@ -68,20 +70,16 @@ impl Confinement {
         self.sandbox.get_or_try_init(|| self.set_up()).await.cloned()
     }
 
-    /// Whether children reach beyond workspace and sandbox, whatever they are told.
-    pub fn is_open(&self) -> bool {
-        self.policy.network == Network::Host || self.level == Some(Level::None)
-    }
-
-    /// Whether children can carry something out of this machine.
-    pub fn sends(&self) -> bool {
-        // Without a sandbox nothing keeps them from the network.
-        self.policy.network != Network::None || self.destroys()
-    }
-
-    /// Whether children can do what we cannot undo.
-    pub fn destroys(&self) -> bool {
-        self.level == Some(Level::None)
+    /// What a tool is that runs something like this, whatever that is told to do.
+    pub fn traits(&self) -> Traits {
+        // Without a sandbox nothing keeps children from the network, and nothing that they do can be undone.
+        let is_free = self.level == Some(Level::None);
+        Traits {
+            outside: is_free || self.policy.network == Network::Host,
+            sends: is_free || self.policy.network != Network::None,
+            destroys: is_free,
+            ..Traits::default()
+        }
     }
 
     /// The hosts that children may reach, where they are named.

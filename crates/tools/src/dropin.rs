@@ -230,7 +230,7 @@ impl Shared {
     /// What kind of thing a tool is. That it only reads is seen to by the sandbox; that it may be repeated is a word of
     /// its own, and counts only where it is trusted.
     fn traits(&self, folder: &ToolFolder, said: Annotations) -> Traits {
-        let confinement = &self.settings.confinement;
+        let confined = self.settings.confinement.traits();
         let class = match said {
             Annotations { read_only_hint: true, .. } if self.is_confined() || folder.is_trusted => Class::Pure,
             Annotations { idempotent_hint: true, .. } if folder.is_trusted => Class::Idempotent,
@@ -239,12 +239,10 @@ impl Shared {
         Traits {
             class,
             group: GROUP,
-            outside: confinement.is_open(),
-            sends: confinement.sends(),
-            destroys: said.destructive_hint || confinement.destroys(),
+            destroys: said.destructive_hint || confined.destroys,
             // Workers keep the time themselves, and say more about what they were doing.
             time: self.settings.time + Duration::from_secs(10),
-            blocking: false,
+            ..confined
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use updraft_run::{Class, Failure, Output, Prepared, Reply, ToolSpec};
+use updraft_run::{Failure, Output, Prepared, Reply, ToolSpec};
 use updraft_sandbox::{Command, Ended, Level, MovedAside};
 
 use super::{changes, parse, reply, spec, whole};
@@ -87,10 +87,7 @@ impl Tool for RunCommand {
     }
 
     fn traits(&self) -> Traits {
-        let (outside, sends, destroys) =
-            (self.confinement.is_open(), self.confinement.sends(), self.confinement.destroys());
-        let time = Duration::from_secs(LONGEST_TIME + 60);
-        Traits { class: Class::Opaque, group: "sandbox", outside, sends, destroys, time, ..Traits::default() }
+        Traits { group: "sandbox", time: Duration::from_secs(LONGEST_TIME + 60), ..self.confinement.traits() }
     }
 
     fn prepare(&self, args: &Value, _place: &Place) -> Prepared {

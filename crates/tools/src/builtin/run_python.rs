@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
-use updraft_run::{Class, Failure, FailureKind, Output, Prepared, Reply, ToolSpec};
+use updraft_run::{Failure, FailureKind, Output, Prepared, Reply, ToolSpec};
 
 use super::{parse, reply, spec, whole};
 use crate::confinement::Confinement;
@@ -190,24 +190,12 @@ impl Tool for RunPython {
     }
 
     fn traits(&self) -> Traits {
-        let time = Duration::from_secs(LONGEST_TIME + 60);
-        Traits {
-            class: Class::Opaque,
-            group: "sandbox",
-            outside: self.confinement.is_open(),
-            sends: self.confinement.sends(),
-            destroys: self.confinement.destroys(),
-            time,
-            ..Traits::default()
-        }
+        Traits { group: "sandbox", time: Duration::from_secs(LONGEST_TIME + 60), ..self.confinement.traits() }
     }
 
     fn prepare(&self, _args: &Value, _place: &Place) -> Prepared {
         let Traits { class, outside, sends, destroys, .. } = self.traits();
-        let hosts = self.confinement.hosts();
-        // Whoever names hosts and nothing else is taken to touch no file.
-        let reads = if hosts.is_empty() { Vec::new() } else { vec![".".into()] };
-        Prepared { class, outside, sends, destroys, hosts, reads, ..Prepared::default() }
+        Prepared { class, outside, sends, destroys, hosts: self.confinement.hosts(), ..Prepared::default() }
     }
 
     fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {
