@@ -125,22 +125,36 @@ pub(crate) async fn on_resume(run: &Run, level: &str, args: &Confine) -> Result<
     if began == level || run.is_over() {
         return Ok(None);
     }
+    // What cannot be run needs no level: the run keeps the one it has, and is held to that once there is one again.
+    if level == UNAVAILABLE {
+        return Ok(None);
+    }
     let was_said = args.no_sandbox || args.level.is_some();
     if rank(level) < rank(began) && !was_said {
+        if began == UNAVAILABLE {
+            return Err(never_run());
+        }
         return Err(not_to_be_had(began, &sandbox::probe().await?)
             .hint(format!("the run began at level {began}; `--level landlock` or `--no-sandbox` goes on with less")));
     }
     Ok(Some(Input::Confine { level: level.to_owned() }))
 }
 
-/// More is safer. Where nothing can be run, nothing can do harm.
+/// More is safer. Whoever began where nothing could be confined was promised nothing but that nothing runs unconfined.
 fn rank(level: &str) -> u8 {
     match level {
         "none" => 1,
-        "landlock" => 2,
-        "full" | UNAVAILABLE => 3,
+        "landlock" | UNAVAILABLE => 2,
+        "full" => 3,
         _ => 0,
     }
+}
+
+fn never_run() -> Fault {
+    let message = "the run began where nothing could be confined, so it has run no commands; the settings now say to run them \
+                   without a sandbox";
+    let fault = Fault { code: Code::NoSandbox, ..Fault::failed(message) };
+    fault.hint("`--no-sandbox` agrees to that; `--level landlock` confines them, where the machine can")
 }
 
 fn not_to_be_had(level: &str, probe: &Probe) -> Fault {
@@ -154,5 +168,50 @@ fn not_to_be_had(level: &str, probe: &Probe) -> Fault {
 pub(crate) fn warn(level: &str, face: &Face) {
     if level == "none" {
         face.say("sandbox: none; agents' commands can do whatever you can");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use updraft_run::{Goal, Roster, Start, Timestamp};
+
+    use super::*;
+
+    /// What a run that began at one level is told that goes on at another.
+    async fn goes_on(began: &str, level: &str, args: &Confine) -> Result<Option<String>, Fault> {
+        let settings = updraft_run::Settings { sandbox: began.into(), ..updraft_run::Settings::default() };
+        let start = Start {
+            goal: Goal { text: "work".into(), ..Goal::default() },
+            roster: Arc::new(Roster::default()),
+            settings: Arc::new(settings),
+            budget: updraft_run::Budget::default(),
+            plan: None,
+        };
+        let mut run = Run::default();
+        run.advance(Input::Start(Box::new(start)), Timestamp(0));
+        let told = on_resume(&run, level, args).await?;
+        Ok(told.map(|input| match input {
+            Input::Confine { level } => level,
+            other => panic!("{other:?}"),
+        }))
+    }
+
+    #[tokio::test]
+    async fn a_run_that_began_where_nothing_could_be_confined_goes_on_wherever_something_can() {
+        let (plain, agreed) = (Confine::default(), Confine { no_sandbox: true, ..Confine::default() });
+        for level in ["landlock", "full"] {
+            assert_eq!(goes_on(UNAVAILABLE, level, &plain).await.ok().flatten().as_deref(), Some(level));
+        }
+        let refused = goes_on(UNAVAILABLE, "none", &plain).await.err();
+        assert!(refused.is_some_and(|fault| fault.message.contains("has run no commands")));
+        assert_eq!(goes_on(UNAVAILABLE, "none", &agreed).await.ok().flatten().as_deref(), Some("none"));
+    }
+
+    #[tokio::test]
+    async fn where_nothing_can_be_confined_any_more_the_run_is_still_held_to_the_level_it_began_at() {
+        assert_eq!(goes_on("full", UNAVAILABLE, &Confine::default()).await.ok(), Some(None));
+        assert_eq!(goes_on(UNAVAILABLE, UNAVAILABLE, &Confine::default()).await.ok(), Some(None));
     }
 }
