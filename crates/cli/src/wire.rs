@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use updraft_engine::{Agents, Engine, Hands, Prompts, Trust, Watch};
+use updraft_engine::{Agents, Engine, Hands, Marks, Prompts, Trust, Watch};
 use updraft_journal::{Filter, Journal};
 use updraft_run::{Class, RunId};
 use updraft_tools::worker::Python;
@@ -148,8 +148,21 @@ pub(crate) fn only_reads(dispatcher: &Dispatcher, name: &str) -> bool {
 }
 
 /// An engine over a journal.
-pub(crate) fn engine(journal: Journal, hands: Hands, watch: Arc<dyn Watch>, stop: CancellationToken) -> Engine {
-    Engine::new(journal, Arc::new(hands), updraft_engine::Options { watch, stop, ..updraft_engine::Options::default() })
+pub(crate) fn engine(
+    places: &Places,
+    journal: Journal,
+    hands: Hands,
+    watch: Arc<dyn Watch>,
+    stop: CancellationToken,
+) -> Engine {
+    let marks = Some(marks(places));
+    let options = updraft_engine::Options { watch, stop, marks, ..updraft_engine::Options::default() };
+    Engine::new(journal, Arc::new(hands), options)
+}
+
+/// Which files hold words from outside, in every workspace.
+pub(crate) fn marks(places: &Places) -> Marks {
+    Marks::at(&places.state.join("origins"))
 }
 
 /// Runs what must wait for something. Threads that still wait for a terminal are left behind, not waited for.

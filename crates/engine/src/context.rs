@@ -11,7 +11,7 @@ use ignore::WalkBuilder;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use updraft_run::{Step, StepSpec};
+use updraft_run::{DOCUMENTS, Step, StepSpec};
 
 use crate::words::Kit;
 
@@ -67,14 +67,15 @@ impl Context {
     fn read_documents(&mut self, root: &Path) {
         let mut left = MOST_TEXT;
         let Ok(root) = root.canonicalize() else { return };
-        let folder = root.join(".context");
+        let [instructions, notes] = DOCUMENTS;
+        let folder = root.join(notes);
         let notes = folder
             .symlink_metadata()
             .is_ok_and(|about| about.is_dir())
             .then(|| WalkBuilder::new(&folder).hidden(false).sort_by_file_name(std::cmp::Ord::cmp).build().flatten());
         let notes = notes.into_iter().flatten().map(ignore::DirEntry::into_path);
         let notes = notes.filter(|path| path.extension().is_some_and(|extension| extension == "md"));
-        for path in std::iter::once(root.join("AGENTS.md")).chain(notes) {
+        for path in std::iter::once(root.join(instructions)).chain(notes) {
             let Some(kept) = beginning_of(&path, left) else { continue };
             let name = path.strip_prefix(&root).unwrap_or(&path).display().to_string();
             left -= kept.len();

@@ -3,9 +3,11 @@
 mod begin;
 mod code;
 mod gather;
+mod marks;
 
 pub(crate) use begin::context_blob;
 pub(crate) use code::{MOST_WISHES, Wish};
+pub(crate) use marks::Known;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -65,6 +67,8 @@ pub(crate) struct Drive {
     pub(crate) status: Status,
     /// Events on disk.
     pub(crate) head: u64,
+    /// Which files of the workspace hold words from outside, where that is kept.
+    pub(crate) marks: Option<Known>,
     /// When to give up on what was told to stop.
     pub(crate) patience: Option<tokio::time::Instant>,
 }
@@ -106,6 +110,8 @@ impl Drive {
 
     /// Decides on what arrived, writes it down, and only then begins what follows, or everything that is open.
     async fn take(&mut self, arrived: Vec<Mail>, everything: bool) -> Result<(), Error> {
+        // Whatever was read was marked before it could be.
+        let arrived = self.news_of_marks()?.into_iter().chain(arrived).collect();
         let (mut records, handled) = self.decide(arrived);
         self.read_ahead(&mut records);
         let mut begin = Begin::after(&records);
@@ -148,6 +154,7 @@ impl Drive {
 
     /// Returns once everything is on disk. On failure the run in memory is dropped with `self`; the journal has the truth.
     async fn append(&mut self, records: Vec<Record>, handled: Vec<i64>) -> Result<(), Error> {
+        self.keep_marks()?;
         let status = status_of(&self.run);
         let news = self.news_for_code(&records);
         let watched = self.engine.watch.is_watching().then(|| records.clone());
@@ -180,7 +187,8 @@ impl Drive {
         }
         let was_stopped = !self.run.is_over() && self.engine.stop.is_cancelled();
         self.engine.forget(&self.id);
-        drop(self.effects);
+        self.effects = Effects::default();
+        self.settle_marks().await;
         self.engine.journal.release(self.lease).await?;
         Ok(Rested { id: self.id, run: self.run, was_stopped })
     }

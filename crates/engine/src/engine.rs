@@ -13,8 +13,9 @@ use updraft_run::{Effect, Finding, ForkChange, Found, Hash, Input, Record, Roste
 
 use crate::Error;
 use crate::context::Context;
-use crate::drive::{Drive, MOST_WISHES, Mail, Rested, status_of};
+use crate::drive::{Drive, Known, MOST_WISHES, Mail, Rested, status_of};
 use crate::effects::Effects;
+use crate::marks::Marks;
 use crate::perform::Perform;
 use crate::start::{NewRun, Prepared};
 use crate::watch::{Nobody, Watch};
@@ -33,6 +34,7 @@ pub(crate) struct Inner {
     pub(crate) watch: Arc<dyn Watch>,
     pub(crate) stop: CancellationToken,
     clock: fn() -> Timestamp,
+    marks: Option<Marks>,
     /// The runs that are being driven, and how to reach them.
     driven: Mutex<BTreeMap<RunId, mpsc::UnboundedSender<Mail>>>,
     /// The kits in use, by the hashes of their words and of who has which tools: runs that began alike share one.
@@ -48,11 +50,13 @@ pub struct Options {
     pub stop: CancellationToken,
     /// What time it is.
     pub clock: fn() -> Timestamp,
+    /// Where it is kept which files hold words from outside; `None`: nowhere, so that each run knows of its own only.
+    pub marks: Option<Marks>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { watch: Arc::new(Nobody), stop: CancellationToken::new(), clock: system_clock }
+        Self { watch: Arc::new(Nobody), stop: CancellationToken::new(), clock: system_clock, marks: None }
     }
 }
 
@@ -71,6 +75,7 @@ impl Engine {
             watch: options.watch,
             stop: options.stop,
             clock: options.clock,
+            marks: options.marks,
             driven: Mutex::default(),
             kits: Mutex::default(),
             post: Mutex::default(),
@@ -223,6 +228,7 @@ impl Engine {
             id: id.clone(),
             head: run.events(),
             status: status_of(&run),
+            marks: self.0.marks.as_ref().map(|marks| Known::of(marks, &run)),
             run,
             lease,
             kit,

@@ -10,6 +10,7 @@
 //! | what models are told | `conversation.rs`, `context.rs`, `words.rs` |
 //! | agents and templates as files | `agents.rs`, `prompts.rs` |
 //! | starting and opening runs | `engine.rs`, `start.rs` |
+//! | which files hold words from outside | `marks.rs`, `drive/marks.rs` |
 //! | looking back | `report.rs`, `replay.rs`, `nodelink.rs`, `touched.rs` |
 //! | taking back | `undo.rs`, then `undo/plan.rs` and `undo/carry.rs` |
 
@@ -22,6 +23,7 @@ mod drive;
 mod effects;
 mod engine;
 mod error;
+mod marks;
 mod nodelink;
 mod perform;
 mod prompts;
@@ -40,6 +42,7 @@ pub use diff::{Diff, StepDiff, diff};
 pub use drive::Rested;
 pub use engine::{Engine, Handle, Options, Sender};
 pub use error::Error;
+pub use marks::{Book, Marked, Marks};
 pub use nodelink::node_link;
 pub use perform::{Doing, Given, Hands, Perform};
 pub use prompts::Prompts;

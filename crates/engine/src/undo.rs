@@ -22,6 +22,7 @@ pub use plan::{Left, Move, Plan, Why};
 pub use side::Side;
 
 use crate::Error;
+pub(crate) use record::write_whole;
 use record::{Record, Records};
 
 /// The largest content that is held in memory to be put back.

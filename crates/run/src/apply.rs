@@ -5,6 +5,8 @@ mod graph;
 mod step;
 mod taint;
 
+pub use taint::DOCUMENTS;
+
 use std::sync::Arc;
 
 use crate::event::{Event, Judgement};
@@ -112,6 +114,7 @@ impl Run {
                 }
                 self.phase = Phase::Running;
             }
+            Event::Marked { files } => self.is_marked(files),
             Event::Confined { level } => Arc::make_mut(&mut self.settings).sandbox.clone_from(level),
             Event::Reloaded { roster } => self.roster = roster.clone(),
             Event::Imported => self.imported(),

@@ -69,7 +69,12 @@ impl Run {
             Input::Start(start) => self.begin(start),
             Input::Estimated { id, ceiling } => self.fund(id, *ceiling),
             Input::Begun { id, attempt, epoch, facts } if self.is_current(id, *attempt) && !self.has_begun(id) => {
-                vec![Event::Begun { id: id.clone(), attempt: *attempt, epoch: *epoch, facts: facts.clone() }]
+                match self.outdated(id) {
+                    Some(why) => vec![Event::Rejected { id: id.clone(), why }],
+                    None => {
+                        vec![Event::Begun { id: id.clone(), attempt: *attempt, epoch: *epoch, facts: facts.clone() }]
+                    }
+                }
             }
             Input::Noted { id, handle }
                 if self.open.get(id).is_some_and(|open| open.handle.as_ref() != Some(handle)) =>
@@ -101,6 +106,8 @@ impl Run {
             Input::Cancel { by, step } => self.cancel(by, step.as_ref()),
             Input::Recovered { found } => self.recover(found),
             Input::Fork { from, at, change } => self.fork(from, *at, change),
+            Input::Mark { files } if self.are_news(files) => vec![Event::Marked { files: files.clone() }],
+            Input::Mark { .. } => Vec::new(),
             Input::Confine { level } if *level != self.settings.sandbox => {
                 vec![Event::Confined { level: level.clone() }]
             }

@@ -1,5 +1,6 @@
 //! What can happen in a run. The vocabulary only grows: nothing here is ever renamed, removed or given another meaning.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -208,6 +209,11 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         approvals: Option<crate::goal::Approvals>,
     },
+    /// Files of the workspace hold words from outside that other runs wrote there.
+    Marked {
+        /// Where those words came from, by path; `.` is the whole workspace.
+        files: BTreeMap<String, Origins>,
+    },
     /// From here on commands are confined to another degree.
     Confined {
         /// The level, as in the settings.
@@ -362,6 +368,7 @@ impl Event {
             Event::Compacted { .. } => "compacted",
             Event::Paused => "paused",
             Event::Resumed { .. } => "resumed",
+            Event::Marked { .. } => "marked",
             Event::Confined { .. } => "confined",
             Event::Reloaded { .. } => "reloaded",
             Event::Imported => "imported",

@@ -1,5 +1,7 @@
 //! What can happen *to* a run, and the record of one input with all that followed from it.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -8,6 +10,7 @@ use crate::event::Event;
 use crate::goal::{Approvals, Budget, Ceiling, Start};
 use crate::id::{Address, RunId, StepId, Timestamp};
 use crate::message::ToolCall;
+use crate::origins::Origins;
 use crate::reply::{Reply, Verdict};
 
 /// Everything that can happen to a run. A repeated or late input decides nothing.
@@ -119,6 +122,11 @@ pub enum Input {
         at: u64,
         /// What changes from here on.
         change: Box<ForkChange>,
+    },
+    /// Other runs wrote words from outside to these files of the workspace.
+    Mark {
+        /// Where those words came from, by path; `.` is the whole workspace.
+        files: BTreeMap<String, Origins>,
     },
     /// Confine commands to another degree.
     Confine {
@@ -244,6 +252,7 @@ fn told_by(event: &Event) -> Option<Input> {
         Event::Told { message } => Some(Input::Tell { message }),
         Event::Paused => Some(Input::Pause),
         Event::Resumed { budget, approvals } => Some(Input::Resume { budget, approvals }),
+        Event::Marked { files } => Some(Input::Mark { files }),
         Event::Confined { level } => Some(Input::Confine { level }),
         Event::Reloaded { roster } => Some(Input::Reload { roster }),
         Event::Imported => Some(Input::Import),

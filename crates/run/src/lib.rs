@@ -58,6 +58,7 @@ mod step;
 mod talk;
 mod think;
 
+pub use apply::DOCUMENTS;
 pub use budget::Ledger;
 pub use effect::{Class, Effect, Expected, Facts, Part, Prepared};
 pub use event::{Because, Event, Judgement, Note};

@@ -59,6 +59,8 @@ pub struct Run {
     pub(crate) remembered: Vec<Rule>,
     /// Files that words from outside went into, by path; `.` is the whole workspace.
     pub(crate) tainted: BTreeMap<String, Origins>,
+    /// The same of files that other runs wrote.
+    pub(crate) marked: BTreeMap<String, Origins>,
     /// It came from a file, and nobody has taken it over.
     pub(crate) is_imported: bool,
     /// When something last happened.
@@ -127,6 +129,8 @@ pub struct Open {
     pub payee: Option<Arc<str>>,
     /// Something to find it again by.
     pub handle: Option<String>,
+    /// The words from outside that a person allowed it with. A call that they could misuse is allowed with no others.
+    pub allowed_with: Origins,
     /// What the code that it runs has asked for so far.
     pub inner: Vec<Inner>,
 }
@@ -267,6 +271,11 @@ impl Run {
     /// Rules that a person gave with "always" while it ran.
     pub fn remembered(&self) -> &[Rule] {
         &self.remembered
+    }
+
+    /// Files that words from outside went into while it ran, by path; `.` is the whole workspace.
+    pub fn tainted(&self) -> &BTreeMap<String, Origins> {
+        &self.tainted
     }
 
     /// Effects that were wanted and have not replied.

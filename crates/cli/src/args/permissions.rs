@@ -78,4 +78,13 @@ pub(crate) enum PermissionsCommand {
         /// The rule, as the list shows it
         rule: String,
     },
+    /// Take files for yours again that runs wrote words from outside to; look at what they say first
+    Clear {
+        /// Files or folders, as the list shows them
+        #[arg(required_unless_present = "all")]
+        files: Vec<String>,
+        /// All of them
+        #[arg(long, conflicts_with = "files")]
+        all: bool,
+    },
 }

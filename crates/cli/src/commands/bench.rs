@@ -65,12 +65,13 @@ struct Bench {
 
 impl Bench {
     async fn measure(self) -> Outcome {
-        let journal = wire::journal(&Places::under(&self.work))?;
+        let places = Places::under(&self.work);
+        let journal = wire::journal(&places)?;
         let registry = Registry::default().with_bench(self.nap);
         let reach = Reach { base: Some(self.base.clone()), ..Reach::default() };
         let access = Access { reach: [("openai-compatible".to_owned(), reach)].into(), ..Access::default() };
         let hands = Hands::new(access, Dispatcher::new(registry.clone(), Limits::default()));
-        let engine = wire::engine(journal.clone(), hands, Arc::new(Nobody), CancellationToken::new());
+        let engine = wire::engine(&places, journal.clone(), hands, Arc::new(Nobody), CancellationToken::new());
         let stage =
             Rc::new(Stage { agents: self.agents()?, prompts: Prompts::compiled_in(), bench: self, registry, engine });
         let mut worst = Code::Done;

@@ -77,9 +77,9 @@ pub(super) async fn open(places: &Places, served: &Served, stop: &CancellationTo
         model: OnceCell::new(),
     };
     let hands = Hands::new(access, dispatcher.clone());
-    let kept = journal.clone();
+    let (kept, own) = (journal.clone(), places.clone());
     let parts = Parts {
-        engine: Box::new(move |watch, stop| wire::engine(kept, hands, watch, stop)),
+        engine: Box::new(move |watch, stop| wire::engine(&own, kept, hands, watch, stop)),
         begin: Arc::new(starter),
         dispatcher,
         workspace: Workspace::open(&root)?,

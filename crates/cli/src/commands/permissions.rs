@@ -1,8 +1,10 @@
-//! `updraft permissions`: every rule and where it comes from; `forget` takes back what was allowed with "always".
+//! `updraft permissions`: every rule and where it comes from, and the files that hold words from outside; `forget` takes
+//! back what was allowed with "always", `clear` takes files for the user's own again.
 
 use std::fmt::Write as _;
 
 use serde_json::json;
+use updraft_engine::Book;
 use updraft_run::Rule;
 
 use crate::args::{Permissions, PermissionsCommand};
@@ -11,6 +13,9 @@ use crate::out::{self, Paint};
 use crate::places::Places;
 use crate::settings::{Remembered, Settings, Written};
 use crate::wire;
+
+/// Files with words from outside that are shown to a person.
+const SHOWN: usize = 40;
 
 pub(crate) fn run(places: &Places, args: &Permissions) -> Outcome {
     let workspace = wire::workspace(args.place.workspace.as_deref())?;
@@ -29,13 +34,22 @@ pub(crate) fn run(places: &Places, args: &Permissions) -> Outcome {
             fault.hint(format!("there is {}", updraft_run::close_to(rule, &known)))
         });
     }
+    let book = wire::marks(places).book(&workspace.display().to_string());
+    if let Some(PermissionsCommand::Clear { files, .. }) = &args.command {
+        return clear(&book, files);
+    }
     let settings = Settings::load(places, &workspace, Written::default())?;
+    let marked = book.all()?;
     let rows = rows(&settings);
     let mode = &settings.meant.approvals;
     if args.place.json {
         let first = json!({ "kind": "mode", "rule": mode.value.mode(), "origin": mode.from });
         let rules = rows.iter().map(|(kind, rule, from)| json!({ "kind": kind, "rule": rule, "origin": from }));
-        let lines: String = std::iter::once(first).chain(rules).map(|row| row.to_string() + "\n").collect();
+        let words = marked.iter().map(
+            |marked| json!({ "kind": "words", "file": marked.path, "origins": marked.origins, "run": marked.run }),
+        );
+        let lines: String =
+            std::iter::once(first).chain(rules).chain(words).map(|row| row.to_string() + "\n").collect();
         out::print(&lines);
         return Ok(Code::Done);
     }
@@ -50,9 +64,39 @@ pub(crate) fn run(places: &Places, args: &Permissions) -> Outcome {
     for (kind, rule, from) in &rows {
         line(kind, rule, from);
     }
+    for marked in marked.iter().take(SHOWN) {
+        let from = format!("from {} (run {})", marked.origins.in_words(), marked.run);
+        line("words", &marked.path, &out::harmless(&from));
+    }
     out::print(&text);
+    if marked.len() > SHOWN {
+        out::note(&format!("{} more files hold words from outside; `--json` lists them", marked.len() - SHOWN));
+    }
     if let Some(remark) = settings.remark() {
         out::note(&remark);
+    }
+    Ok(Code::Done)
+}
+
+/// Clears these files, or all.
+fn clear(book: &Book, files: &[String]) -> Outcome {
+    if files.is_empty() {
+        let cleared = book.clear(None)?;
+        out::note(&format!("{cleared} marks cleared: the files of this workspace count as yours"));
+        return Ok(Code::Done);
+    }
+    for file in files {
+        let plain = file.trim_start_matches("./").trim_end_matches('/');
+        if book.clear(Some(plain))? == 0 {
+            let known: Vec<String> = book.all()?.into_iter().map(|marked| marked.path).collect();
+            let known: Vec<&str> = known.iter().map(String::as_str).collect();
+            let fault = Fault::usage(format!("`{file}` is not marked"));
+            return Err(match known.as_slice() {
+                [] => fault.hint("no file of this workspace is"),
+                known => fault.hint(format!("there is {}", updraft_run::close_to(plain, known))),
+            });
+        }
+        out::note(&format!("`{}` counts as yours", out::harmless(file)));
     }
     Ok(Code::Done)
 }

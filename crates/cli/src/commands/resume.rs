@@ -190,7 +190,7 @@ pub(super) fn engine(
         Some((face, stop)) => (face.watch.clone(), stop),
         None => (Face::of(output).watch, CancellationToken::new()),
     };
-    Ok(wire::engine(journal.clone(), hands, watch, stop))
+    Ok(wire::engine(places, journal.clone(), hands, watch, stop))
 }
 
 /// What the run's commands were granted when it began; nothing where that was not kept.

@@ -152,7 +152,7 @@ async fn carry_out(places: &Places, plan: Plan, id: RunId) -> Outcome {
     let rules = Rules { sandbox: level, grants, ..plan.rules(&name, &face) };
     let new = plan.new_run(rules, &tools, &only_reads, &models)?;
     let watch = if plan.args.plan_only { planned::until_planned(&stop) } else { Arc::clone(&face.watch) };
-    let engine = wire::engine(journal.clone(), hands, watch, stop);
+    let engine = wire::engine(places, journal.clone(), hands, watch, stop);
     let handle = engine.start(id, new).await?;
     let ended = if plan.args.plan_only {
         planned::conclude(handle.drive().await?)

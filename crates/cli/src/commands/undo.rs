@@ -1,12 +1,13 @@
 //! `updraft undo`: takes back what a run changed in its workspace, after saying what that is.
 
 use std::fmt::Write as _;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use serde_json::json;
-use updraft_engine::{Made, Move, Undo, UndoPlan, Undone, Which};
+use updraft_engine::{Book, Made, Move, Undo, UndoPlan, Undone, Which};
 use updraft_journal::{Filter, Journal};
-use updraft_run::{Change, FormKind, RunId, StepId};
+use updraft_run::{Change, FormKind, Run, RunId, StepId};
 
 use crate::args;
 use crate::fault::{Code, Fault, Outcome};
@@ -39,7 +40,8 @@ pub(crate) fn run(places: &Places, args: &args::Undo) -> Outcome {
         // Whoever drives the run has this lease, and nobody can begin to while we have it.
         let lease =
             if args.dry_run { None } else { Some(journal.acquire(&id).await.map_err(|error| busy(&id, error))?) };
-        let outcome = take_back(&undo, &id, &which, args);
+        let book = wire::marks(places).book(&journal.head(&id)?.workspace);
+        let outcome = take_back(&undo, (&journal, &id), &which, args, &book);
         if let Some(lease) = lease {
             journal.release(lease).await?;
         }
@@ -76,7 +78,7 @@ fn which(args: &args::Undo) -> Result<Which, Fault> {
     Ok(Which { step, call })
 }
 
-fn take_back(undo: &Undo, id: &RunId, which: &Which, args: &args::Undo) -> Outcome {
+fn take_back(undo: &Undo, (journal, id): (&Journal, &RunId), which: &Which, args: &args::Undo, book: &Book) -> Outcome {
     if !args.dry_run
         && let Some(finished) = undo.finish()?
     {
@@ -112,9 +114,28 @@ fn take_back(undo: &Undo, id: &RunId, which: &Which, args: &args::Undo) -> Outco
             return Ok(Code::Failed);
         }
     }
+    if args.redo {
+        mark_again(book, journal, id, &plan)?;
+    }
     let undone = undo.carry_out(plan, moment::now())?;
+    // What only a part of the run wrote may stand on what another part left.
+    if !args.redo && which.is_everything() {
+        book.undone(id, &undone.restored)?;
+    }
     say(id, &undone, args.json, if args.redo { "took the undo back" } else { "undone" });
     Ok(code(&undone))
+}
+
+/// What the run wrote with words from outside is about to be there again.
+fn mark_again(book: &Book, journal: &Journal, id: &RunId, plan: &UndoPlan) -> Result<(), Fault> {
+    let mut run = Run::default();
+    journal.read(id, 0, &mut |_, record| {
+        run.record(&record);
+        ControlFlow::Continue(())
+    })?;
+    let of = |path: &str| run.tainted().get(path).or_else(|| run.tainted().get(".")).cloned();
+    let files = plan.moves.iter().filter_map(|one| Some((one.path.clone(), of(&one.path)?))).collect();
+    Ok(book.add(id, &files, moment::now())?)
 }
 
 fn code(undone: &Undone) -> Code {

@@ -125,6 +125,7 @@ fn lines(event: &Event, run: &Run) -> Vec<Line> {
         Event::StepCancelled { step } => one("step.cancelled", json!({ "step": step })),
         Event::Paused => one("run.paused", json!({})),
         Event::Resumed { budget, .. } => one("run.resumed", json!({ "budget": budget })),
+        Event::Marked { files } => one("run.marked", json!({ "files": files })),
         Event::Confined { level } => one("run.confined", json!({ "sandbox": level })),
         Event::Imported => one("run.imported", json!({})),
         Event::Adopted { settings } => {

@@ -90,6 +90,7 @@ impl Log {
             Event::StepCancelled { step } => format!("- {step} cancelled"),
             Event::Paused => "paused".into(),
             Event::Resumed { .. } => "resumed".into(),
+            Event::Marked { files } => out::harmless(&words::marked(files)),
             Event::Confined { level } => format!("sandbox level {level}"),
             Event::Adopted { settings } => format!("taken over, in {}", settings.workspace),
             Event::Cancelled { by } => format!("cancelled by {by}"),

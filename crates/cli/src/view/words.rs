@@ -1,10 +1,11 @@
 //! Events, graphs and figures in words.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::Value;
 use updraft_engine::{Statistics, StepReport};
-use updraft_run::{Because, Effect, Event, Judgement, Note, Outcome, Reply, Run, outcome_words};
+use updraft_run::{Because, Effect, Event, Judgement, Note, Origins, Outcome, Reply, Run, outcome_words};
 
 use crate::moment;
 use crate::out::{Paint, short};
@@ -173,6 +174,7 @@ pub(crate) fn event_words(event: &Event) -> String {
             (None, None) => String::new(),
             (budget, approvals) => serde_json::json!({ "budget": budget, "approvals": approvals }).to_string(),
         },
+        Event::Marked { files } => marked(files),
         Event::Confined { level } => format!("sandbox level {level}"),
         Event::Reloaded { roster } => count(roster.agents.len() as u64, "agent"),
         Event::Imported => String::new(),
@@ -185,6 +187,16 @@ pub(crate) fn event_words(event: &Event) -> String {
         },
         _ => String::new(),
     }
+}
+
+/// Files that other runs left words from outside in.
+pub(crate) fn marked(files: &BTreeMap<String, Origins>) -> String {
+    let mut origins = Origins::default();
+    for more in files.values() {
+        origins.merge(more);
+    }
+    let which = if files.contains_key(".") { "the workspace".into() } else { count(files.len() as u64, "file") };
+    format!("{which} with words from {}", short(&origins.in_words(), 160))
 }
 
 fn reply_words(reply: &Reply) -> String {

@@ -75,7 +75,7 @@ fn a_damaged_file_is_refused_with_its_line() {
 }
 
 /// A run of somebody else's that waits for approval to write a file, with everything allowed but that.
-fn from_elsewhere() -> (World, String) {
+pub(crate) fn from_elsewhere() -> (World, String) {
     let elsewhere = World::new();
     elsewhere.config("config.toml", "[rules]\nask = [\"write_file\"]\n");
     let write = json!({"calls": [{"name": "write_file", "args": {"path": "out.txt", "content": "x"}}]});

@@ -15,6 +15,7 @@ mod import;
 mod injection;
 mod input;
 mod manage;
+mod marks;
 mod mcp;
 mod mcp_login;
 mod permissions;

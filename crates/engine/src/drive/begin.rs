@@ -28,12 +28,26 @@ impl Drive {
         if self.engine.stop.is_cancelled() {
             return Ok(());
         }
-        let candidates = if begin.everything { self.run.open().keys().cloned().collect() } else { begin.effects };
+        let candidates: Vec<Address> =
+            if begin.everything { self.run.open().keys().cloned().collect() } else { begin.effects };
+        if !candidates.is_empty()
+            && let Some(news) = self.news_of_marks()?
+        {
+            let (records, _) = self.decide(vec![news]);
+            if !records.is_empty() {
+                self.append(records, Vec::new()).await?;
+            }
+        }
         let mut careful = Vec::new();
         for id in candidates {
             let may_begin = self.run.lets_begin(&id) && !self.effects.has(&id);
             let Some(open) = self.run.open().get(&id).filter(|_| may_begin) else { continue };
             match open.effect {
+                Effect::Call if self.run.outdated(&id).is_some() => {
+                    // The run refuses it, and the agent is told why.
+                    let (attempt, epoch) = (open.attempt, self.lease.epoch());
+                    self.queued.push(Input::Begun { id, attempt, epoch, facts: Facts::default() }.into());
+                }
                 Effect::Ask if matches!(open.funds, Funds::None) && self.run.needs_estimates() => self.estimate(&id)?,
                 Effect::Ask if self.run.may_begin(&id) => self.ask(&id)?,
                 Effect::Call if self.run.is_paid(&id) => self.consult(&id),

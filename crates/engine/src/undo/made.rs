@@ -31,6 +31,11 @@ pub struct Which {
 }
 
 impl Which {
+    /// Whether nothing is left out.
+    pub fn is_everything(&self) -> bool {
+        self.step.is_none() && self.call.is_none()
+    }
+
     fn has(&self, call: &Address) -> bool {
         // What code called belongs to the call that ran it.
         let is_meant = |one: &Address| one == call || call.is_within(one);

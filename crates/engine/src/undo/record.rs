@@ -124,7 +124,7 @@ fn read(file: &Path) -> Result<Record, Error> {
 
 /// Under another name first, then synced, then renamed: the name appears with the whole content or not at all. Nobody
 /// else can read it.
-fn write_whole(file: &Path, bytes: &[u8]) -> Result<(), Error> {
+pub(crate) fn write_whole(file: &Path, bytes: &[u8]) -> Result<(), Error> {
     use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
     let write = || {
         let folder = file.parent().unwrap_or(Path::new("."));

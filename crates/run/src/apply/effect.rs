@@ -7,6 +7,7 @@ use crate::event::Judgement;
 use crate::goal::{Ceiling, Mode};
 use crate::id::{Address, Kind, StepId};
 use crate::message::{Answer, ToolCall};
+use crate::origins::Origins;
 use crate::reply::{Failure, FailureKind, Reply, Verdict};
 use crate::state::{Funds, Inner, Open, Phase, Run};
 use crate::step::{Entry, Opening, Outcome, Role, Slot, State, Step};
@@ -20,6 +21,7 @@ impl Run {
             begun: None,
             payee: None,
             handle: None,
+            allowed_with: self.allowed_with(id),
             inner: Vec::new(),
         };
         self.busy += u32::from(!effect.is_patient());
@@ -42,6 +44,17 @@ impl Run {
             Kind::Approve => self.fill_slot(at, id, Slot::Asked),
             Kind::Judge => self.aside_begins(at, State::Judging { turn: id.turn }),
             Kind::Compact => self.aside_begins(at, State::Compacting { turn: id.turn }),
+        }
+    }
+
+    /// The origins that a person was told of who allowed a call.
+    fn allowed_with(&self, id: &Address) -> Origins {
+        let State::Acting { slots, .. } = self.step(&id.step).map_or(&State::Ready, |step| &step.state) else {
+            return Origins::default();
+        };
+        match slots.get(id.n as usize).filter(|_| id.kind == Kind::Call && id.inner.is_none()) {
+            Some(Slot::Decided(verdict)) => verdict.origins.clone(),
+            Some(Slot::Undecided | Slot::Asked | Slot::Open | Slot::Closed(_)) | None => Origins::default(),
         }
     }
 

@@ -1,15 +1,20 @@
 //! Recording where words from outside went: into steps, and through what those write into files.
 
+use std::collections::BTreeMap;
+
 use crate::effect::{Effect, Prepared};
-use crate::id::{Address, StepId};
+use crate::id::{Address, Kind, StepId};
 use crate::origins::{IMPORTED, Origins, STRANGE_WORKSPACE, UNNAMED};
-use crate::reply::{Reply, Verdict};
+use crate::reply::{Failure, FailureKind, Reply, Verdict};
 use crate::rules::Rule;
 use crate::state::{Phase, Run};
 use crate::step::{Role, Step};
 
 /// Changed files that are kept apart; with more, the whole workspace counts.
 const MOST_FILES: usize = 1000;
+
+/// The files, and folders of files, whose text every step is told.
+pub const DOCUMENTS: [&str; 2] = ["AGENTS.md", ".context"];
 
 impl Run {
     /// The first message of a visit is made of variables, the profile of the files, and what earlier steps gave.
@@ -42,13 +47,25 @@ impl Run {
         for origins in self.tainted.values() {
             self.steps[at].origins.merge(origins);
         }
+        // What another run wrote is read where its text is told; the names of files, anyone may choose.
+        let is_told = |path: &str| documents && DOCUMENTS.iter().any(|document| meet(document, path));
+        for (_, origins) in self.marked.iter().filter(|(path, _)| is_told(path)) {
+            self.steps[at].origins.merge(origins);
+        }
+    }
+
+    /// Other runs wrote words from outside to these files.
+    pub(super) fn is_marked(&mut self, files: &BTreeMap<String, Origins>) {
+        for (path, origins) in files {
+            self.marked.entry(path.clone()).or_default().merge(origins);
+        }
     }
 
     /// What is about to be written with words from outside counts as theirs before anyone can read it.
     pub(super) fn call_may_write(&mut self, at: usize, id: &Address) {
         let Some(prepared) = self.prepared_at(id).cloned() else { return };
         let origins = self.origins_around(&self.steps[at], &prepared);
-        self.taint(&prepared, &[], &origins);
+        self.taint(&prepared, Some(&[]), &origins);
         if prepared.roams() {
             // Code can read before it calls, so what it calls is judged by all that it could have read.
             self.steps[at].origins = origins;
@@ -78,9 +95,12 @@ impl Run {
             | Reply::InDoubt { .. } => Origins::default(),
         };
         origins.merge(&brought);
-        let changed = if let Reply::Output(output) = reply { output.changes.as_slice() } else { &[] };
-        let changed: Vec<&str> = changed.iter().map(|change| change.path.as_str()).collect();
-        self.taint(&prepared, &changed, &origins);
+        // A list that was cut says that there is more, not what.
+        let listed = if let Reply::Output(output) = reply { Some(output) } else { None };
+        let listed = listed.filter(|output| output.all_changes.is_none()).map(|output| &output.changes);
+        let changed: Option<Vec<&str>> =
+            listed.map(|changes| changes.iter().map(|change| change.path.as_str()).collect());
+        self.taint(&prepared, changed.as_deref(), &origins);
         self.steps[at].origins = origins;
         if let Some(outer) = id.outer() {
             // From here on the code that called may write it anywhere.
@@ -99,13 +119,17 @@ impl Run {
         places
     }
 
-    fn taint(&mut self, prepared: &Prepared, changed: &[&str], origins: &Origins) {
+    /// What a call changed, as far as that was listed, is made of these words.
+    fn taint(&mut self, prepared: &Prepared, changed: Option<&[&str]>, origins: &Origins) {
         if origins.is_empty() || !prepared.changes() {
             return;
         }
-        let anywhere = (prepared.roams() && !prepared.lists_changes) || self.tainted.len() > MOST_FILES;
+        let is_listed = prepared.lists_changes && changed.is_some();
+        let changed = changed.unwrap_or_default();
+        let too_many = changed.len() > MOST_FILES || self.tainted.len() > MOST_FILES;
         let named = prepared.writes.iter().map(String::as_str).chain(changed.iter().copied());
-        let paths: Vec<&str> = if anywhere || changed.len() > MOST_FILES { vec!["."] } else { named.collect() };
+        let anywhere = too_many || (prepared.roams() && !is_listed);
+        let paths: Vec<&str> = if anywhere { vec!["."] } else { named.collect() };
         for path in paths {
             self.tainted.entry(path.to_owned()).or_default().merge(origins);
         }
@@ -139,16 +163,41 @@ impl Run {
     /// Where the words came from that a step has read, or that a call of it would read.
     pub(crate) fn origins_around(&self, step: &Step, prepared: &Prepared) -> Origins {
         let mut origins = step.origins.clone();
+        origins.merge(&self.origins_of_files(prepared));
+        origins
+    }
+
+    /// Where the words came from in the files that a call reads.
+    fn origins_of_files(&self, prepared: &Prepared) -> Origins {
+        let mut origins = Origins::default();
         let reads_files = prepared.roams() || !prepared.reads.is_empty();
         if reads_files && !self.settings.workspace_trusted {
             origins.add(STRANGE_WORKSPACE);
         }
-        for (path, tainted) in self.tainted.iter().filter(|_| reads_files) {
+        for (path, tainted) in self.tainted.iter().chain(&self.marked).filter(|_| reads_files) {
             if prepared.roams() || prepared.reads.iter().any(|read| meet(read, path)) {
                 origins.merge(tainted);
             }
         }
         origins
+    }
+
+    /// Why a call that was allowed may no longer begin: by now a file that it reads holds words that could misuse it, and
+    /// that nobody weighed. What its own step has read since does not matter: its arguments are older.
+    pub fn outdated(&self, id: &Address) -> Option<Failure> {
+        let open = self.open.get(id).filter(|open| open.effect == Effect::Call && id.kind == Kind::Call)?;
+        let prepared = self.prepared_at(id).filter(|prepared| prepared.sends || prepared.destroys)?;
+        let origins = self.origins_of_files(prepared);
+        let why = || format!("it was allowed before words from {} could reach it; call it again", origins.in_words());
+        (!origins.are_within(open.allowed_with.names())).then(|| Failure::new(FailureKind::Security, why()))
+    }
+
+    /// Whether a run does not know yet all that these files hold.
+    pub(crate) fn are_news(&self, files: &BTreeMap<String, Origins>) -> bool {
+        let is_known = |(path, origins): (&String, &Origins)| {
+            self.marked.get(path).is_some_and(|known| origins.are_within(known.names()))
+        };
+        !files.iter().all(is_known)
     }
 }
 

@@ -1,0 +1,84 @@
+//! Marks between runs: what other runs wrote with words from outside is heard of before it counts, and what this one
+//! writes is marked before it is written.
+
+use std::collections::BTreeMap;
+
+use updraft_run::{Input, Origins, Run};
+
+use super::{Drive, Mail};
+use crate::Error;
+use crate::marks::{Book, Marks, Stamp};
+
+/// The marks of a run's workspace, as far as the run knows them.
+pub(crate) struct Known {
+    marks: Marks,
+    workspace: String,
+    book: Book,
+    /// Nobody has looked into this book for this run yet.
+    is_unopened: bool,
+    /// The state of the book that the run has heard of.
+    heard: Option<Stamp>,
+    /// What this run has marked.
+    kept: BTreeMap<String, Origins>,
+}
+
+impl Known {
+    /// For a run as it is now. What it may change anywhere from here on is marked anew.
+    pub(crate) fn of(marks: &Marks, run: &Run) -> Self {
+        let (workspace, mut kept) = (run.settings().workspace.clone(), run.tainted().clone());
+        kept.remove(".");
+        Self { marks: marks.clone(), book: marks.book(&workspace), workspace, is_unopened: true, heard: None, kept }
+    }
+}
+
+impl Drive {
+    /// What other runs have marked since this one last heard of it.
+    pub(super) fn news_of_marks(&mut self) -> Result<Option<Mail>, Error> {
+        let Some(known) = &mut self.marks else { return Ok(None) };
+        let workspace = &self.run.settings().workspace;
+        if known.workspace != *workspace {
+            // Whoever took over an imported run has said where it goes on.
+            (known.book, known.heard, known.is_unopened) = (known.marks.book(workspace), None, true);
+            known.workspace.clone_from(workspace);
+        }
+        if std::mem::take(&mut known.is_unopened) && known.book.stamp().is_some() {
+            let journal = &self.engine.journal;
+            let is_at_work = |run: &_| *run == self.id || journal.head(run).is_ok_and(|head| head.is_owned());
+            known.book.look(is_at_work)?;
+        }
+        let stamp = known.book.stamp();
+        if known.heard == stamp {
+            return Ok(None);
+        }
+        known.heard = stamp;
+        let files = known.book.by_others(&self.id)?;
+        Ok((!files.is_empty()).then(|| Input::Mark { files }.into()))
+    }
+
+    /// Marks what this run is about to write, before anything of it is.
+    pub(super) fn keep_marks(&mut self) -> Result<(), Error> {
+        let Some(known) = self.marks.as_mut().filter(|known| known.kept != *self.run.tainted()) else { return Ok(()) };
+        let is_new = |(path, origins): &(&String, &Origins)| {
+            known.kept.get(*path).is_none_or(|kept| !origins.are_within(kept.names()))
+        };
+        let tainted = self.run.tainted().iter();
+        let news: BTreeMap<_, _> =
+            tainted.filter(is_new).map(|(path, origins)| (path.clone(), origins.clone())).collect();
+        if !news.is_empty() {
+            known.book.add(&self.id, &news, self.engine.now())?;
+            known.kept.extend(news);
+        }
+        Ok(())
+    }
+
+    /// Nothing of this run is at work any more: what it changed is known now.
+    pub(super) async fn settle_marks(&mut self) {
+        let Some(known) = self.marks.take().filter(|known| !known.kept.is_empty()) else { return };
+        let (book, id) = (known.book, self.id.clone());
+        let settled = tokio::task::spawn_blocking(move || book.settle(&id)).await;
+        // What is left open counts for every file, which is more than it should, and never less.
+        if let Ok(Err(error)) = settled {
+            tracing::warn!(%error, "marks were not settled");
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! Which files of a workspace hold words from outside: kept beside our own state, so that later runs know it too.
+//!
+//! A mark is on disk before the words are. It stays, whatever becomes of the file's content, until a person clears it, the
+//! run is undone, or the file was gone and another is there: nobody can tell how much of a changed file is still theirs.
+
+mod scan;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::FlockOperation;
+use serde::{Deserialize, Serialize};
+use updraft_journal::hash_of;
+use updraft_run::{Hash, Origins, RunId, Timestamp};
+
+use crate::Error;
+use crate::undo::write_whole;
+
+/// What stands for every file of the workspace.
+const EVERYTHING: &str = ".";
+
+/// The marks of all workspaces.
+#[derive(Clone, Debug)]
+pub struct Marks {
+    folder: PathBuf,
+}
+
+impl Marks {
+    /// Kept in this folder, which no workspace holds.
+    pub fn at(folder: &Path) -> Self {
+        Self { folder: folder.to_owned() }
+    }
+
+    /// Those of one workspace, by its canonical path.
+    pub fn book(&self, workspace: &str) -> Book {
+        let name = hash_of(workspace.as_bytes()).to_string();
+        Book { file: self.folder.join(format!("{name}.json")), workspace: workspace.to_owned() }
+    }
+}
+
+/// The marks of one workspace. Several processes may read and change them at once.
+#[derive(Clone, Debug)]
+pub struct Book {
+    file: PathBuf,
+    workspace: String,
+}
+
+/// A file and the words that a run wrote to it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Marked {
+    /// Relative to the workspace; `.` is all of it.
+    pub path: String,
+    /// Where the words came from.
+    pub origins: Origins,
+    /// The run that wrote them.
+    pub run: RunId,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Page {
+    workspace: String,
+    /// By path, and by the run that wrote there: what one run takes back, another may have written too.
+    #[serde(default)]
+    files: BTreeMap<String, BTreeMap<RunId, Mark>>,
+    /// Runs that may be changing any file, or were cut off while they did.
+    #[serde(default)]
+    roaming: BTreeMap<RunId, Roaming>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Mark {
+    origins: Origins,
+    /// Of the content that the run left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    hash: Option<Hash>,
+    /// There was no such file when somebody last looked.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    gone: bool,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Roaming {
+    origins: Origins,
+    /// Nothing was changed before this moment.
+    since: Timestamp,
+}
+
+/// Tells one state of a book from another without reading it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp(u64, u64, i64, i64);
+
+impl Book {
+    /// Everything that is marked, in the order of paths.
+    pub fn all(&self) -> Result<Vec<Marked>, Error> {
+        let page = self.read()?;
+        let files = page.files.into_iter().flat_map(|(path, runs)| {
+            runs.into_iter().map(move |(run, mark)| Marked { path: path.clone(), origins: mark.origins, run })
+        });
+        let roaming = page.roaming.into_iter();
+        let roaming = roaming.map(|(run, roaming)| Marked { path: EVERYTHING.into(), origins: roaming.origins, run });
+        Ok(roaming.chain(files).collect())
+    }
+
+    /// Clears the marks of a path and of what lies in it, or all of them. How many there were.
+    pub fn clear(&self, path: Option<&str>) -> Result<usize, Error> {
+        self.change(|page| {
+            let before = page.count();
+            match path.filter(|path| *path != EVERYTHING) {
+                None => (page.files, page.roaming) = Default::default(),
+                Some(path) => page.files.retain(|marked, _| !is_in(path, marked)),
+            }
+            before - page.count()
+        })
+    }
+
+    /// What a run wrote to these files was taken back.
+    pub fn undone(&self, run: &RunId, paths: &[String]) -> Result<(), Error> {
+        if self.stamp().is_none() {
+            return Ok(());
+        }
+        self.change(|page| {
+            for path in paths {
+                if let Some(runs) = page.files.get_mut(path) {
+                    runs.remove(run);
+                }
+            }
+            page.files.retain(|_, runs| !runs.is_empty());
+        })
+    }
+
+    /// A run is about to write words from outside to these files, or has. Returns once that is on disk.
+    pub fn add(&self, run: &RunId, files: &BTreeMap<String, Origins>, now: Timestamp) -> Result<(), Error> {
+        if files.is_empty() {
+            return Ok(());
+        }
+        self.change(|page| {
+            for (path, origins) in files {
+                if path == EVERYTHING {
+                    let roaming = Roaming { origins: Origins::default(), since: now };
+                    page.roaming.entry(run.clone()).or_insert(roaming).origins.merge(origins);
+                } else {
+                    page.mark(run, path, origins).gone = false;
+                }
+            }
+        })
+    }
+
+    /// Which state the book is in; `None` where nothing was ever marked.
+    pub(crate) fn stamp(&self) -> Option<Stamp> {
+        let about = fs::metadata(&self.file).ok()?;
+        Some(Stamp(about.ino(), about.len(), about.mtime(), about.mtime_nsec()))
+    }
+
+    /// What other runs wrote, by path.
+    pub(crate) fn by_others(&self, run: &RunId) -> Result<BTreeMap<String, Origins>, Error> {
+        let mut files: BTreeMap<String, Origins> = BTreeMap::new();
+        for marked in self.all()?.into_iter().filter(|marked| marked.run != *run) {
+            files.entry(marked.path).or_default().merge(&marked.origins);
+        }
+        Ok(files)
+    }
+
+    /// A run has come to rest: what it may have changed anywhere is now known by the times of files.
+    pub(crate) fn settle(&self, run: &RunId) -> Result<(), Error> {
+        let page = self.read()?;
+        let changed = page.roaming.get(run).map(|roaming| scan::since(Path::new(&self.workspace), roaming.since));
+        let own = page.files.iter().filter(|(_, runs)| runs.contains_key(run)).map(|(path, _)| path.clone());
+        let paths = own.chain(changed.iter().flatten().cloned());
+        let hashes: BTreeMap<String, Option<Hash>> = paths.map(|path| (path.clone(), self.hash(&path))).collect();
+        if hashes.is_empty() && changed.is_none() {
+            return Ok(());
+        }
+        self.change(|page| {
+            if let Some((changed, roaming)) = changed.and_then(|changed| Some((changed, page.roaming.remove(run)?))) {
+                for path in changed {
+                    page.mark(run, &path, &roaming.origins).gone = false;
+                }
+            }
+            for (path, hash) in hashes {
+                if let Some(mark) = page.files.get_mut(&path).and_then(|runs| runs.get_mut(run)) {
+                    mark.hash = hash;
+                }
+            }
+        })
+    }
+
+    /// Looks at what became of the marked files while nobody was at work: settles what a run that was cut off left behind,
+    /// and forgets marks whose file was gone and is another by now.
+    pub(crate) fn look(&self, is_at_work: impl Fn(&RunId) -> bool) -> Result<(), Error> {
+        let page = self.read()?;
+        for run in page.roaming.keys().filter(|run| !is_at_work(run)) {
+            self.settle(run)?;
+        }
+        let (mut gone, mut back, mut other) = (Vec::new(), Vec::new(), Vec::new());
+        for (path, runs) in &page.files {
+            let is_there = Path::new(&self.workspace).join(path).symlink_metadata().is_ok();
+            for (run, mark) in runs {
+                match (is_there, mark.gone) {
+                    (false, false) => gone.push((path, run)),
+                    (true, true) if mark.hash.is_some() && self.hash(path) != mark.hash => other.push((path, run)),
+                    (true, true) => back.push((path, run)),
+                    (true, false) | (false, true) => {}
+                }
+            }
+        }
+        if gone.is_empty() && back.is_empty() && other.is_empty() {
+            return Ok(());
+        }
+        self.change(|page| {
+            for (list, is_gone) in [(gone, true), (back, false)] {
+                for (path, run) in list {
+                    if let Some(mark) = page.files.get_mut(path).and_then(|runs| runs.get_mut(run)) {
+                        mark.gone = is_gone;
+                    }
+                }
+            }
+            for (path, run) in other {
+                // Somebody may have written there again since we looked.
+                if let Some(runs) = page.files.get_mut(path)
+                    && runs.get(run).is_some_and(|mark| mark.gone)
+                {
+                    runs.remove(run);
+                }
+            }
+            page.files.retain(|_, runs| !runs.is_empty());
+        })
+    }
+
+    fn hash(&self, path: &str) -> Option<Hash> {
+        scan::content(&Path::new(&self.workspace).join(path)).map(|bytes| hash_of(&bytes))
+    }
+
+    fn read(&self) -> Result<Page, Error> {
+        let failed = |source| Error::File { file: self.file.clone(), source };
+        match fs::read(&self.file) {
+            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| failed(error.into())),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Page::default()),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    /// Changes the book while nobody else does. Whoever reads it finds it as it was or as it is now, whole.
+    fn change<T>(&self, act: impl FnOnce(&mut Page) -> T) -> Result<T, Error> {
+        let lock = || {
+            let folder = self.file.parent().unwrap_or(Path::new("."));
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+            let file = self.file.with_extension("lock");
+            let lock = fs::OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(file)?;
+            rustix::fs::flock(&lock, FlockOperation::LockExclusive)?;
+            Ok(lock)
+        };
+        let _lock = lock().map_err(|source| Error::Unwritten { file: self.file.clone(), source })?;
+        let mut page = self.read()?;
+        page.workspace.clone_from(&self.workspace);
+        let done = act(&mut page);
+        let failed = |error: serde_json::Error| Error::Unwritten { file: self.file.clone(), source: error.into() };
+        write_whole(&self.file, &serde_json::to_vec(&page).map_err(failed)?)?;
+        Ok(done)
+    }
+}
+
+impl Page {
+    fn mark(&mut self, run: &RunId, path: &str, origins: &Origins) -> &mut Mark {
+        let mark = self.files.entry(path.to_owned()).or_default().entry(run.clone()).or_default();
+        mark.origins.merge(origins);
+        mark
+    }
+
+    fn count(&self) -> usize {
+        self.files.len() + self.roaming.len()
+    }
+}
+
+/// Whether a path is a folder that holds the other, or the same.
+fn is_in(folder: &str, path: &str) -> bool {
+    path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}

@@ -1,0 +1,149 @@
+//! Marks on disk: by several at once, of files that go and come, of runs that are cut off.
+
+use std::collections::BTreeMap;
+
+use updraft_run::{Origins, RunId, Timestamp};
+
+use super::{Book, Marks};
+
+fn run(name: &str) -> RunId {
+    RunId::parse(name).unwrap()
+}
+
+fn of(path: &str, page: &str) -> BTreeMap<String, Origins> {
+    BTreeMap::from([(path.to_owned(), Origins::of(page))])
+}
+
+struct World {
+    folder: tempfile::TempDir,
+}
+
+impl World {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("ws")).unwrap();
+        Self { folder }
+    }
+
+    fn book(&self) -> Book {
+        let workspace = self.folder.path().join("ws");
+        Marks::at(&self.folder.path().join("origins")).book(&workspace.display().to_string())
+    }
+
+    fn file(&self, name: &str, text: &str) {
+        std::fs::write(self.folder.path().join("ws").join(name), text).unwrap();
+    }
+
+    fn remove(&self, name: &str) {
+        std::fs::remove_file(self.folder.path().join("ws").join(name)).unwrap();
+    }
+
+    fn marked(&self) -> Vec<String> {
+        self.book().all().unwrap().into_iter().map(|marked| marked.path).collect()
+    }
+}
+
+/// Nobody is at work.
+fn nobody(_: &RunId) -> bool {
+    false
+}
+
+#[test]
+fn of_many_who_mark_at_once_nobody_is_lost() {
+    let world = World::new();
+    std::thread::scope(|scope| {
+        for n in 0..8 {
+            let book = world.book();
+            scope.spawn(move || {
+                for k in 0..10 {
+                    book.add(&run(&format!("r{n}")), &of(&format!("f{n}-{k}"), "p"), Timestamp(0)).unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(world.marked().len(), 80);
+}
+
+#[test]
+fn a_workspace_knows_nothing_of_another_and_a_run_is_not_told_of_its_own() {
+    let world = World::new();
+    world.book().add(&run("one"), &of("a", "p"), Timestamp(0)).unwrap();
+    let other = Marks::at(&world.folder.path().join("origins")).book("/elsewhere");
+    assert!(other.all().unwrap().is_empty());
+    assert_eq!(world.book().by_others(&run("two")).unwrap(), of("a", "p"));
+    assert!(world.book().by_others(&run("one")).unwrap().is_empty());
+}
+
+#[test]
+fn a_run_that_may_change_anything_counts_for_all_until_it_rests_and_then_for_what_it_changed() {
+    let world = World::new();
+    world.file("new.txt", "words");
+    world.book().add(&run("one"), &of(".", "p"), Timestamp(0)).unwrap();
+    assert_eq!(world.marked(), ["."]);
+    world.book().settle(&run("one")).unwrap();
+    assert_eq!(world.marked(), ["new.txt"]);
+    // Nothing has changed since a moment that is still to come.
+    world.book().add(&run("two"), &of(".", "p"), Timestamp(i64::MAX)).unwrap();
+    world.book().settle(&run("two")).unwrap();
+    assert_eq!(world.book().by_others(&run("one")).unwrap(), BTreeMap::new());
+}
+
+#[test]
+fn what_a_run_left_that_was_cut_off_is_settled_by_the_next_but_not_while_it_is_at_work() {
+    let world = World::new();
+    world.file("new.txt", "words");
+    world.book().add(&run("one"), &of(".", "p"), Timestamp(0)).unwrap();
+    world.book().look(|_| true).unwrap();
+    assert_eq!(world.marked(), ["."]);
+    world.book().look(nobody).unwrap();
+    assert_eq!(world.marked(), ["new.txt"]);
+}
+
+#[test]
+fn a_mark_outlives_edits_and_a_file_that_comes_back_but_not_another_file_in_its_place() {
+    let world = World::new();
+    let book = world.book();
+    world.file("notes.md", "words of a page");
+    book.add(&run("one"), &of("notes.md", "p"), Timestamp(0)).unwrap();
+    book.settle(&run("one")).unwrap();
+    world.file("notes.md", "words of a page, and mine");
+    book.look(nobody).unwrap();
+    assert_eq!(world.marked(), ["notes.md"]);
+    for (content, marked) in [("words of a page", 1), ("mine alone", 0)] {
+        world.remove("notes.md");
+        book.look(nobody).unwrap();
+        world.file("notes.md", content);
+        book.look(nobody).unwrap();
+        assert_eq!(world.marked().len(), marked, "{content}");
+    }
+}
+
+#[test]
+fn what_one_run_takes_back_another_may_have_written_too() {
+    let world = World::new();
+    let book = world.book();
+    for name in ["one", "two"] {
+        book.add(&run(name), &of("notes.md", name), Timestamp(0)).unwrap();
+    }
+    book.undone(&run("two"), &["notes.md".to_owned()]).unwrap();
+    assert_eq!(book.by_others(&run("three")).unwrap(), of("notes.md", "one"));
+}
+
+#[test]
+fn a_folder_is_cleared_with_all_in_it_and_nothing_beside_it() {
+    let world = World::new();
+    let book = world.book();
+    for path in ["docs/a.md", "docs/b.md", "docs.md"] {
+        book.add(&run("one"), &of(path, "p"), Timestamp(0)).unwrap();
+    }
+    assert_eq!((book.clear(Some("docs")).unwrap(), world.marked()), (2, vec!["docs.md".to_owned()]));
+    assert_eq!((book.clear(None).unwrap(), world.marked()), (1, Vec::new()));
+}
+
+#[test]
+fn a_book_that_cannot_be_read_is_an_error_and_not_an_empty_one() {
+    let world = World::new();
+    world.book().add(&run("one"), &of("a", "p"), Timestamp(0)).unwrap();
+    std::fs::write(&world.book().file, "{").unwrap();
+    assert!(world.book().all().is_err() && world.book().add(&run("one"), &of("b", "p"), Timestamp(0)).is_err());
+}
