@@ -11,6 +11,8 @@ mod bridge;
 mod client;
 mod http;
 mod pipes;
+mod rules;
+mod socket;
 mod tasks;
 #[path = "../cli/world.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]
