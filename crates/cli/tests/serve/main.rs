@@ -8,6 +8,7 @@
 )]
 
 mod bridge;
+mod browser;
 mod client;
 mod http;
 mod pipes;
