@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::rounds::Seal;
@@ -24,14 +24,15 @@ fn handler() -> Handler {
 struct Line {
     input: WriteHalf<DuplexStream>,
     output: BufReader<ReadHalf<DuplexStream>>,
-    serving: JoinHandle<Result<Ended, String>>,
+    serving: JoinSet<Result<Ended, String>>,
 }
 
 impl Line {
     fn open(stop: CancellationToken) -> Self {
         let (ours, theirs) = tokio::io::duplex(1 << 16);
         let (read, write) = tokio::io::split(theirs);
-        let serving = tokio::spawn(async move { over(&handler(), read, write, stop).await });
+        let mut serving = JoinSet::new();
+        serving.spawn(async move { over(&handler(), read, write, stop).await });
         let (output, input) = tokio::io::split(ours);
         Self { input, output: BufReader::new(output), serving }
     }
@@ -72,7 +73,7 @@ impl Line {
     async fn leave(mut self) -> Result<Ended, String> {
         self.input.shutdown().await.unwrap();
         drop((self.input, self.output));
-        self.serving.await.unwrap()
+        self.serving.join_next().await.unwrap().unwrap()
     }
 }
 
@@ -120,9 +121,9 @@ async fn garbage_is_survived() {
 async fn a_client_that_leaves_at_once_has_done_no_wrong_and_one_that_stays_is_stopped() {
     assert_eq!(Line::open(CancellationToken::new()).leave().await, Ok(Ended::Left));
     let stop = CancellationToken::new();
-    let line = Line::open(stop.clone());
+    let mut line = Line::open(stop.clone());
     stop.cancel();
-    assert_eq!(line.serving.await.unwrap(), Ok(Ended::Stopped));
+    assert_eq!(line.serving.join_next().await.unwrap().unwrap(), Ok(Ended::Stopped));
 }
 
 #[test]
