@@ -86,6 +86,28 @@ prepare_npm() {
     fi
 }
 
+# A browser for Playwright's MCP server. As root on Debian it is installed; elsewhere it is said what to install, and where
+# everything must be tried (CI is set) that is a failure.
+prepare_chromium() {
+    export UPDRAFT_TEST_CHROMIUM=""
+    local found
+    if ! found=$(command -v chromium || command -v chromium-browser) && ((EUID == 0)) && command -v apt-get >/dev/null; then
+        printf 'installing Chromium\n'
+        { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium; } \
+            >/dev/null 2>&1 || true
+        found=$(command -v chromium || true)
+    fi
+    if [[ -n $found ]]; then
+        UPDRAFT_TEST_CHROMIUM=$found
+        printf 'Chromium ready\n'
+    elif [[ -n ${CI:-} ]]; then
+        printf 'error: no chromium for the tests of a browser; install it, e.g. apt install chromium\n' >&2
+        exit 1
+    else
+        skip "tests with a browser: no chromium; install it, e.g. apt install chromium"
+    fi
+}
+
 prepare_model() {
     local python
     if ! python=$(python3 tests/judges/environment.py tests/real-model/requirements.txt); then
@@ -145,6 +167,7 @@ check_machine
 if [[ $MODE == all ]]; then
     prepare_python
     prepare_npm
+    prepare_chromium
 fi
 
 heading "format"

@@ -19,6 +19,8 @@ mod offer;
 mod plain;
 mod rounds;
 mod subscribers;
+#[cfg(test)]
+mod tests;
 
 pub use caller::Caller;
 pub use desk::Desk;

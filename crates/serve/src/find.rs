@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
+use tracing::info;
 use updraft_mcp::server::{Document, Hit, Output, Refusal};
-use updraft_run::{Outcome, Reply, ToolCall, outcome_words};
+use updraft_run::{
+    Approvals, Layer, Origins, Outcome, Permission, Prepared, Reply, Rights, Rules, Settings, ToolCall, outcome_words,
+};
 use updraft_tools::{CallContext, Dispatcher, Place};
 
 /// Documents that a search gives.
@@ -19,25 +22,48 @@ const LINES: usize = 3;
 pub(crate) struct Files {
     pub(crate) dispatcher: Dispatcher,
     pub(crate) place: Place,
-    /// Nothing may be changed.
-    pub(crate) is_read_only: bool,
+    /// What may be done: the mode and the rules that runs have too.
+    pub(crate) settings: Settings,
 }
 
 impl Files {
-    /// Calls a tool. What an agent would need approval for is refused here: nobody watches.
+    /// Calls a tool, if the rules that hold for runs let whoever comes in here do so.
     pub(crate) async fn call(&self, tool: &str, args: Value) -> Result<Output, Refusal> {
         let call = ToolCall { id: "1".into(), name: tool.to_owned(), args, fault: None };
         let prepared = self.dispatcher.prepare(&call, &self.place);
         if let Some(fault) = prepared.fault {
             return Err(Refusal(fault.message));
         }
-        if self.is_read_only && !prepared.writes.is_empty() {
-            return Err("nothing may be changed here: the workspace is read-only (approvals = \"read-only\")".into());
+        self.weigh(tool, &prepared)?;
+        let output = self.perform(&call).await?;
+        if prepared.changes() {
+            // No run holds what a client does by itself, so this is where it can be looked up.
+            info!(tool, files = prepared.writes.join(", "), "a client changed files");
         }
-        if prepared.outside || prepared.sends {
-            return Err(Refusal(format!("`{tool}` would reach beyond the workspace; nobody can be asked here")));
+        Ok(output)
+    }
+
+    /// Whether a call may be made. What an agent would need approval for is refused, under `--yes` too: a person said that
+    /// of their own runs, and here nobody sees what is asked. A rule that allows it is a word about the very thing.
+    fn weigh(&self, tool: &str, prepared: &Prepared) -> Result<(), Refusal> {
+        if self.settings.deny.iter().any(|denied| denied == tool) {
+            return Err(Refusal(format!("`{tool}` is denied by the settings")));
         }
-        let called = self.dispatcher.call(&call, &CallContext::new(self.place.clone(), "mcp")).await;
+        let none = Rules::default();
+        let client = Layer { whose: "a client", mode: Some(Approvals::Refuse), read_only: false, rules: &none };
+        match Rights::of(&self.settings, &[]).child(client).weigh(tool, prepared, &Origins::default()) {
+            Permission::Allowed => Ok(()),
+            Permission::Denied(failure) => Err(Refusal(failure.message)),
+            Permission::Asked(asking) => Err(Refusal(format!(
+                "{}, and nobody can be asked here; have an agent do it with `query` or `dispatch_agent_task`, whose \
+                 approvals can be given",
+                asking.why
+            ))),
+        }
+    }
+
+    async fn perform(&self, call: &ToolCall) -> Result<Output, Refusal> {
+        let called = self.dispatcher.call(call, &CallContext::new(self.place.clone(), "mcp")).await;
         match called.reply {
             Reply::Output(output) if !output.is_error => {
                 Ok(Output { text: output.text.clone(), value: output.value.clone() })
@@ -52,10 +78,11 @@ impl Files {
         if words.is_empty() {
             return Err("the query has no words to look for".into());
         }
+        let mut hidden = None;
         let mut found: BTreeMap<String, Found> = BTreeMap::new();
         for word in &words {
             let pattern = escape(word);
-            let output = self.call("search_files", json!({ "pattern": pattern, "ignore_case": true })).await?;
+            let output = self.look("search_files", json!({ "pattern": pattern, "ignore_case": true })).await?;
             let matches = output.value.as_ref().and_then(|value| value["matches"].as_array()).cloned();
             let mut seen: BTreeMap<String, usize> = BTreeMap::new();
             for one in matches.unwrap_or_default() {
@@ -79,13 +106,34 @@ impl Files {
                 found.entry(path).or_default().score += 15 * named;
             }
         }
+        found.retain(|path, _| match self.may_show(path) {
+            Ok(()) => true,
+            Err(why) => {
+                hidden = Some(why);
+                false
+            }
+        });
+        if let Some(why) = hidden.filter(|_| found.is_empty()) {
+            return Err(why);
+        }
         let mut found: Vec<(String, Found)> = found.into_iter().collect();
         found.sort_by(|(one, a), (other, b)| b.score.cmp(&a.score).then(one.cmp(other)));
         Ok(found.into_iter().take(HITS).map(|(path, found)| self.hit(path, &found)).collect())
     }
 
+    /// Whether a search may show a file: what cannot be searched or read is not found either.
+    fn may_show(&self, path: &str) -> Result<(), Refusal> {
+        let reading = Prepared { reads: vec![path.to_owned()], ..Prepared::default() };
+        ["search_files", "read_file"].iter().try_for_each(|tool| self.weigh(tool, &reading))
+    }
+
+    /// Looks through the whole workspace for a search, which shows only files that may be shown.
+    async fn look(&self, tool: &str, args: Value) -> Result<Output, Refusal> {
+        self.perform(&ToolCall { id: "1".into(), name: tool.to_owned(), args, fault: None }).await
+    }
+
     async fn paths(&self) -> Result<Vec<String>, Refusal> {
-        let output = self.call("list_files", json!({})).await?;
+        let output = self.look("list_files", json!({})).await?;
         let files = output.value.as_ref().and_then(|value| value["files"].as_array()).cloned();
         let files = files.unwrap_or_default();
         Ok(files.iter().filter_map(|file| file["path"].as_str()).map(str::to_owned).collect())

@@ -1,5 +1,6 @@
 //! What can be asked for from outside, done with the engine, the journal and the tools of one workspace.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -10,7 +11,7 @@ use updraft_journal::Filter;
 use updraft_mcp::server::{
     Answered, Document, Doing, Face, Hit, Listener, Output, Progress, Query, Refusal, View, Work,
 };
-use updraft_run::{Address, Approvals, Effect, Goal, Input, Kind, Mode, Run, RunId, Verdict};
+use updraft_run::{Address, Effect, Goal, Input, Kind, Mode, Run, RunId, Settings, Verdict};
 use updraft_tools::{Dispatcher, Place, Workspace};
 
 use crate::find::Files;
@@ -31,8 +32,10 @@ pub struct Parts {
     pub dispatcher: Dispatcher,
     /// The folder.
     pub workspace: Workspace,
-    /// What runs and callers may do.
-    pub approvals: Approvals,
+    /// What callers may do: the mode and the rules of runs.
+    pub settings: Settings,
+    /// The folder that conversations are kept in.
+    pub sessions: PathBuf,
     /// Cancelled when the process is to stop.
     pub stop: CancellationToken,
 }
@@ -45,20 +48,20 @@ struct Inner {
     runs: Runs,
     heard: Heard,
     files: Files,
-    sessions: Sessions,
+    sessions: Arc<Sessions>,
 }
 
 impl Office {
     /// Opens the office and goes on with the runs that the process before left behind; says how many.
     pub async fn open(parts: Parts) -> Result<(Self, usize), String> {
-        let Parts { engine, begin, dispatcher, workspace, approvals, stop } = parts;
+        let Parts { engine, begin, dispatcher, workspace, settings, sessions, stop } = parts;
         let heard = Heard::new();
         let engine = engine(Arc::new(heard.clone()), stop.clone());
         let root = workspace.root().display().to_string();
+        let sessions = Arc::new(Sessions::new(sessions, root.clone()));
         let runs = Runs::new(engine, begin, root, stop.clone());
-        let is_read_only = approvals == Approvals::ReadOnly;
-        let files = Files { dispatcher, place: Place { workspace }, is_read_only };
-        let office = Self(Arc::new(Inner { runs, heard, files, sessions: Sessions::default() }));
+        let files = Files { dispatcher, place: Place { workspace }, settings };
+        let office = Self(Arc::new(Inner { runs, heard, files, sessions }));
         office.sweep(stop);
         let left = office.0.runs.recover().await.map_err(|Refusal(why)| why)?;
         Ok((office, left))
@@ -78,9 +81,20 @@ impl Office {
                     () = tokio::time::sleep(SWEEP) => {}
                 }
                 let Some(office) = office.upgrade() else { return };
-                office.sessions.sweep();
+                let sessions = Arc::clone(&office.sessions);
+                let _ = tokio::task::spawn_blocking(move || sessions.sweep()).await;
             }
         });
+    }
+
+    /// Does something with the conversations, where it may wait for the disk.
+    async fn sessions<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Sessions) -> T + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let sessions = Arc::clone(&self.0.sessions);
+        let done = tokio::task::spawn_blocking(move || work(&sessions)).await;
+        done.map_err(|error| Refusal(format!("the conversation cannot be looked up: {error}")))
     }
 
     fn seen(&self, id: &RunId) -> Result<View, Refusal> {
@@ -128,7 +142,8 @@ impl Office {
         unwanted.is_over = true;
         let view = self.seen(&id)?;
         if view.stand.is_final() {
-            self.0.sessions.add(&session, &query.work.goal, &view.answer);
+            let (id, question, answer) = (session.clone(), query.work.goal.clone(), view.answer.clone());
+            self.sessions(move |sessions| sessions.add(&id, &question, &answer)).await?;
         }
         let messages = query.history.then(|| messages(self.0.runs.journal(), &id)).transpose();
         let messages = messages.map_err(|error| error.to_string())?;
@@ -184,11 +199,13 @@ fn meant(run: &Run, id: Option<&str>, wanted: impl Fn(&Effect) -> bool, what: &s
 impl Face for Office {
     fn query(&self, query: Query, listener: Listener) -> Doing<'_, Answered> {
         Box::pin(async move {
-            let session = match &query.session {
-                Some(session) => session.clone(),
-                None => self.0.sessions.begin()?,
+            let (session, question) = (query.session.clone(), query.work.goal.clone());
+            let put = move |sessions: &Sessions| {
+                let session = session.map_or_else(|| sessions.begin(), Ok)?;
+                let text = sessions.put(&session, &question)?;
+                Ok::<_, String>((session, text))
             };
-            let text = self.0.sessions.put(&session, &query.work.goal)?;
+            let (session, text) = self.sessions(put).await??;
             // Before it begins, so that nothing is missed.
             let heard = self.0.heard.listen();
             let id = self.0.runs.start(goal(&query.work, text)).await?;

@@ -1,12 +1,16 @@
-//! Conversations of several questions: bounded in number, length and age, and held in memory only.
+//! Conversations of several questions: bounded in number, length and age.
+
+mod kept;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use crate::token::unguessable;
+use kept::{Kept, Turns};
 
 /// How a question that goes on with a conversation is put.
 const CONVERSATION: &str = include_str!("conversation.md");
@@ -21,36 +25,53 @@ const TURNS: usize = 20;
 /// Characters of one question or answer that are remembered.
 const LONGEST: usize = 8_000;
 
-/// The conversations there are.
-#[derive(Default)]
-pub(crate) struct Sessions(Mutex<BTreeMap<String, Session>>);
+/// The conversations there are. Reads and writes files, so it is not for an async function.
+pub(crate) struct Sessions {
+    open: Mutex<BTreeMap<String, Session>>,
+    kept: Kept,
+}
 
 struct Session {
-    turns: VecDeque<(String, String)>,
+    turns: Turns,
     last: Instant,
 }
 
 impl Sessions {
+    /// Those of a workspace, kept in this folder.
+    pub(crate) fn new(folder: PathBuf, workspace: String) -> Self {
+        Self { open: Mutex::default(), kept: Kept::new(folder, workspace) }
+    }
+
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Session>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A new conversation. Nobody can guess its id.
     pub(crate) fn begin(&self) -> Result<String, String> {
         let id = unguessable(16)?;
-        let mut sessions = self.lock();
+        self.take_in(&mut self.lock(), &id, VecDeque::new());
+        Ok(id)
+    }
+
+    /// Adds a conversation; beyond the most, the one that rested longest goes.
+    fn take_in(&self, sessions: &mut BTreeMap<String, Session>, id: &str, turns: Turns) {
         while sessions.len() >= MOST {
             let oldest = sessions.iter().min_by_key(|(_, session)| session.last).map(|(id, _)| id.clone());
             let Some(oldest) = oldest else { break };
             sessions.remove(&oldest);
+            self.kept.forget(&oldest);
         }
-        sessions.insert(id.clone(), Session { turns: VecDeque::new(), last: Instant::now() });
-        Ok(id)
+        sessions.insert(id.to_owned(), Session { turns, last: Instant::now() });
     }
 
     /// A question as it is put to the agents: with what was said before in this conversation.
     pub(crate) fn put(&self, id: &str, question: &str) -> Result<String, String> {
         let mut sessions = self.lock();
+        if !sessions.contains_key(id)
+            && let Some(turns) = self.kept.read(id)
+        {
+            self.take_in(&mut sessions, id, turns);
+        }
         let session = sessions.get_mut(id).filter(|session| session.last.elapsed() < AGE);
         let session = session.ok_or("this session is not known or has expired; leave `session` out to begin anew")?;
         session.last = Instant::now();
@@ -70,12 +91,14 @@ impl Sessions {
                 session.turns.pop_front();
             }
             session.last = Instant::now();
+            self.kept.write(id, &session.turns);
         }
     }
 
     /// Lets go of those that have rested too long.
     pub(crate) fn sweep(&self) {
         self.lock().retain(|_, session| session.last.elapsed() < AGE);
+        self.kept.sweep();
     }
 }
 
@@ -90,9 +113,27 @@ fn short(text: &str) -> String {
 mod tests {
     use super::*;
 
+    /// Conversations whose folder goes with the first part.
+    fn sessions() -> (tempfile::TempDir, Sessions) {
+        let folder = tempfile::tempdir().unwrap();
+        let sessions = Sessions::new(folder.path().join("sessions"), "/workspace".to_owned());
+        (folder, sessions)
+    }
+
+    #[test]
+    fn a_conversation_goes_on_after_a_restart_and_says_so_in_no_other_workspace() {
+        let (folder, before) = sessions();
+        let id = before.begin().unwrap();
+        before.add(&id, "What is it?", "A loom.");
+        let after = Sessions::new(folder.path().join("sessions"), "/workspace".to_owned());
+        assert!(after.put(&id, "Who made it?").unwrap().contains("Answer: A loom."));
+        let elsewhere = Sessions::new(folder.path().join("sessions"), "/elsewhere".to_owned());
+        assert!(elsewhere.put(&id, "Who made it?").unwrap_err().contains("leave `session` out"));
+    }
+
     #[test]
     fn a_question_is_put_with_what_was_said_before() {
-        let sessions = Sessions::default();
+        let (_folder, sessions) = sessions();
         let id = sessions.begin().unwrap();
         assert_eq!(sessions.put(&id, "What is it?").unwrap(), "What is it?");
         sessions.add(&id, "What is it?", "A loom.");
@@ -103,7 +144,7 @@ mod tests {
 
     #[test]
     fn ids_are_long_and_differ() {
-        let sessions = Sessions::default();
+        let (_folder, sessions) = sessions();
         let (one, other) = (sessions.begin().unwrap(), sessions.begin().unwrap());
         assert_eq!((one.len(), other.len()), (32, 32));
         assert_ne!(one, other);
@@ -111,7 +152,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_conversation_that_rests_too_long_is_gone() {
-        let sessions = Sessions::default();
+        let (_folder, sessions) = sessions();
         let id = sessions.begin().unwrap();
         tokio::time::advance(AGE + Duration::from_secs(1)).await;
         assert!(sessions.put(&id, "Still there?").unwrap_err().contains("expired"));
@@ -121,7 +162,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn beyond_the_most_the_one_that_rested_longest_goes() {
-        let sessions = Sessions::default();
+        let (_folder, sessions) = sessions();
         let first = sessions.begin().unwrap();
         for _ in 0..MOST {
             tokio::time::advance(Duration::from_millis(1)).await;
@@ -133,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_conversation_remembers_only_its_last_turns() {
-        let sessions = Sessions::default();
+        let (_folder, sessions) = sessions();
         let id = sessions.begin().unwrap();
         for n in 0..=TURNS {
             sessions.add(&id, &format!("question {n}."), &"x".repeat(LONGEST + 5));

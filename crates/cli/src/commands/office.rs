@@ -63,7 +63,7 @@ pub(super) async fn open(places: &Places, served: &Served, stop: &CancellationTo
         out::note(&out::harmless(&remark));
     }
     let level = confine::level_of(&confine::confinement(places, &settings)).await?;
-    let approvals = settings.meant.rules().approvals;
+    let rules = settings.meant.rules();
     let spec = reach::settled(places, &wire::model_spec(&settings.meant.model.value))?;
     let starter = Starter {
         workspace: root.display().to_string(),
@@ -83,7 +83,8 @@ pub(super) async fn open(places: &Places, served: &Served, stop: &CancellationTo
         begin: Arc::new(starter),
         dispatcher,
         workspace: Workspace::open(&root)?,
-        approvals,
+        settings: rules,
+        sessions: places.state.join("sessions"),
         stop: stop.clone(),
     };
     let (office, left) = Office::open(parts).await.map_err(Fault::failed)?;

@@ -8,9 +8,12 @@
 )]
 
 mod bridge;
+mod browser;
 mod client;
 mod http;
 mod pipes;
+mod rules;
+mod socket;
 mod tasks;
 #[path = "../cli/world.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]

@@ -82,6 +82,20 @@ fn a_query_gives_an_answer_and_a_conversation_to_go_on_with() {
 }
 
 #[test]
+fn a_conversation_goes_on_after_the_server_was_killed() {
+    let world = World::new();
+    let mut client = serve(&world, &answers(), Era::New, json!({}));
+    let first = client.data("query", json!({ "query": "What is it?", "agent": "thinker" }));
+    client.child.kill().unwrap();
+    drop(client);
+    let mut client = serve(&world, &answers(), Era::Old, json!({}));
+    let again = json!({ "query": "Who wrote it?", "agent": "thinker", "session": first["session"] });
+    let second = client.data("query", again);
+    assert_eq!((&second["answer"], &second["session"]), (&json!("It was Ada."), &first["session"]));
+    assert!(second["goal"].as_str().unwrap().contains("Answer: A loom."), "{second}");
+}
+
+#[test]
 fn progress_names_the_steps() {
     let world = World::new();
     let mut client = serve(&world, &answers(), Era::Old, json!({}));

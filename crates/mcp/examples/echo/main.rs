@@ -75,8 +75,9 @@ fn measure(packages: &Path, python: &str) -> Outcome<()> {
         for ((name, ..), figures) in servers.iter().zip(&best) {
             let (times, slower) = (ours.rate / figures.rate, figures.middle.as_secs_f64() / ours.middle.as_secs_f64());
             println!(
-                "  {name:10}  p50 {:>8.0} µs  {:>8.0} calls/s at 16   ours: {times:.2}× its throughput; its p50: {slower:.2}× ours",
+                "  {name:10}  p50 {:>8.0} µs  p99 {:>8.0} µs  {:>8.0} calls/s at 16   ours: {times:.2}× its throughput; its p50: {slower:.2}× ours",
                 figures.middle.as_secs_f64() * 1e6,
+                figures.slow.as_secs_f64() * 1e6,
                 figures.rate
             );
         }

@@ -29,7 +29,7 @@ impl Seal {
         Self(RequestStateCodec::new_unchecked(key))
     }
 
-    fn close(&self, what: &str, state: &Value) -> Result<String, ErrorData> {
+    pub(super) fn close(&self, what: &str, state: &Value) -> Result<String, ErrorData> {
         let bound = SealOptions::new().associated_data(what.as_bytes());
         self.0.seal_json_with(state, &bound).map_err(|error| ErrorData::internal_error(error.to_string(), None))
     }

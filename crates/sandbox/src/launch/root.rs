@@ -24,11 +24,13 @@ use crate::staged::Stage;
 pub(super) const SYSTEM: [&str; 9] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix"];
 
 /// What programs need of /etc, none of it secret.
-pub(super) const ETC: [&str; 27] = [
+pub(super) const ETC: [&str; 29] = [
     "alternatives",
     "bash.bashrc",
     "ca-certificates",
     "ca-certificates.conf",
+    "chromium",
+    "chromium.d",
     "crypto-policies",
     "debian_version",
     "fonts",

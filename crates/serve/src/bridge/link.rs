@@ -12,6 +12,7 @@ use tokio::net::TcpStream;
 use tokio::sync::{broadcast, oneshot};
 use tokio::task::JoinSet;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::error::ProtocolError;
 use tokio_tungstenite::tungstenite::http::{HeaderValue, StatusCode, header};
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Error, Message as Frame};
@@ -174,7 +175,12 @@ impl Link {
                         response.status()
                     ));
                 }
-                Err(Error::Io(_)) if tokio::time::Instant::now() < deadline => tokio::time::sleep(PAUSE).await,
+                // Refused, or let in and dropped: both are what a program does that is still loading.
+                Err(Error::Io(_) | Error::Protocol(ProtocolError::HandshakeIncomplete))
+                    if tokio::time::Instant::now() < deadline =>
+                {
+                    tokio::time::sleep(PAUSE).await;
+                }
                 Err(error) => {
                     return Err(format!(
                         "nobody answers at {url} ({error}). Check that the editor is open and its extension has loaded (just \

@@ -1,0 +1,130 @@
+//! Conversations on disk, so that one goes on after a restart: a file each, readable by its owner alone.
+
+use std::collections::VecDeque;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use tracing::warn;
+
+use super::AGE;
+
+/// Questions and answers, the oldest first.
+pub(super) type Turns = VecDeque<(String, String)>;
+
+/// Where conversations of a workspace are kept.
+pub(super) struct Kept {
+    folder: PathBuf,
+    workspace: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Written {
+    workspace: String,
+    turns: Turns,
+}
+
+impl Kept {
+    pub(super) fn new(folder: PathBuf, workspace: String) -> Self {
+        Self { folder, workspace }
+    }
+
+    /// The file of a conversation; nothing for what is no id of ours, which may be a path.
+    fn file(&self, id: &str) -> Option<PathBuf> {
+        let is_ours = id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_ours.then(|| self.folder.join(id))
+    }
+
+    /// What was said in a conversation of this workspace that has not rested too long.
+    pub(super) fn read(&self, id: &str) -> Option<Turns> {
+        let file = self.file(id)?;
+        let age = std::fs::metadata(&file).ok()?.modified().ok()?.elapsed().unwrap_or_default();
+        let written: Written = serde_json::from_slice(&std::fs::read(&file).ok()?).ok()?;
+        (age < AGE && written.workspace == self.workspace).then_some(written.turns)
+    }
+
+    /// Keeps what was said. Where it cannot be written, the conversation goes on until the next restart.
+    pub(super) fn write(&self, id: &str, turns: &Turns) {
+        let Some(file) = self.file(id) else { return };
+        let written = Written { workspace: self.workspace.clone(), turns: turns.clone() };
+        let write = || {
+            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+            let making = file.with_extension("new");
+            let mut made = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&making)?;
+            made.write_all(&serde_json::to_vec(&written)?)?;
+            std::fs::rename(making, &file)
+        };
+        if let Err(error) = write() {
+            warn!(%error, "a conversation could not be kept on disk");
+        }
+    }
+
+    pub(super) fn forget(&self, id: &str) {
+        if let Some(file) = self.file(id) {
+            let _ = std::fs::remove_file(file);
+        }
+    }
+
+    /// Removes those that have rested too long, of every workspace.
+    pub(super) fn sweep(&self) {
+        for entry in std::fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            let changed = entry.metadata().and_then(|about| about.modified());
+            if changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|age| age >= AGE)) {
+                let _ = std::fs::remove_file(entry.path());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+    use std::time::SystemTime;
+
+    use super::*;
+
+    const ID: &str = "0123456789abcdef0123456789abcdef";
+
+    fn turns() -> Turns {
+        VecDeque::from([("What is it?".to_owned(), "A loom.".to_owned())])
+    }
+
+    #[test]
+    fn a_conversation_is_found_again_in_its_own_workspace_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let kept = |workspace: &str| Kept::new(folder.path().join("sessions"), workspace.to_owned());
+        assert_eq!(kept("/one").read(ID), None);
+        kept("/one").write(ID, &turns());
+        assert_eq!(kept("/one").read(ID), Some(turns()));
+        assert_eq!(kept("/other").read(ID), None);
+        let mode = std::fs::metadata(folder.path().join("sessions").join(ID)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        kept("/one").forget(ID);
+        assert_eq!(kept("/one").read(ID), None);
+    }
+
+    #[test]
+    fn one_that_rests_too_long_is_not_read_and_is_swept_away() {
+        let folder = tempfile::tempdir().unwrap();
+        let kept = Kept::new(folder.path().to_owned(), "/one".to_owned());
+        kept.write(ID, &turns());
+        let file = std::fs::File::options().write(true).open(folder.path().join(ID)).unwrap();
+        file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        assert_eq!(kept.read(ID), None);
+        kept.sweep();
+        assert!(!folder.path().join(ID).exists());
+    }
+
+    #[test]
+    fn what_is_no_id_of_ours_names_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let kept = Kept::new(folder.path().join("sessions"), "/one".to_owned());
+        for id in ["../sessions/0123456789abcdef012345", "", "guessed", "0123456789abcdef0123456789abcde/"] {
+            kept.write(id, &turns());
+            assert_eq!(kept.read(id), None, "{id}");
+        }
+        assert!(!folder.path().join("sessions").exists());
+    }
+}
