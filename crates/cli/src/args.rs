@@ -20,14 +20,14 @@ mod shared;
 mod tools;
 mod undo;
 
-pub(crate) use confine::Confine;
+pub(crate) use confine::{Bounds, Confine};
 pub(crate) use files::{Export, Format, Import};
 pub(crate) use json::{Json, JsonCommand};
 pub(crate) use mcp::{Add as McpAdd, Check as McpCheck, Mcp, McpCommand, Server as McpServer};
 pub(crate) use models::Models;
 use models::thinking;
 pub(crate) use permissions::{Approve, ModeWord, Permission, Permissions, PermissionsCommand};
-pub(crate) use sandbox::{Aside, AsideCommand, Exec, Sandbox, SandboxCommand};
+pub(crate) use sandbox::{Aside, AsideCommand, Exec, Probe, Sandbox, SandboxCommand};
 pub(crate) use serve::{Bridge, McpServe, Names, Serve, Served};
 use shared::variable;
 pub(crate) use shared::{Named, Output, Place, Spending};
@@ -379,6 +379,8 @@ pub(crate) struct Fork {
     pub(crate) permission: Permission,
     #[command(flatten)]
     pub(crate) spending: Spending,
+    #[command(flatten)]
+    pub(crate) confine: Confine,
     #[command(flatten)]
     pub(crate) output: Output,
 }

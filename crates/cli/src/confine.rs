@@ -7,20 +7,24 @@ use updraft_run::{Grants, Input, Run};
 use updraft_sandbox::{Level, Network, Probe};
 use updraft_tools::Confinement;
 
-use crate::args::Confine;
-use crate::commands::sandbox::{self, LAUNCHER};
+use crate::args::{Bounds, Confine};
 use crate::fault::{Code, Fault};
+use crate::offered::{self, LAUNCHER};
 use crate::places::{self, Places};
-use crate::settings::{Settings, WrittenNetwork, WrittenSandbox};
+use crate::settings::{Confined, Settings, WrittenNetwork, WrittenSandbox};
 use crate::view::Face;
 
 /// Recorded where no command can be run at all.
 const UNAVAILABLE: &str = "unavailable";
 
+/// Said each time that commands are not confined.
+pub(crate) const UNCONFINED: &str = "sandbox: none; agents' commands can do whatever you can";
+
 /// How every child process of a run is confined: commands, Python, drop-in tools, MCP servers.
 pub(crate) fn confinement(places: &Places, settings: &Settings) -> Confinement {
     let meant = &settings.meant.sandbox;
-    let mut confinement = Confinement::new(LAUNCHER, meant.policy(&places.aside()));
+    let mut confinement = Confinement::new(LAUNCHER, meant.policy(places));
+    confinement.offered = offered::slot(places);
     confinement.level = meant.level.value;
     confinement.environment = places::all();
     confinement.staged = settings.meant.undo_commands.value.then(|| places.state.join("staged"));
@@ -52,6 +56,22 @@ pub(crate) fn flags(args: &Confine) -> Result<WrittenSandbox, Fault> {
     })
 }
 
+/// The same, with what can be set for one command only.
+pub(crate) fn bounded(args: &Confine, bounds: &Bounds) -> Result<WrittenSandbox, Fault> {
+    fn said<T>(value: Option<T>) -> Option<Spanned<T>> {
+        value.map(|value| Spanned::new(0..0, value))
+    }
+    Ok(WrittenSandbox {
+        environment: said(Some(bounds.env.clone())),
+        toolchains: said((!bounds.toolchains.is_empty()).then(|| bounds.toolchains.clone())),
+        time: said(bounds.time.map(|time| format!("{}ms", time.as_millis()))),
+        memory: said(bounds.memory.clone()),
+        processes: said(bounds.processes),
+        disk: said(bounds.disk.clone()),
+        ..flags(args)?
+    })
+}
+
 /// What children are granted, as it is recorded.
 pub(crate) fn grants(settings: &Settings) -> Grants {
     let meant = &settings.meant.sandbox;
@@ -60,8 +80,7 @@ pub(crate) fn grants(settings: &Settings) -> Grants {
 }
 
 /// Takes from the settings what a run was not granted when it began and no flag says now. Says what was taken.
-pub(crate) fn hold_to(began: &Grants, settings: &mut Settings, args: Option<&Confine>) -> Vec<String> {
-    let meant = &mut settings.meant.sandbox;
+pub(crate) fn hold_to(began: &Grants, meant: &mut Confined, args: Option<&Confine>) -> Vec<String> {
     let mut taken = Vec::new();
     let (now, was) = (&meant.network.value, began.network.parse().unwrap_or(Network::None));
     let both = both(now, &was);
@@ -106,13 +125,17 @@ fn both(one: &Network, other: &Network) -> Network {
 }
 
 /// The level that commands will run at, as it is recorded.
-pub(crate) async fn level_of(confinement: &Confinement) -> Result<String, Fault> {
-    if confinement.level == Some(Level::None) {
-        return Ok(Level::None.to_string());
+pub(crate) async fn level_of(places: &Places, settings: &Settings) -> Result<String, Fault> {
+    match settings.meant.sandbox.level.value {
+        Some(Level::None) => Ok(Level::None.to_string()),
+        wanted => level_at(wanted, &offered::probe(places).await?),
     }
-    let probe = sandbox::probe().await?;
-    match confinement.level {
-        Some(wanted) if wanted > probe.level => Err(not_to_be_had(&wanted.to_string(), &probe)),
+}
+
+/// The level that commands run at where so much is offered; refused where more is wanted.
+pub(crate) fn level_at(wanted: Option<Level>, probe: &Probe) -> Result<String, Fault> {
+    match wanted {
+        Some(wanted) if wanted > probe.level => Err(not_to_be_had(&wanted.to_string(), probe)),
         Some(wanted) => Ok(wanted.to_string()),
         None if probe.level == Level::None => Ok(UNAVAILABLE.to_owned()),
         None => Ok(probe.level.to_string()),
@@ -120,9 +143,18 @@ pub(crate) async fn level_of(confinement: &Confinement) -> Result<String, Fault>
 }
 
 /// What a run is told that goes on at this level; refused where that is less than it began with and nobody said so.
-pub(crate) async fn on_resume(run: &Run, level: &str, args: &Confine) -> Result<Option<Input>, Fault> {
-    let began = run.settings().sandbox.as_str();
-    if began == level || run.is_over() {
+pub(crate) async fn on_resume(places: &Places, run: &Run, level: &str, args: &Confine) -> Result<Option<Input>, Fault> {
+    if run.is_over() { Ok(None) } else { going_on(places, &run.settings().sandbox, level, args).await }
+}
+
+/// The same of a run that is not over, by the level it had.
+pub(crate) async fn going_on(
+    places: &Places,
+    began: &str,
+    level: &str,
+    args: &Confine,
+) -> Result<Option<Input>, Fault> {
+    if began == level {
         return Ok(None);
     }
     // What cannot be run needs no level: the run keeps the one it has, and is held to that once there is one again.
@@ -130,14 +162,19 @@ pub(crate) async fn on_resume(run: &Run, level: &str, args: &Confine) -> Result<
         return Ok(None);
     }
     let was_said = args.no_sandbox || args.level.is_some();
-    if rank(level) < rank(began) && !was_said {
+    if is_lower(level, began) && !was_said {
         if began == UNAVAILABLE {
             return Err(never_run());
         }
-        return Err(not_to_be_had(began, &sandbox::probe().await?)
+        return Err(not_to_be_had(began, &offered::probe(places).await?)
             .hint(format!("the run began at level {began}; `--level landlock` or `--no-sandbox` goes on with less")));
     }
     Ok(Some(Input::Confine { level: level.to_owned() }))
+}
+
+/// Whether commands would be confined less at one level than at another.
+pub(crate) fn is_lower(level: &str, than: &str) -> bool {
+    rank(level) < rank(than)
 }
 
 /// More is safer. Whoever began where nothing could be confined was promised nothing but that nothing runs unconfined.
@@ -167,7 +204,7 @@ fn not_to_be_had(level: &str, probe: &Probe) -> Fault {
 /// One line, each time, where commands are not confined.
 pub(crate) fn warn(level: &str, face: &Face) {
     if level == "none" {
-        face.say("sandbox: none; agents' commands can do whatever you can");
+        face.say(UNCONFINED);
     }
 }
 
@@ -191,7 +228,10 @@ mod tests {
         };
         let mut run = Run::default();
         run.advance(Input::Start(Box::new(start)), Timestamp(0));
-        let told = on_resume(&run, level, args).await?;
+        let folder = tempfile::tempdir().unwrap();
+        let at = || folder.path().to_owned();
+        let places = Places { config: at(), data: at(), state: at() };
+        let told = on_resume(&places, &run, level, args).await?;
         Ok(told.map(|input| match input {
             Input::Confine { level } => level,
             other => panic!("{other:?}"),

@@ -8,8 +8,10 @@ mod dropins;
 mod fault;
 mod log;
 mod moment;
+mod offered;
 mod out;
 mod places;
+mod plain;
 mod reach;
 mod servers;
 mod settings;
@@ -75,7 +77,7 @@ fn dispatch(command: Command) -> Outcome {
         Command::Agents(args) => c::agents::run(&places, &args),
         Command::Models(args) => c::models::run(&places, &args),
         Command::Mcp(args) => c::mcp::run(&places, args),
-        Command::Sandbox(args) => c::sandbox::run(args),
+        Command::Sandbox(args) => c::sandbox::run(&places, args),
         Command::Serve(args) => c::serve::run(&places, *args),
         Command::Bridge(args) => c::bridge::run(&places, &args),
         Command::Init(args) => c::init::run(&args),

@@ -5,6 +5,8 @@ use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::FlockOperation;
+
 use crate::fault::Fault;
 
 /// A variable of the environment, if it is set to something readable.
@@ -78,6 +80,15 @@ impl Places {
         self.state.join("aside")
     }
 
+    /// Where commands have their temporary files if they see the machine's own files.
+    pub(crate) fn scratch(&self) -> Option<PathBuf> {
+        // Policies want real paths, and looking makes no folders: so as far as there is something.
+        let real = |there: &Path| Some(there.canonicalize().ok()?.join(self.state.strip_prefix(there).ok()?));
+        let state = self.state.ancestors().find_map(real)?;
+        let goes_up = state.components().any(|part| part == std::path::Component::ParentDir);
+        (!goes_up).then(|| state.join("scratch"))
+    }
+
     /// The log of a run in a process of its own.
     pub(crate) fn run_log(&self, run: &updraft_run::RunId) -> PathBuf {
         self.state.join("runs").join(format!("{run}.log"))
@@ -94,11 +105,23 @@ pub(crate) fn private_file(path: &Path, how: &mut OpenOptions) -> std::io::Resul
 
 /// Puts new content in the place of a file of our own: whoever reads it finds the old or the new, whole.
 pub(crate) fn replace_private(path: &Path, content: &[u8]) -> Result<(), Fault> {
-    let beside = path.with_extension("new");
+    // A name of this process's own: two that write at once do not write into each other's.
+    let beside = path.with_extension(format!("{}.new", std::process::id()));
     private_file(&beside, OpenOptions::new().write(true).truncate(true))
         .and_then(|mut file| file.write_all(content))
         .and_then(|()| std::fs::rename(&beside, path))
-        .map_err(|error| Fault::file("write", path, &error))
+        .map_err(|error| {
+            let _ = std::fs::remove_file(&beside);
+            Fault::file("write", path, &error)
+        })
+}
+
+/// Waits until no other process changes a file of our own, and keeps them waiting until what it gives is dropped.
+pub(crate) fn alone_with(path: &Path) -> Result<File, Fault> {
+    let lock = path.with_extension("lock");
+    let held = private_file(&lock, OpenOptions::new().write(true));
+    let held = held.and_then(|held| Ok(rustix::fs::flock(&held, FlockOperation::LockExclusive).map(|()| held)?));
+    held.map_err(|error| Fault::file("lock", &lock, &error))
 }
 
 /// The user's home folder.

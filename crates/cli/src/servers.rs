@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use updraft_tools::{Dispatcher, Limits, Look};
 use crate::fault::Fault;
 use crate::places::{self, Places};
 use crate::settings::{Settings, read_dotenv};
-use crate::{confine, dropins, wire};
+use crate::{confine, dropins, plain, wire};
 
 /// The files of a workspace that name servers. They count only in a trusted one.
 pub(crate) const IN_WORKSPACE: [&str; 3] = [".updraft/mcp.json", ".mcp.json", "mcp_servers.json"];
@@ -65,9 +65,11 @@ pub(crate) fn configured(places: &Places, settings: &Settings, workspace: &Path)
         files.extend(IN_WORKSPACE.iter().map(|file| workspace.join(file)));
     }
     for file in files {
-        if let Ok(text) = std::fs::read_to_string(&file) {
-            let shown = file.display().to_string();
-            all.take(read(&text, format_of(&file), &shown, &lookup), &shown);
+        let shown = file.display().to_string();
+        match plain::read_text(&file) {
+            Ok(text) => all.take(read(&text, format_of(&file), &shown, &lookup), &shown),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
+            Err(error) => all.faults.push(Wrong { file: shown, server: None, field: None, what: error.to_string() }),
         }
     }
     all
@@ -155,7 +157,7 @@ pub(crate) fn format_of(file: &Path) -> Format {
 
 /// The servers in a file, as they are written there; none if there is no such file.
 pub(crate) fn written_in(file: &Path) -> Result<Vec<(String, Written)>, Fault> {
-    let text = match std::fs::read_to_string(file) {
+    let text = match plain::read_text(file) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(Fault::file("read", file, &error)),

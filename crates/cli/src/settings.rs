@@ -6,7 +6,6 @@ mod dotenv;
 mod layer;
 mod meant;
 mod models;
-mod plain;
 mod remembered;
 mod rules;
 mod sandbox;
@@ -23,7 +22,7 @@ pub(crate) use layer::Layer;
 pub(crate) use meant::{Meant, Origin};
 pub(crate) use models::limit_in_words;
 pub(crate) use remembered::{Remembered, keep as keep_always};
-pub(crate) use sandbox::{WrittenNetwork, WrittenSandbox};
+pub(crate) use sandbox::{Confined, WrittenNetwork, WrittenSandbox};
 pub(crate) use trust::{Standing, Trusted};
 pub(crate) use written::{Consent, Written, WrittenBudget};
 

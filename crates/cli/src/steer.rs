@@ -33,7 +33,10 @@ pub(crate) async fn steer(engine: &Engine, mut handle: Handle, face: &Face, sign
             Asked::Said(inputs) => {
                 handle = engine.open(&id).await?;
                 for input in inputs {
-                    settings::keep_always(&Places::find()?, &rested.run, &input)?;
+                    // The word counts for this run in any case.
+                    if let Err(fault) = settings::keep_always(&Places::find()?, &rested.run, &input) {
+                        face.say(&format!("not remembered for the workspace: {}", out::harmless(&fault.message)));
+                    }
                     handle.send(input);
                 }
             }

@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use updraft_run::{Approvals, Narrowed, Rule, Think};
 
-use crate::Error;
+use crate::{Error, plain};
+
+/// Bytes of an agent's or a prompt's file; the longest that people write are a tenth of it.
+const LARGEST: u64 = 1 << 20;
 
 macro_rules! compiled_in {
     ($($name:literal),* $(,)?) => {
@@ -254,7 +257,7 @@ pub(crate) fn markdown_in(folder: &Path) -> Result<Vec<(String, String)>, Error>
         if path.extension().is_some_and(|extension| extension == "md")
             && let Some(stem) = path.file_stem().and_then(|stem| stem.to_str())
         {
-            let text = std::fs::read_to_string(&path).map_err(|source| Error::File { file: path.clone(), source })?;
+            let text = plain::read_text(&path, LARGEST).map_err(|source| Error::File { file: path.clone(), source })?;
             found.push((stem.to_owned(), text));
         }
     }

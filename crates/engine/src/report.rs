@@ -10,6 +10,7 @@ use updraft_run::{Effect, Event, Ledger, Outcome, Phase, Record, Reply, Run, Run
 
 use crate::Error;
 use crate::context::{Context, Past};
+use crate::used::Used;
 
 /// A run in hindsight, or as it is now.
 #[derive(Debug)]
@@ -33,6 +34,8 @@ pub struct StepReport {
     pub began: Option<Timestamp>,
     /// When it ended.
     pub ended: Option<Timestamp>,
+    /// The tools it called, in the order of the first calls.
+    pub tools: Vec<Used>,
 }
 
 impl Report {
@@ -42,6 +45,7 @@ impl Report {
         let mut run = Run::default();
         let mut began: BTreeMap<StepId, Timestamp> = BTreeMap::new();
         let mut over: BTreeMap<StepId, Timestamp> = BTreeMap::new();
+        let mut tools: BTreeMap<StepId, Vec<Used>> = BTreeMap::new();
         let mut ended = head.created;
         journal.read(id, 0, &mut |_, record: Record| {
             ended = record.at;
@@ -60,11 +64,17 @@ impl Report {
                 }
             }
             run.record(&record);
+            for event in &record.events {
+                if let Event::Wanted { id, effect: Effect::Call } = event {
+                    Used::count(tools.entry(id.step.clone()).or_default(), &run, id);
+                }
+            }
             ControlFlow::Continue(())
         })?;
         let steps = run.steps().map(|step| StepReport {
             began: began.get(&step.spec.id).copied(),
             ended: over.get(&step.spec.id).copied(),
+            tools: tools.remove(&step.spec.id).unwrap_or_default(),
             step: step.clone(),
         });
         let steps = steps.collect();
@@ -133,7 +143,7 @@ impl StepReport {
             "reads": spec.reads, "writes": spec.writes, "after": spec.after,
             "status": self.step.status(), "output": self.step.output.as_deref(), "error": self.error(),
             "visits": self.step.visit + u32::from(self.began.is_some()),
-            "turns": ledger.turns, "calls": ledger.calls,
+            "turns": ledger.turns, "calls": ledger.calls, "tools": self.tools,
             "input_tokens": ledger.usage.input, "output_tokens": ledger.usage.output,
             "cached_tokens": ledger.usage.cached, "reasoning_tokens": ledger.usage.reasoning,
             "cache_hits": ledger.cache_hits, "cache_misses": ledger.answers - ledger.cache_hits,

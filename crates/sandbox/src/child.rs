@@ -118,6 +118,10 @@ impl Child {
         }
         let elapsed = self.started.elapsed();
         let killed_for = killed.or(killed_for);
+        if let Some(limit) = killed_for.and_then(|killed| refusal::of_limit(killed, &self.policy.limits)) {
+            refused.retain(|one| one.subject != limit.subject);
+            refused.insert(0, limit);
+        }
         let level = self.level;
         Ended { exit, killed_for, refused, moved_aside, troubles, staged, unstaged, elapsed, stdout, stderr, level }
     }

@@ -13,10 +13,11 @@ mod overlay;
 mod processes;
 mod program;
 mod root;
+mod scratch;
 mod steps;
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use rustix::process::{DumpableBehavior, Pid, PidfdFlags, Signal};
@@ -31,6 +32,7 @@ use attend::{Watch, attend};
 use desk::{Desk, Wish};
 use kernel::Fork;
 use processes::Family;
+use scratch::Scratch;
 
 /// The argument by which a program knows that it is wanted as the launcher.
 pub const ARGUMENT: &str = "__sandbox";
@@ -209,7 +211,7 @@ fn without_namespaces(
     let line = desk.line;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(|error| Fault::set_up("adopting orphans")(error.into()))?;
-    let private = private_folder(&order.policy.scratch).map_err(Fault::set_up("making a temporary folder"))?;
+    let private = Scratch::begin(&order.policy.scratch).map_err(Fault::set_up("making a temporary folder"))?;
     let extra = program::places(order, Some(private.path()));
     let program = program::start(order, Some(private.path()), &extra, stdin.as_ref())?;
     if matches!(order.task, Task::Probe) {
@@ -232,14 +234,6 @@ fn without_namespaces(
     });
     processes::end_descendants();
     Ok(ending)
-}
-
-/// Home and temporary files where there is no private /tmp. It goes when the command does.
-fn private_folder(scratch: &Path) -> std::io::Result<tempfile::TempDir> {
-    let folder = tempfile::Builder::new().prefix("updraft-sandbox-").tempdir_in(scratch)?;
-    std::fs::create_dir(folder.path().join("home"))?;
-    std::fs::create_dir(folder.path().join("tmp"))?;
-    Ok(folder)
 }
 
 /// The version of the kernel's Landlock interface, 0 if there is none. Asking changes nothing.

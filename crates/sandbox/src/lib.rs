@@ -88,7 +88,7 @@ pub use error::{Error, SETUP_FAILED};
 pub use order::{Exit, Killed, MovedAside, Step};
 pub use policy::{Level, Lifetime, Limits, Network, NotANetwork, Policy};
 pub use probe::{Missing, Probe};
-pub use refusal::{Denied, Grant, Refusal};
+pub use refusal::{Denied, Grant, Refusal, read_from as refusals};
 #[cfg(target_os = "linux")]
 pub use sandbox::Sandbox;
 #[cfg(target_os = "linux")]

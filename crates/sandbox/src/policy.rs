@@ -44,7 +44,8 @@ pub struct Policy {
     pub lifetime: Lifetime,
     /// Where the private, empty home folder appears. Give the user's own to have granted parts of it in their place.
     pub home: PathBuf,
-    /// Where private folders are made at levels without a root of their own.
+    /// Where private folders are made at levels without a root of their own. Best a folder that only the user can
+    /// write: what a killed launcher left there is removed.
     #[serde(default = "shared_temporary")]
     pub scratch: PathBuf,
     /// Where new guarded files are moved. Without one, a new folder among the temporary ones is made when needed.
@@ -136,6 +137,11 @@ fn check_folder(what: &'static str, path: &Path) -> Result<(), Error> {
         return Err(refused(what, path, "belongs to the system"));
     }
     Ok(())
+}
+
+/// Whether a folder can be granted for writing.
+pub(crate) fn may_be_written(path: &Path) -> bool {
+    check_folder("write", path).is_ok()
 }
 
 fn check_path(what: &'static str, path: &Path) -> Result<(), Error> {

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::policy::{Network, Policy};
+use crate::order::Killed;
+use crate::policy::{Limits, Network, Policy, may_be_written};
 
 /// Something the sandbox did not allow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +34,8 @@ pub enum Denied {
     Write,
     /// Reaching a host.
     Network,
+    /// Using up more.
+    Limit,
 }
 
 /// What a user can grant for one command.
@@ -47,6 +50,8 @@ pub enum Grant {
     Host(String),
     /// The host's network may be used.
     Network,
+    /// A setting of this name says otherwise.
+    Setting(String),
 }
 
 impl fmt::Display for Grant {
@@ -56,6 +61,7 @@ impl fmt::Display for Grant {
             Grant::Write(path) => write!(f, "--write {}", path.display()),
             Grant::Host(host) => write!(f, "--network allow:{host}"),
             Grant::Network => f.write_str("--network host"),
+            Grant::Setting(name) => write!(f, "sandbox.{name}"),
         }
     }
 }
@@ -66,9 +72,16 @@ impl fmt::Display for Refusal {
             Denied::Read => "reading",
             Denied::Write => "writing",
             Denied::Network => "reaching",
+            Denied::Limit => "more",
         };
-        write!(f, "the sandbox refused {verb} `{}`: {}", self.subject, self.rule)?;
+        match self.denied {
+            Denied::Limit => write!(f, "the sandbox refused more {}: {}", self.subject, self.rule)?,
+            Denied::Read | Denied::Write | Denied::Network => {
+                write!(f, "the sandbox refused {verb} `{}`: {}", self.subject, self.rule)?;
+            }
+        }
         match &self.grant {
+            Some(grant @ Grant::Setting(_)) => write!(f, "; `{grant}` in the settings allows more"),
             Some(grant) => write!(f, "; allowed by `{grant}`"),
             None => Ok(()),
         }
@@ -78,7 +91,9 @@ impl fmt::Display for Refusal {
 /// More than this many tell nothing new.
 const MOST: usize = 8;
 
-const WRITE_COMPLAINTS: [&str; 2] = ["read-only file system", "erofs"];
+const WRITE_COMPLAINTS: [&str; 3] = ["read-only file system", "erofs", "directory nonexistent"];
+const MEMORY_COMPLAINTS: [&str; 5] =
+    ["memoryerror", "cannot allocate memory", "memory allocation of", "bad_alloc", "javascript heap out of memory"];
 const FILE_COMPLAINTS: [&str; 6] =
     ["permission denied", "no such file or directory", "operation not permitted", "eacces", "enoent", "eperm"];
 const NETWORK_COMPLAINTS: [&str; 9] = [
@@ -93,8 +108,8 @@ const NETWORK_COMPLAINTS: [&str; 9] = [
     "dns error",
 ];
 
-/// Finds the refusals in what a failed program said.
-pub(crate) fn read_from(text: &str, policy: &Policy) -> Vec<Refusal> {
+/// Finds the refusals in what a program said that failed under a policy: what was refused, and what would allow it.
+pub fn read_from(text: &str, policy: &Policy) -> Vec<Refusal> {
     let mut found: Vec<Refusal> = Vec::new();
     for line in text.lines().take(2000) {
         let Some(refusal) = in_line(line, policy) else { continue };
@@ -114,11 +129,22 @@ fn in_line(line: &str, policy: &Policy) -> Option<Refusal> {
     if says(&NETWORK_COMPLAINTS) {
         return network(line, &policy.network);
     }
+    if let Some(refusal) = at_limit(&lower, &policy.limits) {
+        return Some(refusal);
+    }
     let is_about_writing = says(&WRITE_COMPLAINTS);
     if !is_about_writing && !says(&FILE_COMPLAINTS) {
         return None;
     }
-    paths_in(line).into_iter().find_map(|path| about_path(&path, is_about_writing, policy))
+    let mut paths = paths_in(line);
+    if is_about_writing {
+        // In the workspace only what runs later is read-only, and it is mostly named from there.
+        let words = line.split(|c: char| c.is_whitespace() || "'\"`‘’“”:".contains(c));
+        let relative = words.filter(|word| word.starts_with('.') || (word.contains('/') && !word.starts_with('/')));
+        let relative = relative.map(|word| policy.workspace.join(word.trim_start_matches("./")));
+        paths.extend(relative.filter(|path| std::fs::symlink_metadata(path.parent().unwrap_or(path)).is_ok()));
+    }
+    paths.into_iter().find_map(|path| about_path(&path, is_about_writing, policy))
 }
 
 fn network(line: &str, granted: &Network) -> Option<Refusal> {
@@ -178,18 +204,20 @@ fn about_path(path: &Path, is_about_writing: bool, policy: &Policy) -> Option<Re
     let written: Vec<&PathBuf> = policy.write.iter().chain([&policy.workspace]).collect();
     let subject = path.display().to_string();
     if below(&written) {
-        let rule = "it would run later, so it is read-only for commands".to_owned();
+        let rule = "it would run later, so commands only read it; `write_file` changes it after asking".to_owned();
         return is_about_writing.then_some(Refusal { denied: Denied::Write, subject, rule, grant: None });
     }
-    let private = ["/tmp", "/var/tmp", "/dev", "/proc"].iter().any(|folder| path.starts_with(folder));
-    if private || path.starts_with(&policy.home) {
+    let within = |folders: &[&str]| folders.iter().any(|folder| path.starts_with(folder));
+    let is_private = within(&["/tmp", "/var/tmp"]) || path.starts_with(&policy.home);
+    if within(&["/dev", "/proc"]) || (is_private && is_about_writing) {
         return None;
     }
     let is_readable = below(&policy.read.iter().collect::<Vec<_>>())
         || ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/opt", "/nix"].iter().any(|folder| path.starts_with(folder));
     if is_about_writing || is_readable {
         let rule = "only the workspace and private temporary folders are writable".to_owned();
-        let grant = Some(Grant::Write(existing_folder(path)));
+        // Not what would be refused in turn: the system's own folders.
+        let grant = existing_folder(path).filter(|folder| may_be_written(folder)).map(Grant::Write);
         return (is_about_writing).then_some(Refusal { denied: Denied::Write, subject, rule, grant });
     }
     // What is not there without the sandbox either was not refused by it.
@@ -201,8 +229,38 @@ fn about_path(path: &Path, is_about_writing: bool, policy: &Policy) -> Option<Re
 }
 
 /// The folder to grant: the nearest one that exists.
-fn existing_folder(path: &Path) -> PathBuf {
-    path.ancestors().skip(1).find(|above| above.is_dir()).unwrap_or(Path::new("/")).to_owned()
+fn existing_folder(path: &Path) -> Option<PathBuf> {
+    path.ancestors().skip(1).find(|above| above.is_dir()).map(Path::to_owned)
+}
+
+/// A limit that ended a command, and the setting that raises it.
+pub(crate) fn of_limit(killed: Killed, limits: &Limits) -> Option<Refusal> {
+    let mebibytes = |bytes: u64| format!("at most {} MiB", bytes.div_ceil(1 << 20));
+    let (subject, rule, setting) = match killed {
+        Killed::Memory => ("memory", mebibytes(limits.memory), Some("memory")),
+        Killed::Processes => ("processes", format!("at most {} at a time", limits.processes), Some("processes")),
+        Killed::Disk => ("disk", mebibytes(limits.disk), Some("disk")),
+        Killed::Output => ("output", format!("{}; write it to a file", mebibytes(limits.output)), None),
+        // Whoever set the time knows best how to get more.
+        Killed::Time => return None,
+    };
+    let grant = setting.map(|name| Grant::Setting(name.to_owned()));
+    Some(Refusal { denied: Denied::Limit, subject: subject.to_owned(), rule, grant })
+}
+
+/// What a program says at a limit that does not end it.
+fn at_limit(lower: &str, limits: &Limits) -> Option<Refusal> {
+    let says = |complaints: &[&str]| complaints.iter().any(|complaint| lower.contains(complaint));
+    let is_about_processes = says(&["fork", "thread", "spawn"]);
+    if says(&["resource temporarily unavailable", "can't start new thread"]) && is_about_processes {
+        of_limit(Killed::Processes, limits)
+    } else if says(&["file too large", "file size limit exceeded", "efbig"]) {
+        of_limit(Killed::Disk, limits)
+    } else if says(&MEMORY_COMPLAINTS) {
+        of_limit(Killed::Memory, limits)
+    } else {
+        None
+    }
 }
 
 #[cfg(test)]
@@ -214,14 +272,55 @@ mod tests {
     }
 
     #[test]
-    fn a_write_outside_names_the_folder_to_grant() {
+    fn a_write_into_the_system_cannot_be_granted() {
         assert_eq!(
             found("touch: cannot touch '/etc/motd': Read-only file system"),
-            [
-                "the sandbox refused writing `/etc/motd`: only the workspace and private temporary folders are writable; \
-              allowed by `--write /etc`"
-            ]
+            ["the sandbox refused writing `/etc/motd`: only the workspace and private temporary folders are writable"]
         );
+    }
+
+    #[test]
+    fn a_write_outside_names_the_folder_to_grant() {
+        let folder = tempfile::tempdir_in("/var").unwrap();
+        let shown = folder.path().display();
+        let refused = found(&format!("touch: cannot touch '{shown}/x/y': Read-only file system"));
+        assert!(refused[0].ends_with(&format!("; allowed by `--write {shown}`")), "{refused:?}");
+    }
+
+    #[test]
+    fn what_is_there_outside_and_not_in_private_folders_names_the_path() {
+        let file = tempfile::NamedTempFile::new_in("/tmp").unwrap();
+        let shown = file.path().display();
+        let refused = found(&format!("cat: {shown}: No such file or directory"));
+        assert!(refused[0].ends_with(&format!("; allowed by `--read {shown}`")), "{refused:?}");
+        assert_eq!(found(&format!("sh: cannot create {shown}: Read-only file system")), [""; 0]);
+    }
+
+    #[test]
+    fn a_limit_names_its_setting() {
+        let limits = Limits { memory: 64 << 20, ..Limits::default() };
+        assert_eq!(
+            of_limit(Killed::Memory, &limits).unwrap().to_string(),
+            "the sandbox refused more memory: at most 64 MiB; `sandbox.memory` in the settings allows more"
+        );
+        let more = "; `sandbox.processes` in the settings allows more";
+        assert!(found("sh: 1: Cannot fork: Resource temporarily unavailable")[0].ends_with(more));
+        let more = "; `sandbox.memory` in the settings allows more";
+        assert!(found("Traceback (most recent call last):\n  File \"x.py\"\nMemoryError")[0].ends_with(more));
+        let more = "; `sandbox.disk` in the settings allows more";
+        assert!(found("dd: error writing 'big': File too large")[0].ends_with(more));
+        assert_eq!(of_limit(Killed::Time, &limits), None);
+    }
+
+    #[test]
+    fn a_guarded_file_is_known_by_its_place_in_the_workspace() {
+        let project = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(project.path().join(".git/hooks")).unwrap();
+        let policy = Policy::strict(project.path());
+        let told = read_from("sh: 1: cannot create .git/hooks/pre-commit: Read-only file system", &policy);
+        assert_eq!(told[0].subject, project.path().join(".git/hooks/pre-commit").display().to_string());
+        assert!(told[0].rule.starts_with("it would run later"), "{told:?}");
+        assert_eq!(read_from("x/y.c: error: No such file or directory", &policy), []);
     }
 
     #[test]
@@ -247,9 +346,8 @@ mod tests {
     fn a_guarded_file_is_named_without_a_grant() {
         assert_eq!(
             found("sh: 1: cannot create /srv/project/.git/config: Read-only file system"),
-            [
-                "the sandbox refused writing `/srv/project/.git/config`: it would run later, so it is read-only for commands"
-            ]
+            ["the sandbox refused writing `/srv/project/.git/config`: it would run later, so commands only read it; \
+                 `write_file` changes it after asking"]
         );
     }
 

@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
+pub(crate) use clear::remove;
 pub(crate) use stage::Stage;
 
 const CHANGES: &str = "changes.json";

@@ -33,6 +33,9 @@ pub trait Begin: Send + Sync + 'static {
     /// Starts one; when it is done, the goal is safe on disk.
     fn begin<'a>(&'a self, engine: &'a Engine, id: RunId, goal: Goal) -> Beginning<'a>;
 
+    /// What a run is told that goes on here; the error says why it must not.
+    fn go_on(&self, run: &Run) -> Result<Option<Input>, String>;
+
     /// What time it is.
     fn now(&self) -> Timestamp;
 }
@@ -88,6 +91,13 @@ fn in_words(event: &Event, run: &Run) -> Option<String> {
         Event::StepSkipped { step, .. } => Some(format!("{} is skipped", name(step))),
         _ => None,
     }
+}
+
+/// What a run is opened for that nobody is at work on. Stopping is always possible.
+#[derive(Clone, Copy)]
+enum Waking {
+    ToGoOn,
+    ToStop,
 }
 
 /// The runs of this process. Cheap to clone.
@@ -161,7 +171,7 @@ impl Runs {
                 // What was said to it while it came to rest is taken up at once.
                 Ok(rested) if !rested.was_stopped && !rested.run.is_over() => {
                     if runs.journal().inbox(&id).is_ok_and(|inbox| !inbox.is_empty()) {
-                        let _ = runs.wake(&id).await;
+                        let _ = runs.wake(&id, Waking::ToGoOn).await;
                     }
                 }
                 Ok(_) => {}
@@ -172,13 +182,20 @@ impl Runs {
     }
 
     /// Goes on with a run, unless someone is at work on it.
-    async fn wake(&self, id: &RunId) -> Result<(), Refusal> {
+    async fn wake(&self, id: &RunId, waking: Waking) -> Result<(), Refusal> {
         let _turn = self.0.opening.lock().await;
         if self.driven().contains_key(id) || self.is_stopping() {
             return Ok(());
         }
         match self.0.engine.open(id).await {
-            Ok(handle) => {
+            Ok(mut handle) => {
+                let told = match waking {
+                    Waking::ToGoOn => self.0.begin.go_on(handle.run()),
+                    Waking::ToStop => Ok(None),
+                };
+                if let Some(told) = told.map_err(|why| Refusal(format!("run {id} does not go on here: {why}")))? {
+                    handle.send(told);
+                }
                 self.drive(handle);
                 Ok(())
             }
@@ -193,7 +210,8 @@ impl Runs {
         let failed = |error: updraft_journal::Error| Refusal(error.to_string());
         let key = unguessable(16)?;
         self.journal().send(id, &key, &input, self.0.begin.now()).await.map_err(failed)?;
-        self.wake(id).await?;
+        let stops = matches!(input, Input::Pause | Input::Cancel { step: None, .. });
+        self.wake(id, if stops { Waking::ToStop } else { Waking::ToGoOn }).await?;
         let mut changes = self.journal().changes();
         let deadline = tokio::time::Instant::now() + PATIENCE;
         while self.journal().inbox(id).map_err(failed)?.iter().any(|waiting| waiting.input == input)
@@ -236,8 +254,12 @@ impl Runs {
         let mut count = 0;
         for run in left {
             let is_ours = self.0.engine.load(&run.id).is_ok_and(|run| run.goal().door == DOOR);
-            if is_ours && self.wake(&run.id).await.is_ok() {
-                count += 1;
+            if !is_ours {
+                continue;
+            }
+            match self.wake(&run.id, Waking::ToGoOn).await {
+                Ok(()) => count += 1,
+                Err(Refusal(why)) => warn!(run = %run.id, why, "a run was left as it is"),
             }
         }
         Ok(count)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tokio::sync::OnceCell;
 use updraft_run::{Failure, FailureKind};
-use updraft_sandbox::{Level, MovedAside, Network, Policy, Sandbox};
+use updraft_sandbox::{Level, MovedAside, Network, Policy, Probe, Sandbox};
 
 use crate::tool::Traits;
 
@@ -43,7 +43,9 @@ pub struct Confinement {
     pub environment: Vec<(String, String)>,
     /// Where what single commands change is gathered until they end, so that it can be undone.
     pub staged: Option<PathBuf>,
-    /// Found out with the first child.
+    /// What this machine offers, found out with the first child. Share it where it is known or is to be found out once.
+    pub offered: Arc<OnceCell<Probe>>,
+    /// Set up with the first child.
     sandbox: Arc<OnceCell<Sandbox>>,
 }
 
@@ -56,6 +58,7 @@ impl Confinement {
             policy,
             environment: Vec::new(),
             staged: None,
+            offered: Arc::default(),
             sandbox: Arc::default(),
         }
     }
@@ -90,6 +93,15 @@ impl Confinement {
         }
     }
 
+    /// What the sandbox refused, read from the complaint of code that runs in it, and what would allow it.
+    pub fn refused(&self, complaint: &str, workspace: &Path) -> Vec<String> {
+        if self.level == Some(Level::None) {
+            return Vec::new();
+        }
+        let refused = updraft_sandbox::refusals(complaint, &self.policy_for(workspace));
+        refused.iter().map(ToString::to_string).collect()
+    }
+
     /// What a model is told of the network that children have.
     pub fn network_in_words(&self) -> String {
         match &self.policy.network {
@@ -122,7 +134,8 @@ impl Confinement {
         if self.level == Some(Level::None) {
             return Sandbox::new(&self.launcher, Level::None).map_err(|error| not_started(&error));
         }
-        let probe = Sandbox::probe(&self.launcher).await.map_err(|error| not_started(&error))?;
+        let probing = || Sandbox::probe(&self.launcher);
+        let probe = self.offered.get_or_try_init(probing).await.map_err(|error| not_started(&error))?;
         let level = self.level.unwrap_or(probe.level);
         if level > probe.level || level == Level::None {
             let causes: Vec<String> =

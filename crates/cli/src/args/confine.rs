@@ -1,8 +1,11 @@
-//! Flags that widen or drop the sandbox for one run.
+//! Flags about the sandbox: what agents' commands may do beyond the settings.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueHint};
+
+use crate::moment;
 
 /// What agents' commands may do beyond the settings.
 #[derive(Clone, Debug, Default, Args)]
@@ -16,10 +19,33 @@ pub(crate) struct Confine {
     /// Another folder that agents' commands may write (repeatable)
     #[arg(long = "write", value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) writable: Vec<PathBuf>,
-    /// The sandbox level: full or landlock (default: the best there is)
-    #[arg(long, value_name = "LEVEL", value_parser = ["full", "landlock"], conflicts_with = "no_sandbox")]
+    /// The sandbox level: full, landlock or none (default: the best there is, and not none)
+    #[arg(long, value_name = "LEVEL", value_parser = ["full", "landlock", "none"], conflicts_with = "no_sandbox")]
     pub(crate) level: Option<String>,
-    /// Run agents' commands without the sandbox: they can do whatever you can
+    /// Run agents' commands without the sandbox: they can do whatever you can. The same as --level none
     #[arg(long)]
     pub(crate) no_sandbox: bool,
+}
+
+/// What else can be set for one command, in place of the settings.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Bounds {
+    /// A variable that passes; `MY_*` for all that begin so (repeatable)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) env: Vec<String>,
+    /// A toolchain of the home folder that may be read: rust, node, python, go, java, or a folder (repeatable)
+    #[arg(long = "toolchain", value_name = "NAME")]
+    pub(crate) toolchains: Vec<String>,
+    /// How long it may take (default: 2m)
+    #[arg(long, value_name = "DURATION", value_parser = moment::duration)]
+    pub(crate) time: Option<Duration>,
+    /// The memory of all its processes together: 512 MiB, 4 GiB
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
+    /// Processes and threads at the same time
+    #[arg(long, value_name = "N")]
+    pub(crate) processes: Option<u64>,
+    /// By how much the disk may fill, and the size of any one file
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) disk: Option<String>,
 }

@@ -1,11 +1,10 @@
 //! Arguments of `updraft sandbox`.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueHint};
 
-use crate::moment;
+use super::{Bounds, Confine, Place};
 
 #[derive(Debug, Args)]
 pub(crate) struct Sandbox {
@@ -20,33 +19,19 @@ pub(crate) enum SandboxCommand {
         after_help = "Examples:\n  updraft sandbox exec -- cargo test\n  updraft sandbox exec --network allow:example.com -- curl https://example.com/"
     )]
     Exec(Box<Exec>),
-    /// Say what the sandbox can do here, what it cannot, and how to get that
-    Probe(Probe),
+    /// Say what the sandbox can do here, what it cannot, and what the settings give to a run
+    Probe(Box<Probe>),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Exec {
-    /// The folder it may write in (default: the current one)
+    /// The folder it may write in, whose settings count (default: the current one)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) workspace: Option<PathBuf>,
-    /// What of the network it reaches: none, allow:HOST,…, host
-    #[arg(long, value_name = "NETWORK", default_value = "none")]
-    pub(crate) network: updraft_sandbox::Network,
-    /// Another path it may read (repeatable)
-    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
-    pub(crate) read: Vec<PathBuf>,
-    /// Another folder it may write (repeatable)
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) write: Vec<PathBuf>,
-    /// A variable that passes (repeatable)
-    #[arg(long, value_name = "NAME")]
-    pub(crate) env: Vec<String>,
-    /// How long it may take
-    #[arg(long, value_name = "DURATION", value_parser = moment::duration, default_value = "2m")]
-    pub(crate) time: Duration,
-    /// The level: full, landlock or none (default: the best there is, and not none)
-    #[arg(long, value_name = "LEVEL", value_parser = level)]
-    pub(crate) level: Option<updraft_sandbox::Level>,
+    #[command(flatten)]
+    pub(crate) confine: Confine,
+    #[command(flatten)]
+    pub(crate) bounds: Bounds,
     /// The command and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
@@ -80,16 +65,10 @@ pub(crate) enum AsideCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct Probe {
-    /// JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-fn level(text: &str) -> Result<updraft_sandbox::Level, String> {
-    match text {
-        "full" => Ok(updraft_sandbox::Level::Full),
-        "landlock" => Ok(updraft_sandbox::Level::Landlock),
-        "none" => Ok(updraft_sandbox::Level::None),
-        _ => Err("expected full, landlock or none".to_owned()),
-    }
+    #[command(flatten)]
+    pub(crate) confine: Confine,
+    #[command(flatten)]
+    pub(crate) bounds: Bounds,
+    #[command(flatten)]
+    pub(crate) place: Place,
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::{Permission, Spending};
+use super::{Confine, Permission, Spending};
 
 /// Where HTTP is served unless someone says otherwise.
 const USUAL: &str = "127.0.0.1:7717";
@@ -46,6 +46,8 @@ pub(crate) struct Served {
     /// For each run: what it may spend
     #[command(flatten)]
     pub(crate) spending: Spending,
+    #[command(flatten)]
+    pub(crate) confine: Confine,
 }
 
 #[derive(Debug, Args)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
-use super::Place;
+use super::{Confine, Place};
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -18,7 +18,7 @@ pub(crate) struct Tools {
 #[derive(Debug, Subcommand)]
 pub(crate) enum ToolsCommand {
     /// Call one tool in the workspace
-    Call(ToolCall),
+    Call(Box<ToolCall>),
     /// Look at every dropped-in file anew: its tools, warnings, errors
     #[command(after_help = "Exit code 1 if something cannot be used.")]
     Check(Place),
@@ -37,4 +37,6 @@ pub(crate) struct ToolCall {
     /// The reply as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) confine: Confine,
 }

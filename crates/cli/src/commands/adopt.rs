@@ -61,7 +61,7 @@ pub(super) async fn adopt(
     if !was_said {
         confirm(id, &run, &workspace.display().to_string(), &model, face)?;
     }
-    let level = confine::level_of(&confine::confinement(places, &settings)).await?;
+    let level = confine::level_of(places, &settings).await?;
     let rules = Rules {
         model,
         same_model: true,

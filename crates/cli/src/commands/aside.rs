@@ -40,7 +40,7 @@ pub(crate) fn run(places: &Places, args: &Aside) -> Outcome {
 pub(crate) fn kept(places: &Places) -> Vec<Kept> {
     let mut all = Vec::new();
     for folder in std::fs::read_dir(places.aside()).into_iter().flatten().flatten() {
-        let Ok(text) = std::fs::read_to_string(folder.path().join(MOVED)) else { continue };
+        let Ok(text) = crate::plain::read_text(&folder.path().join(MOVED)) else { continue };
         let of_one = folder.file_name().to_string_lossy().trim_start_matches("updraft-aside-").to_owned();
         let moved: Vec<Moved> = serde_json::from_str(&text).unwrap_or_default();
         for moved in moved {

@@ -3,6 +3,7 @@
 //! A live process gets it through the inbox. Without one, pause and cancel are carried out here; answers and verdicts
 //! are kept, and `resume` goes on with them.
 
+use std::path::Path;
 use std::time::Duration;
 
 use updraft_engine::waiting_for;
@@ -13,7 +14,7 @@ use super::{adopt, resume, runs};
 use crate::args::{self, Output};
 use crate::fault::{Code, Fault, Outcome};
 use crate::places::{self, Places};
-use crate::{moment, out, settings, wire};
+use crate::{confine, moment, out, settings, wire};
 
 /// How long the effect is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -175,6 +176,9 @@ async fn bring(places: &Places, journal: &Journal, id: &RunId, input: Input) -> 
     }
     let quiet = Output { json: false, quiet: true };
     let workspace = adopt::workspace_of(journal, id)?;
+    // Without one step, the others go on: under no less than the run began with. Whole runs can always be stopped.
+    let goes_on = matches!(input, Input::Cancel { step: Some(_), .. });
+    let confined = if goes_on { going_on(places, &fold(journal, id)?, &workspace).await? } else { None };
     let dispatcher = resume::own_tools(places, (journal, id), &workspace).await?;
     let engine = resume::engine(places, journal, &workspace, &quiet, dispatcher, None)?;
     let mut handle = match engine.open(id).await {
@@ -186,9 +190,19 @@ async fn bring(places: &Places, journal: &Journal, id: &RunId, input: Input) -> 
         }
         Err(other) => return Err(other.into()),
     };
+    if let Some(confined) = confined {
+        handle.send(confined);
+    }
     handle.send(input.clone());
     let rested = Box::pin(handle.drive()).await?;
     Ok(tell(&rested.run, &journal.head(id)?, &input))
+}
+
+/// What a run is told of its sandbox before it goes on here; refused where it is less than the run began with.
+async fn going_on(places: &Places, run: &Run, workspace: &Path) -> Result<Option<Input>, Fault> {
+    let none_said = args::Confine::default();
+    let level = resume::level_now(places, workspace, &none_said).await?;
+    confine::on_resume(places, run, &level, &none_said).await
 }
 
 /// Whether two people speak to the same question.

@@ -15,7 +15,7 @@ use crate::fault::{Code, Fault};
 use crate::out::{self, Paint};
 use crate::places::Places;
 use crate::settings::{Settings, Standing, Written};
-use crate::{reach, wire};
+use crate::{offered, reach, wire};
 
 /// Less room than this is worth a word.
 const LITTLE_ROOM: u64 = 1 << 30;
@@ -52,10 +52,9 @@ pub(crate) fn run(places: &Places, args: &Place) -> Code {
     checks.push(journal(places));
     checks.push(room(places));
     checks.extend(kernel());
-    checks.push(confinement());
     match wire::workspace(args.workspace.as_deref()) {
         Ok(workspace) => checks.extend(in_workspace(places, &workspace)),
-        Err(fault) => checks.push(failed("workspace", fault)),
+        Err(fault) => checks.extend([failed("workspace", fault), confinement(places, None)]),
     }
     print(&checks, args.json);
     if checks.iter().any(|check| check.health == Health::Fail) { Code::Failed } else { Code::Done }
@@ -145,21 +144,42 @@ fn kernel() -> Vec<Check> {
     checks
 }
 
-/// How far commands can be confined here.
-fn confinement() -> Check {
-    match wire::block_on(sandbox::probe()) {
-        Ok(probe) => {
-            let found = format!("level {}", probe.level);
-            let lacks = probe.missing.iter().map(|missing| format!("{}: {}", missing.what, missing.remedy));
-            let lacks = lacks.collect::<Vec<_>>().join("; ");
-            match probe.level {
-                Level::Full => check(Health::Ok, "sandbox", found, lacks),
-                Level::Landlock => check(Health::Warn, "sandbox", found, lacks),
-                Level::None => check(Health::Fail, "sandbox", "agents can run no commands here", lacks),
-            }
+/// How far commands can be confined here, and what the settings make of it.
+fn confinement(places: &Places, settings: Option<&Settings>) -> Check {
+    let probe = match wire::block_on(offered::anew(places)) {
+        Ok(probe) => probe,
+        Err(fault) => return failed("sandbox", fault),
+    };
+    let lacks = probe.missing.iter().map(|missing| format!("{}: {}", missing.what, missing.remedy));
+    let lacks = lacks.collect::<Vec<_>>().join("; ");
+    let Some(settings) = settings else {
+        return match probe.level {
+            Level::Full => check(Health::Ok, "sandbox", "level full", lacks),
+            Level::Landlock => check(Health::Warn, "sandbox", "level landlock", lacks),
+            Level::None => check(Health::Fail, "sandbox", "agents can run no commands here", lacks),
+        };
+    };
+    let wanted = settings.meant.sandbox.level.value;
+    let found = in_words(&sandbox::given_to_a_run(settings, &probe));
+    match (wanted, confine::level_at(wanted, &probe)) {
+        (_, Err(fault)) => failed("sandbox", fault),
+        (Some(Level::None), Ok(_)) => check(Health::Warn, "sandbox", found, "`level = \"full\"` confines them"),
+        (None, Ok(_)) if probe.level == Level::None => {
+            check(Health::Fail, "sandbox", "agents can run no commands here", lacks)
         }
-        Err(fault) => failed("sandbox", fault),
+        (_, Ok(_)) if probe.level == Level::Full => check(Health::Ok, "sandbox", found, lacks),
+        (_, Ok(_)) => check(Health::Warn, "sandbox", found, lacks),
     }
+}
+
+/// What a run gets in one line: level and network, and whatever was set.
+fn in_words(rows: &[sandbox::Row]) -> String {
+    let is_shown = |row: &&sandbox::Row| ["level", "network"].contains(&row.name.as_str()) || row.from != "default";
+    let words = rows.iter().filter(is_shown).map(|row| match row.from.as_str() {
+        "default" => format!("{} {}", row.name, row.value),
+        from => format!("{} {} ({from})", row.name, row.value),
+    });
+    words.collect::<Vec<_>>().join(", ")
 }
 
 fn in_workspace(places: &Places, workspace: &Path) -> Vec<Check> {
@@ -171,11 +191,12 @@ fn in_workspace(places: &Places, workspace: &Path) -> Vec<Check> {
     let settings = match Settings::load(places, workspace, Written::default()) {
         Ok(settings) => settings,
         Err(fault) => {
-            checks.push(failed("settings", fault));
+            checks.extend([failed("settings", fault), confinement(places, None)]);
             return checks;
         }
     };
     checks.push(ok("settings", format!("{}", places.settings().display())));
+    checks.push(confinement(places, Some(&settings)));
     checks.push(match &settings.standing {
         Standing::Trusted => ok("trust", "the workspace is trusted"),
         Standing::Changed => check(

@@ -1,21 +1,22 @@
 //! `updraft fork`: a new run that begins with the first events of another.
 
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 use updraft_journal::Journal;
 use updraft_models::choose;
-use updraft_run::{ForkChange, Run, RunId, Settings as Rules};
+use updraft_run::{ForkChange, Input, Run, RunId, Settings as Rules};
 
 use super::{adopt, resume};
-use crate::args::Fork;
+use crate::args::{Confine, Fork};
 use crate::fault::{Code, Fault, Outcome};
 use crate::places::Places;
 use crate::settings::{Settings, Written};
 use crate::signals::Signals;
 use crate::view::Face;
-use crate::{out, reach, steer, wire};
+use crate::{confine, out, reach, steer, wire};
 
 pub(crate) fn run(places: &Places, args: Fork) -> Outcome {
     let journal = wire::journal_with_runs(places)?;
@@ -41,10 +42,13 @@ async fn fork(places: &Places, journal: &Journal, from: &RunId, args: Fork) -> O
     let stop = CancellationToken::new();
     let mut signals = Signals::listen(stop.clone())?;
     let face = Face::of(&args.output);
-    let (dispatcher, servers) = resume::tools(places, (journal, from), &workspace, &face, None).await?;
+    let copied = first_events(journal, from, args.at)?;
+    // A copy that only stays is confined when someone goes on with it.
+    let confined = if args.stay { None } else { confined(places, &copied, &workspace, &args.confine, &face).await? };
+    let (dispatcher, servers) = resume::tools(places, (journal, from), &workspace, &face, Some(&args.confine)).await?;
     let engine = resume::engine(places, journal, &workspace, &args.output, dispatcher, Some((&face, stop.clone())))?;
     let settings = match &args.model {
-        Some(model) => Some(Arc::new(with_model(places, journal, from, args.at, model).await?)),
+        Some(model) => Some(Arc::new(with_model(places, &copied, &workspace, model).await?)),
         None => None,
     };
     let change = ForkChange { settings, goal: args.goal.clone(), variables: args.variables.into_iter().collect() };
@@ -62,18 +66,17 @@ async fn fork(places: &Places, journal: &Journal, from: &RunId, args: Fork) -> O
         return Ok(Code::Done);
     }
     face.say(&format!("run {to}, forked from {from} at event {}", args.at));
+    if let Some(confined) = confined {
+        handle.send(confined);
+    }
     handle.send(steer::resume_input(&args.permission, &args.spending));
     let ended = steer::steer(&engine, handle, &face, &mut signals).await;
     servers.close().await;
     ended
 }
 
-/// The rules the copied events end with, with another model for everyone.
-async fn with_model(places: &Places, journal: &Journal, from: &RunId, at: u64, model: &str) -> Result<Rules, Fault> {
-    let workspace = adopt::workspace_of(journal, from)?;
-    let settings = Settings::load(places, &workspace, Written::default())?;
-    let access = reach::access(places, &settings, &workspace);
-    let spec = choose(&wire::model_spec(model), &access).await?.spec;
+/// The run as it stood after its first events.
+fn first_events(journal: &Journal, from: &RunId, at: u64) -> Result<Run, Fault> {
     let mut run = Run::default();
     journal.read(from, 0, &mut |first, record| {
         if first > at {
@@ -82,5 +85,27 @@ async fn with_model(places: &Places, journal: &Journal, from: &RunId, at: u64, m
         run.record(&record);
         ControlFlow::Continue(())
     })?;
-    Ok(Rules { model: spec, same_model: true, ..(**run.settings()).clone() })
+    Ok(run)
+}
+
+/// What the copy is told of its sandbox; refused where that is less than the run had and nobody said so.
+async fn confined(
+    places: &Places,
+    copied: &Run,
+    workspace: &Path,
+    args: &Confine,
+    face: &Face,
+) -> Result<Option<Input>, Fault> {
+    let level = resume::level_now(places, workspace, args).await?;
+    confine::warn(&level, face);
+    // The record that is cut may end the run that is copied, and not the copy.
+    confine::going_on(places, &copied.settings().sandbox, &level, args).await
+}
+
+/// The rules the copied events end with, with another model for everyone.
+async fn with_model(places: &Places, copied: &Run, workspace: &Path, model: &str) -> Result<Rules, Fault> {
+    let settings = Settings::load(places, workspace, Written::default())?;
+    let access = reach::access(places, &settings, workspace);
+    let spec = choose(&wire::model_spec(model), &access).await?.spec;
+    Ok(Rules { model: spec, same_model: true, ..(**copied.settings()).clone() })
 }

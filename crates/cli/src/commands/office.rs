@@ -11,7 +11,7 @@ use updraft_journal::Journal;
 use updraft_mcp::Servers;
 use updraft_mcp::server::{Desk, Handler};
 use updraft_models::{Access, Chosen, choose};
-use updraft_run::{Goal, RunId, Timestamp};
+use updraft_run::{Goal, Input, Run, RunId, Timestamp};
 use updraft_serve::{Begin, Beginning, Office, Parts, Token};
 use updraft_tools::{Dispatcher, Workspace};
 
@@ -51,18 +51,21 @@ pub(super) fn token_file(places: &Places) -> PathBuf {
 /// Opens an office in a workspace.
 pub(super) async fn open(places: &Places, served: &Served, stop: &CancellationToken) -> Result<Opened, Fault> {
     let root = wire::workspace(served.workspace.as_deref())?;
-    let settings = Settings::load(places, &root, flags(served))?;
+    let settings = Settings::load(places, &root, flags(served)?)?;
     log::begin(places, &settings.meant.log.value);
     let token_file = token_file(places);
     let token = token(&token_file)?;
     let (agents, prompts) = wire::cast(places, &root, &settings)?;
     let access = reach::access(places, &settings, &root);
     let journal = wire::journal(places)?;
+    let level = confine::level_of(places, &settings).await?;
+    if level == "none" {
+        out::note(confine::UNCONFINED);
+    }
     let (dispatcher, servers, remarks) = servers::dispatcher(places, &settings, &root).await?;
     for remark in remarks {
         out::note(&out::harmless(&remark));
     }
-    let level = confine::level_of(&confine::confinement(places, &settings)).await?;
     let rules = settings.meant.rules();
     let spec = reach::settled(places, &wire::model_spec(&settings.meant.model.value))?;
     let starter = Starter {
@@ -105,12 +108,12 @@ fn token(file: &std::path::Path) -> Result<Token, Fault> {
 }
 
 /// The flags that are settings.
-fn flags(served: &Served) -> Written {
+fn flags(served: &Served) -> Result<Written, Fault> {
     fn said<T>(value: Option<T>) -> Option<Spanned<T>> {
         value.map(|value| Spanned::new(0..0, value))
     }
     let budget = steer::budget_of(&served.spending);
-    Written {
+    Ok(Written {
         model: said(served.model.as_deref().map(wire::model_spec)),
         approvals: said(served.permission.mode().map(Consent::from)),
         budget: WrittenBudget {
@@ -120,8 +123,9 @@ fn flags(served: &Served) -> Written {
             turns: said(budget.turns),
             calls: said(budget.calls),
         },
+        sandbox: confine::flags(&served.confine)?,
         ..Written::default()
-    }
+    })
 }
 
 /// Starts runs with the agents, models and settings of a workspace.
@@ -150,6 +154,7 @@ impl Starter {
         rules.model.clone_from(name);
         rules.workspace.clone_from(&self.workspace);
         rules.sandbox.clone_from(&self.level);
+        rules.grants = Some(confine::grants(&self.settings));
         rules.workspace_trusted = self.settings.standing.is_trusted();
         let tools = |wanted: &[String]| self.dispatcher.registry().specs_for(wanted);
         let only_reads = |name: &str| wire::only_reads(&self.dispatcher, name);
@@ -173,6 +178,27 @@ impl Starter {
 impl Begin for Starter {
     fn begin<'a>(&'a self, engine: &'a Engine, id: RunId, goal: Goal) -> Beginning<'a> {
         Box::pin(async move { self.start(engine, id, goal).await.map_err(|fault| fault.in_one_line()) })
+    }
+
+    /// Tools are the same for all runs here, so one that began with less does not go on with them.
+    fn go_on(&self, run: &Run) -> Result<Option<Input>, String> {
+        let began = run.settings();
+        if run.is_over() {
+            return Ok(None);
+        }
+        if confine::is_lower(&self.level, &began.sandbox) {
+            let (was, now) = (&began.sandbox, &self.level);
+            return Err(format!(
+                "it began at the sandbox level {was}, and here commands run at {now}; `updraft resume` asks"
+            ));
+        }
+        let mut held = self.settings.meant.clone();
+        let more = began.grants.as_ref().map(|began| confine::hold_to(began, &mut held.sandbox, None));
+        if let Some(first) = more.iter().flatten().next() {
+            return Err(format!("{first}; `updraft resume` goes on with what it began with"));
+        }
+        let has_changed = began.sandbox != self.level;
+        Ok(has_changed.then(|| Input::Confine { level: self.level.clone() }))
     }
 
     fn now(&self) -> Timestamp {

@@ -20,12 +20,11 @@ const SHOWN: usize = 40;
 pub(crate) fn run(places: &Places, args: &Permissions) -> Outcome {
     let workspace = wire::workspace(args.place.workspace.as_deref())?;
     if let Some(PermissionsCommand::Forget { rule }) = &args.command {
-        let mut remembered = Remembered::load(places);
-        if remembered.remove(&workspace, rule)? {
+        if Remembered::remove(places, &workspace, rule)? {
             out::note(&format!("`{rule}` is asked about again in {}", workspace.display()));
             return Ok(Code::Done);
         }
-        let known: Vec<String> = remembered.rules(&workspace).iter().map(ToString::to_string).collect();
+        let known: Vec<String> = Remembered::load(places).rules(&workspace).iter().map(ToString::to_string).collect();
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
         let fault = Fault::usage(format!("`{rule}` was not allowed with \"always\" in {}", workspace.display()));
         return Err(if known.is_empty() {

@@ -78,19 +78,18 @@ async fn one(places: &Places, journal: &Journal, id: &RunId, args: &Resume) -> O
         Some((workspace, input)) => (workspace, Some(input)),
         None => (adopt::workspace_of(journal, id)?, None),
     };
+    let level = level_now(places, &workspace, &args.confine).await?;
+    confine::warn(&level, &face);
     let (dispatcher, servers) = tools(places, (journal, id), &workspace, &face, Some(&args.confine)).await?;
     let engine = engine(places, journal, &workspace, &args.output, dispatcher, Some((&face, stop)))?;
-    let level = level_now(places, &workspace, args).await?;
-    confine::warn(&level, &face);
-    let ended = go_on(&engine, journal, id, (args, &level, adopting), &face, &mut signals).await;
+    let ended = go_on(places, (&engine, journal, id), (args, &level, adopting), &face, &mut signals).await;
     servers.close().await;
     ended
 }
 
 async fn go_on(
-    engine: &Engine,
-    journal: &Journal,
-    id: &RunId,
+    places: &Places,
+    (engine, journal, id): (&Engine, &Journal, &RunId),
     (args, level, adopting): (&Resume, &str, Option<Input>),
     face: &Face,
     signals: &mut Signals,
@@ -101,10 +100,12 @@ async fn go_on(
                 if let Phase::Over { .. } = handle.run().phase() {
                     face.say(&format!("run {id} is over already; this is what it came to"));
                 }
-                if let Some(adopting) = adopting {
-                    handle.send(adopting);
-                } else if let Some(confine) = confine::on_resume(handle.run(), level, &args.confine).await? {
-                    handle.send(confine);
+                let confined = match adopting {
+                    Some(adopting) => Some(adopting),
+                    None => confine::on_resume(places, handle.run(), level, &args.confine).await?,
+                };
+                if let Some(confined) = confined {
+                    handle.send(confined);
                 }
                 handle.send(steer::resume_input(&args.permission, &args.spending));
                 return steer::steer(engine, handle, face, signals).await;
@@ -124,9 +125,8 @@ async fn go_on(
 }
 
 /// The level that commands run at from now on.
-async fn level_now(places: &Places, workspace: &Path, args: &Resume) -> Result<String, Fault> {
-    let settings = settings(places, workspace, Some(&args.confine))?;
-    confine::level_of(&confine::confinement(places, &settings)).await
+pub(super) async fn level_now(places: &Places, workspace: &Path, args: &Confine) -> Result<String, Fault> {
+    confine::level_of(places, &settings(places, workspace, Some(args))?).await
 }
 
 /// The settings of a workspace under these flags.
@@ -170,7 +170,7 @@ fn held(
 ) -> Result<(Settings, Vec<String>), Fault> {
     let mut settings = settings(places, workspace, confined)?;
     let began = granted(journal, id)?;
-    let taken = began.map(|began| confine::hold_to(&began, &mut settings, confined)).unwrap_or_default();
+    let taken = began.map(|began| confine::hold_to(&began, &mut settings.meant.sandbox, confined)).unwrap_or_default();
     Ok((settings, taken))
 }
 

@@ -137,7 +137,7 @@ async fn carry_out(places: &Places, plan: Plan, id: RunId) -> Outcome {
     let Chosen { model, spec: name, why } = choose(&spec, &access).await?;
     remark(&plan, &face, &spec, &name, &why);
     let journal = wire::journal(places)?;
-    let level = confine::level_of(&confine::confinement(places, &plan.settings)).await?;
+    let level = confine::level_of(places, &plan.settings).await?;
     confine::warn(&level, &face);
     let (dispatcher, servers, remarks) = servers::dispatcher(places, &plan.settings, &plan.workspace).await?;
     for remark in remarks.iter().filter(|_| !face.quiet) {

@@ -1,58 +1,55 @@
 //! `updraft sandbox`: one command under the policy that agents' commands run under; and what this machine offers.
 
-use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use serde_json::json;
-use updraft_sandbox::{Command, Ended, Level, Output, Policy, Probe, Stdin, Toolchain};
+use serde_json::{Value, json};
+use updraft_sandbox::{Command, Ended, Level, Output, Stdin};
 
-use crate::args::{Exec, Sandbox, SandboxCommand};
+use crate::args::{Bounds, Confine, Exec, Probe, Sandbox, SandboxCommand};
 use crate::fault::{Code, Fault, Outcome};
-use crate::out;
-use crate::{places, wire};
+use crate::offered::LAUNCHER;
+use crate::out::{self, Paint};
+use crate::places::{self, Places};
+use crate::settings::{Settings, Written};
+use crate::{confine, offered, wire};
 
-/// This very program, even after an update has replaced its file.
-pub(crate) const LAUNCHER: &str = "/proc/self/exe";
-
-pub(crate) fn run(args: Sandbox) -> Outcome {
+pub(crate) fn run(places: &Places, args: Sandbox) -> Outcome {
     match args.command {
-        SandboxCommand::Exec(args) => wire::block_on(exec(*args)),
-        SandboxCommand::Probe(args) => wire::block_on(async move { Ok(print(&probe().await?, args.json)) }),
+        SandboxCommand::Exec(args) => wire::block_on(exec(places, *args)),
+        SandboxCommand::Probe(args) => wire::block_on(probe(places, &args)),
     }
 }
 
-/// What the sandbox can do here.
-pub(crate) async fn probe() -> Result<Probe, Fault> {
-    updraft_sandbox::Sandbox::probe(LAUNCHER).await.map_err(|error| Fault::failed(error.to_string()))
+/// The settings of a workspace under these flags.
+fn settings(
+    places: &Places,
+    workspace: Option<&std::path::Path>,
+    confine: &Confine,
+    bounds: &Bounds,
+) -> Result<(std::path::PathBuf, Settings), Fault> {
+    let workspace = wire::workspace(workspace)?;
+    let flags = Written { sandbox: confine::bounded(confine, bounds)?, ..Written::default() };
+    let settings = Settings::load(places, &workspace, flags)?;
+    Ok((workspace, settings))
 }
 
-/// What every command may do: read the toolchains in the user's home, write the workspace, reach nothing.
-pub(crate) fn policy(workspace: &Path) -> Policy {
-    let mut policy = Policy::strict(workspace);
-    if let Some(home) = places::home().and_then(|home| home.canonicalize().ok()).filter(|home| home != workspace) {
-        policy.read = Toolchain::ALL.iter().flat_map(|toolchain| toolchain.read(&home)).collect();
-        policy.home = home;
+async fn exec(places: &Places, args: Exec) -> Outcome {
+    let (workspace, settings) = settings(places, args.workspace.as_deref(), &args.confine, &args.bounds)?;
+    if let Some(remark) = settings.remark() {
+        out::note(&remark);
     }
-    policy
-}
-
-async fn exec(args: Exec) -> Outcome {
-    let workspace = wire::workspace(args.workspace.as_deref())?;
-    let mut policy = policy(&workspace);
-    policy.network = args.network;
-    policy.read.extend(real(args.read)?);
-    policy.write.extend(real(args.write)?);
-    policy.environment.extend(args.env);
-    policy.limits.time = Some(args.time);
-    let offered = probe().await?;
-    let level = args.level.unwrap_or(offered.level);
-    if level > offered.level || (level == Level::None && args.level.is_none()) {
-        let why = offered.missing.first().map_or_else(String::new, |missing| format!(": {}", missing.cause));
-        return Err(Fault {
-            code: Code::NoSandbox,
-            ..Fault::failed(format!("the sandbox is not to be had here{why}"))
-        }
-        .hint("`updraft sandbox probe` says what is missing; `--level none` runs it without"));
-    }
+    let wanted = settings.meant.sandbox.level.value;
+    let level = if wanted == Some(Level::None) {
+        Level::None
+    } else {
+        let offered = offered::probe(places).await?;
+        confine::level_at(wanted.or(Some(Level::Landlock)), &offered)
+            .map_err(|fault| fault.hint("`--no-sandbox` runs it without"))?;
+        wanted.unwrap_or(offered.level)
+    };
+    let confinement = confine::confinement(places, &settings);
+    let mut policy = confinement.policy_for(&workspace);
+    policy.limits.time.get_or_insert(Duration::from_secs(updraft_tools::USUAL_TIME));
     let mut words = args.command.into_iter();
     let program = words.next().unwrap_or_default();
     let command = Command {
@@ -72,6 +69,7 @@ async fn exec(args: Exec) -> Outcome {
     };
     let sandbox = updraft_sandbox::Sandbox::new(LAUNCHER, level).map_err(not_run)?;
     let ended = sandbox.spawn(&policy, command).await.map_err(not_run)?.wait().await.map_err(not_run)?;
+    confinement.remember(&ended.moved_aside, "of `sandbox exec`");
     say(&ended);
     // The command's own code; nothing is left to be written after it.
     std::process::exit(ended.exit_code())
@@ -80,6 +78,9 @@ async fn exec(args: Exec) -> Outcome {
 fn say(ended: &Ended) {
     if let Some(limit) = ended.killed_for {
         out::note(&format!("ended by its limit: {limit:?}").to_lowercase());
+        if ended.timed_out() {
+            out::note("`--time`, or `sandbox.time` in the settings, allows more");
+        }
     }
     for refusal in &ended.refused {
         out::note(&refusal.to_string());
@@ -93,27 +94,80 @@ fn say(ended: &Ended) {
     }
 }
 
-fn real(paths: Vec<PathBuf>) -> Result<Vec<PathBuf>, Fault> {
-    let real = |path: PathBuf| {
-        path.canonicalize().map_err(|error| Fault::usage(format!("`{}` cannot be granted: {error}", path.display())))
-    };
-    paths.into_iter().map(real).collect()
-}
-
-fn print(probe: &Probe, as_json: bool) -> Code {
-    if as_json {
-        out::json(&json!(probe));
-    } else {
-        out::line(&format!("level     {}", probe.level));
-        out::line(&format!("landlock  {}", abi(probe)));
-        for missing in &probe.missing {
+/// What the machine offers, tried anew; and what the settings make of it for a run.
+async fn probe(places: &Places, args: &Probe) -> Outcome {
+    let offered = offered::anew(places).await?;
+    let paint = Paint::for_stdout();
+    if !args.place.json {
+        out::line(&format!("level     {}", offered.level));
+        let abi = offered.landlock_abi;
+        let landlock = if abi == 0 { "none".to_owned() } else { format!("version {abi}") };
+        out::line(&format!("landlock  {landlock}"));
+        for missing in &offered.missing {
             out::line(&format!("missing   {}: {}\n          → {}", missing.what, missing.cause, missing.remedy));
         }
     }
-    if probe.level == Level::None { Code::Failed } else { Code::Done }
+    let given = settings(places, args.place.workspace.as_deref(), &args.confine, &args.bounds);
+    let given = given.map(|(workspace, settings)| (given_to_a_run(&settings, &offered), workspace, settings));
+    if args.place.json {
+        let mut whole = json!(offered);
+        whole["run"] = match &given {
+            Ok((rows, workspace, _)) => {
+                json!({ "workspace": workspace, "settings": rows.iter().map(Row::json).collect::<Vec<_>>() })
+            }
+            Err(fault) => json!({ "error": fault.message }),
+        };
+        out::json(&whole);
+    }
+    let (rows, workspace, settings) = given?;
+    if !args.place.json {
+        out::line(&format!("\na run in {} gets", workspace.display()));
+        let widest = rows.iter().map(|row| row.value.chars().count()).max().unwrap_or_default().min(40);
+        for Row { name, value, from } in &rows {
+            out::line(&format!("  {name:11}  {:widest$}  {}", out::harmless(value), paint.dim(&format!("# {from}"))));
+        }
+        if let Some(remark) = settings.remark() {
+            out::note(&remark);
+        }
+    }
+    let is_to_be_had = confine::level_at(settings.meant.sandbox.level.value, &offered).is_ok();
+    Ok(if offered.level == Level::None || !is_to_be_had { Code::Failed } else { Code::Done })
 }
 
-/// The version of Landlock's interface, in words.
-fn abi(probe: &Probe) -> String {
-    if probe.landlock_abi == 0 { "none".to_owned() } else { format!("version {}", probe.landlock_abi) }
+/// Something that a run gets, and where that was said.
+pub(crate) struct Row {
+    pub(crate) name: String,
+    pub(crate) value: String,
+    pub(crate) from: String,
+}
+
+impl Row {
+    fn json(&self) -> Value {
+        json!({ "name": self.name, "value": self.value, "origin": self.from })
+    }
+}
+
+/// Everything that commands of a run get, the level as it is here.
+pub(crate) fn given_to_a_run(settings: &Settings, offered: &updraft_sandbox::Probe) -> Vec<Row> {
+    let meant = &settings.meant.sandbox;
+    let level = match meant.level.value {
+        Some(Level::None) => "none: commands can do whatever you can".to_owned(),
+        wanted => match confine::level_at(wanted, offered) {
+            Ok(level) => level,
+            Err(fault) => fault.message,
+        },
+    };
+    let rows = meant.list().into_iter().map(|(name, value, from)| {
+        let name = name.trim_start_matches("sandbox.").to_owned();
+        match name.as_str() {
+            "level" => Row { name, value: level.clone(), from },
+            _ => Row { name, value: value.trim_matches('"').to_owned(), from },
+        }
+    });
+    let mut rows: Vec<Row> = rows.collect();
+    if meant.time.value.is_none() {
+        let usual = format!("{} s", updraft_tools::USUAL_TIME);
+        rows.push(Row { name: "time".to_owned(), value: usual, from: meant.time.from.clone() });
+    }
+    rows
 }

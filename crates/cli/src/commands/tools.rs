@@ -14,14 +14,16 @@ use crate::fault::{Code, Fault, Outcome};
 use crate::out::{self, Paint};
 use crate::places::Places;
 use crate::settings::{Settings, Written};
-use crate::{dropins, servers, wire};
+use crate::{confine, dropins, servers, wire};
 
 pub(crate) fn run(places: &Places, args: Tools) -> Outcome {
     match args.command {
-        Some(ToolsCommand::Call(call)) => wire::block_on(make(places, call)),
+        Some(ToolsCommand::Call(call)) => wire::block_on(make(places, *call)),
         Some(ToolsCommand::Check(place)) => wire::block_on(check(places, place)),
         None => wire::block_on(async {
-            let (dispatcher, servers) = all(places, args.place.workspace.as_deref()).await?;
+            let workspace = wire::workspace(args.place.workspace.as_deref())?;
+            let settings = Settings::load(places, &workspace, Written::default())?;
+            let (dispatcher, servers) = all(places, &workspace, &settings).await?;
             list(&dispatcher, args.place.json);
             servers.close().await;
             Ok(Code::Done)
@@ -30,10 +32,8 @@ pub(crate) fn run(places: &Places, args: Tools) -> Outcome {
 }
 
 /// Our own tools, those dropped in, and those of all servers.
-async fn all(places: &Places, workspace: Option<&Path>) -> Result<(Dispatcher, Servers), Fault> {
-    let workspace = wire::workspace(workspace)?;
-    let settings = Settings::load(places, &workspace, Written::default())?;
-    let (dispatcher, servers, remarks) = servers::dispatcher(places, &settings, &workspace).await?;
+async fn all(places: &Places, workspace: &Path, settings: &Settings) -> Result<(Dispatcher, Servers), Fault> {
+    let (dispatcher, servers, remarks) = servers::dispatcher(places, settings, workspace).await?;
     for remark in remarks {
         out::note(&out::harmless(&remark));
     }
@@ -117,14 +117,15 @@ fn parameters(schema: &Value) -> String {
 
 async fn make(places: &Places, args: args::ToolCall) -> Outcome {
     let workspace = wire::workspace(args.workspace.as_deref())?;
-    let settings = Settings::load(places, &workspace, Written::default())?;
+    let flags = Written { sandbox: confine::flags(&args.confine)?, ..Written::default() };
+    let settings = Settings::load(places, &workspace, flags)?;
     let (own, listing) = wire::tools(places, &workspace, &settings, Look::Kept).await?;
     let hints = dropins::remarks(&listing);
     if own.registry().get(&args.name).is_some() {
         return call(&own, &workspace, args, hints).await;
     }
     // Servers are only bothered where none of ours is meant.
-    let (dispatcher, servers) = all(places, Some(&workspace)).await?;
+    let (dispatcher, servers) = all(places, &workspace, &settings).await?;
     let name = servers.resolve(&args.name).unwrap_or(args.name);
     let called = call(&dispatcher, &workspace, args::ToolCall { name, ..args }, hints).await;
     servers.close().await;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 /// The variables of a file; none if it is not there or not text.
 pub(crate) fn read(file: &Path) -> BTreeMap<String, String> {
-    super::plain::read_text(file).map(|text| parse(&text)).unwrap_or_default()
+    crate::plain::read_text(file).map(|text| parse(&text)).unwrap_or_default()
 }
 
 fn parse(text: &str) -> BTreeMap<String, String> {

@@ -7,12 +7,11 @@ use toml::Spanned;
 use updraft_run::Millis;
 
 use super::meant::Origin;
-use super::plain;
 use super::web::WrittenWeb;
 use super::written::{Consent, Written, WrittenBudget, WrittenLog, dollars_to_cost};
 use crate::args::ModeWord;
 use crate::fault::Fault;
-use crate::{moment, places};
+use crate::{moment, places, plain};
 
 /// What one source says, and where it stands.
 pub(crate) struct Layer {

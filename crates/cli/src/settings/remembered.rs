@@ -7,22 +7,23 @@ use updraft_run::{Effect, Input, Rule, Run, Scope};
 
 use crate::fault::Fault;
 use crate::places::{self, Places};
+use crate::plain;
 
 /// Where such a rule comes from, for people.
 const FROM: &str = "always, in this workspace";
 
 /// Rules by the canonical path of their workspace.
 pub(crate) struct Remembered {
-    file: PathBuf,
     folders: BTreeMap<String, Vec<String>>,
 }
 
 impl Remembered {
     pub(crate) fn load(places: &Places) -> Self {
-        let file = places.state.join("allowed.json");
-        let folders =
-            std::fs::read(&file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
-        Self { file, folders }
+        let folders = plain::read(&file(places), plain::LARGEST_SETTINGS)
+            .ok()
+            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+            .unwrap_or_default();
+        Self { folders }
     }
 
     /// The rules of a workspace. One that cannot be read allows nothing.
@@ -31,28 +32,41 @@ impl Remembered {
         known.filter_map(|rule| Rule::parse(rule, FROM).ok()).collect()
     }
 
-    pub(crate) fn add(&mut self, workspace: &str, rules: &[String]) -> Result<(), Fault> {
-        let known = self.folders.entry(workspace.to_owned()).or_default();
-        for rule in rules {
-            if !known.contains(rule) {
-                known.push(rule.clone());
+    /// Remembers rules for a workspace, beside whatever another process has remembered meanwhile.
+    pub(crate) fn add(places: &Places, workspace: &str, rules: &[String]) -> Result<(), Fault> {
+        Self::change(places, |folders| {
+            let known = folders.entry(workspace.to_owned()).or_default();
+            for rule in rules {
+                if !known.contains(rule) {
+                    known.push(rule.clone());
+                }
             }
-        }
-        self.save()
+        })
     }
 
     /// Forgets a rule; false if it was not there.
-    pub(crate) fn remove(&mut self, workspace: &Path, rule: &str) -> Result<bool, Fault> {
-        let Some(known) = self.folders.get_mut(&workspace.display().to_string()) else { return Ok(false) };
-        let before = known.len();
-        known.retain(|other| other != rule);
-        let was = known.len() < before;
-        self.save().map(|()| was)
+    pub(crate) fn remove(places: &Places, workspace: &Path, rule: &str) -> Result<bool, Fault> {
+        let mut was = false;
+        Self::change(places, |folders| {
+            if let Some(known) = folders.get_mut(&workspace.display().to_string()) {
+                let before = known.len();
+                known.retain(|other| other != rule);
+                was = known.len() < before;
+            }
+        })?;
+        Ok(was)
     }
 
-    fn save(&self) -> Result<(), Fault> {
-        places::replace_private(&self.file, &serde_json::to_vec_pretty(&self.folders).unwrap_or_default())
+    fn change(places: &Places, change: impl FnOnce(&mut BTreeMap<String, Vec<String>>)) -> Result<(), Fault> {
+        let _alone = places::alone_with(&file(places))?;
+        let mut now = Self::load(places);
+        change(&mut now.folders);
+        places::replace_private(&file(places), &serde_json::to_vec_pretty(&now.folders).unwrap_or_default())
     }
+}
+
+fn file(places: &Places) -> PathBuf {
+    places.state.join("allowed.json")
 }
 
 /// Keeps what was allowed for the whole workspace, if an input says so.
@@ -62,7 +76,7 @@ pub(crate) fn keep(places: &Places, run: &Run, input: &Input) -> Result<(), Faul
         return Ok(());
     }
     match run.open().get(id).map(|open| &open.effect) {
-        Some(Effect::Approval { always, .. }) => Remembered::load(places).add(&run.settings().workspace, always),
+        Some(Effect::Approval { always, .. }) => Remembered::add(places, &run.settings().workspace, always),
         _ => Ok(()),
     }
 }

@@ -1,6 +1,6 @@
 //! What settings say about the sandbox: what agents' commands may read, write, reach and use up.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -10,7 +10,8 @@ use updraft_sandbox::{Level, Limits, Network, Policy, Toolchain};
 use super::layer::Layer;
 use super::meant::{Origin, Sourced};
 use crate::fault::Fault;
-use crate::{moment, places};
+use crate::moment;
+use crate::places::{self, Places};
 
 /// The table `[sandbox]`.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -114,7 +115,7 @@ impl Confined {
     }
 
     /// What every child may do; its workspace is put in for each.
-    pub(crate) fn policy(&self, aside: &Path) -> Policy {
+    pub(crate) fn policy(&self, places: &Places) -> Policy {
         let mut policy = Policy::strict("/nonexistent");
         let home = places::home().and_then(|home| home.canonicalize().ok());
         for one in &self.toolchains.value {
@@ -133,12 +134,13 @@ impl Confined {
         policy.limits.processes = self.processes.value;
         policy.limits.disk = self.disk.value;
         policy.limits.time = self.time.value;
-        policy.aside = Some(aside.to_owned());
+        policy.aside = Some(places.aside());
+        policy.scratch = places.scratch().unwrap_or(policy.scratch);
         policy
     }
 
     /// Every setting: name, value as TOML, where it came from.
-    pub(super) fn list(&self) -> Vec<(String, String, String)> {
+    pub(crate) fn list(&self) -> Vec<(String, String, String)> {
         let row = |name: &str, value: String, from: &str| (format!("sandbox.{name}"), value, from.to_owned());
         let level = self.level.value.map_or_else(|| "best".to_owned(), |level| level.to_string());
         let mut rows = vec![

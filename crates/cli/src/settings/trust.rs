@@ -9,9 +9,9 @@ use updraft_journal::hash_of;
 
 use super::layer::Layer;
 use super::meant::Origin;
-use super::plain;
 use crate::fault::Fault;
 use crate::places::{self, Places};
+use crate::plain;
 
 /// Bytes of a file that is told apart by its content.
 const LARGEST_HASHED: u64 = 64 << 20;
@@ -62,8 +62,7 @@ pub(crate) struct Trusted {
 impl Trusted {
     pub(crate) fn load(places: &Places) -> Self {
         let file = places.state.join("trusted.json");
-        let folders =
-            std::fs::read(&file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+        let folders = read(&file);
         Self { file, settings: places.settings(), folders }
     }
 
@@ -92,19 +91,28 @@ impl Trusted {
     /// Records a workspace as it is now.
     pub(crate) fn add(&mut self, workspace: &Path) -> Result<(), Fault> {
         let hash = fingerprint(workspace, &self.what_counts(workspace));
-        self.folders.insert(workspace.display().to_string(), hash);
-        self.save()
+        self.change(|folders| folders.insert(workspace.display().to_string(), hash)).map(drop)
     }
 
     /// Takes the trust back; false if there was none.
     pub(crate) fn remove(&mut self, workspace: &Path) -> Result<bool, Fault> {
-        let was = self.folders.remove(&workspace.display().to_string()).is_some();
-        self.save().map(|()| was)
+        self.change(|folders| folders.remove(&workspace.display().to_string())).map(|was| was.is_some())
     }
 
-    fn save(&self) -> Result<(), Fault> {
-        places::replace_private(&self.file, &serde_json::to_vec_pretty(&self.folders).unwrap_or_default())
+    /// Changes what is on the disk, beside whatever another process has changed meanwhile.
+    fn change<T>(&mut self, change: impl FnOnce(&mut BTreeMap<String, String>) -> T) -> Result<T, Fault> {
+        let _alone = places::alone_with(&self.file)?;
+        self.folders = read(&self.file);
+        let changed = change(&mut self.folders);
+        places::replace_private(&self.file, &serde_json::to_vec_pretty(&self.folders).unwrap_or_default())?;
+        Ok(changed)
     }
+}
+
+/// The workspaces in a file; none if it cannot be read.
+fn read(file: &Path) -> BTreeMap<String, String> {
+    let bytes = plain::read(file, plain::LARGEST_SETTINGS).ok();
+    bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
 }
 
 /// The files of a workspace that only count in full if it is trusted, in path order.

@@ -1,6 +1,7 @@
 //! `[web]`: how pages are reached. Only the user decides it: a workspace that could would open this machine to its agents.
 
 use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
 
 use serde::Deserialize;
 use toml::Spanned;
@@ -8,9 +9,12 @@ use updraft_tools::Web;
 
 use super::meant::{Sourced, Taking};
 use crate::fault::Fault;
+use crate::plain;
 
 /// Where name servers listen.
 const DNS_PORT: u16 = 53;
+/// Bytes of a file of certificates; a whole system's fit ten times.
+const LARGEST_CERTIFICATES: u64 = 4 << 20;
 
 /// The table `[web]`.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -66,7 +70,7 @@ impl Pages {
     pub(crate) fn web(&self) -> Result<Web, Fault> {
         let certificates = match &self.certificates.value {
             None => Vec::new(),
-            Some(file) => std::fs::read(file).map_err(|error| {
+            Some(file) => plain::read(Path::new(file), LARGEST_CERTIFICATES).map_err(|error| {
                 Fault::config(format!("`web.certificates` names `{file}`, which cannot be read: {error}"))
             })?,
         };

@@ -96,11 +96,11 @@ fn lines(event: &Event, run: &Run) -> Vec<Line> {
         },
         Event::Wanted { id, effect } => wanted(id, effect, run),
         Event::Replied { id, reply, .. } => replied(id, reply, run),
-        Event::Rejected { id, why } => one(
-            "item.completed",
-            json!({ "item": { "id": id, "kind": "tool_call", "step": id.step, "ok": false, "rejected": true,
-                              "failure": why } }),
-        ),
+        Event::Rejected { id, why } => {
+            let item = json!({ "id": id, "kind": "tool_call", "step": id.step, "ok": false, "rejected": true,
+                               "failure": why });
+            one("item.completed", json!({ "item": made_by(id, item) }))
+        }
         Event::Interrupted { id, attempt } => {
             one("item.updated", json!({ "item": { "id": id, "step": id.step, "interrupted": attempt } }))
         }
@@ -159,11 +159,7 @@ fn wanted(id: &Address, effect: &Effect, run: &Run) -> Vec<Line> {
         Effect::Call => {
             let call = run.call_at(id);
             let (tool, args) = call.map(|call| (call.name, call.args)).unwrap_or_default();
-            let mut item = json!({ "id": id, "kind": "tool_call", "step": step, "tool": tool, "arguments": args });
-            if let Some(outer) = id.outer() {
-                item["made_by"] = json!(outer);
-            }
-            item
+            made_by(id, json!({ "id": id, "kind": "tool_call", "step": step, "tool": tool, "arguments": args }))
         }
         Effect::Question { text, options } => {
             json!({ "id": id, "kind": "question", "step": step, "text": text, "options": options })
@@ -175,6 +171,14 @@ fn wanted(id: &Address, effect: &Effect, run: &Run) -> Vec<Line> {
         _ => return Vec::new(),
     };
     vec![line("item.started", json!({ "item": item }))]
+}
+
+/// Names the call whose code made this one.
+fn made_by(id: &Address, mut item: Value) -> Value {
+    if let Some(outer) = id.outer() {
+        item["made_by"] = json!(outer);
+    }
+    item
 }
 
 fn replied(id: &Address, reply: &Reply, run: &Run) -> Vec<Line> {
@@ -211,7 +215,7 @@ fn replied(id: &Address, reply: &Reply, run: &Run) -> Vec<Line> {
             if let Some(usage) = &output.usage {
                 call["usage"] = json!(usage);
             }
-            let call = completed(call);
+            let call = completed(made_by(id, call));
             changes.chain([call]).collect()
         }
         Reply::Failed(failure) if id.kind != Kind::Call => {
@@ -220,9 +224,9 @@ fn replied(id: &Address, reply: &Reply, run: &Run) -> Vec<Line> {
         other => {
             let ended = Outcome::Replied(other.clone());
             let text = outcome_words(&ended);
-            vec![completed(
-                json!({ "id": id, "kind": "tool_call", "step": step, "ok": false, "failure": failure(other, &text) }),
-            )]
+            let item =
+                json!({ "id": id, "kind": "tool_call", "step": step, "ok": false, "failure": failure(other, &text) });
+            vec![completed(made_by(id, item))]
         }
     }
 }

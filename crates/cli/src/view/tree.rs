@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use updraft_engine::Watch;
+use updraft_engine::{Used, Watch};
 use updraft_models::Delta;
 use updraft_run::{Address, Effect, Event, Record, Run, RunId, StepId, Timestamp};
 
@@ -49,7 +49,7 @@ struct Row {
     ended: Option<Timestamp>,
     turns: u64,
     /// How often each tool was called, in the order of the first calls.
-    tools: Vec<(String, u32)>,
+    tools: Vec<Used>,
     /// What it is at: a call, or the end of what the model is saying.
     now: String,
 }
@@ -163,11 +163,10 @@ impl Drawing {
                     }
                     Effect::Call => {
                         if let Some(call) = run.call_at(id) {
-                            row.now = format!("{}({})", call.name, words::arguments(&call.args));
-                            match row.tools.iter_mut().find(|(name, _)| *name == call.name) {
-                                Some((_, count)) => *count += 1,
-                                None => row.tools.push((call.name, 1)),
-                            }
+                            let by = id.outer().and_then(|outer| run.call_at(&outer));
+                            let by = by.map(|outer| format!("{} › ", outer.name)).unwrap_or_default();
+                            row.now = format!("{by}{}({})", call.name, words::arguments(&call.args));
+                            Used::count(&mut row.tools, run, id);
                         }
                     }
                     Effect::Question { text, .. } => row.now = format!("asks: {text}"),
@@ -276,13 +275,8 @@ impl Drawing {
             .map(|began| moment::length(row.ended.unwrap_or_else(moment::now).since(began)))
             .unwrap_or_default();
         let mut rest = format!("{turns:<9} {time:<7}");
-        let tools: Vec<String> = row
-            .tools
-            .iter()
-            .map(|(name, count)| if *count > 1 { format!("{name} ×{count}") } else { name.clone() })
-            .collect();
         if row.now.is_empty() {
-            let _ = write!(rest, " {}", tools.join(", "));
+            let _ = write!(rest, " {}", Used::in_words(&row.tools));
         } else {
             let shown = row.now.trim().lines().next_back().unwrap_or_default();
             let _ = write!(rest, " {shown}");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::Value;
-use updraft_engine::{Statistics, StepReport};
+use updraft_engine::{Statistics, StepReport, Used};
 use updraft_run::{Because, Effect, Event, Judgement, Note, Origins, Outcome, Reply, Run, outcome_words};
 
 use crate::moment;
@@ -91,10 +91,15 @@ pub(crate) fn graph_lines(steps: &[StepReport], run: &Run, paint: Paint) -> Vec<
                 let _ = write!(text, "  {}", ledger.cost());
             }
         }
-        match step.error() {
-            Some(error) => format!("{text}\n    {}", paint.red(&short(&error, 160))),
-            None => text,
+        let indent = "  ".repeat(depth);
+        if !step.tools.is_empty() {
+            let tools = short(&Used::in_words(&step.tools), 160);
+            let _ = write!(text, "\n    {indent}{}", paint.dim(&format!("tools: {tools}")));
         }
+        if let Some(error) = step.error() {
+            let _ = write!(text, "\n    {indent}{}", paint.red(&short(&error, 160)));
+        }
+        text
     };
     steps.iter().zip(depths.iter()).map(|(step, depth)| line(step, (*depth).min(12)).trim_end().to_owned()).collect()
 }

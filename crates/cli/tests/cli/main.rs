@@ -7,7 +7,9 @@
     reason = "a test that cannot go on ends, and the binary is a process"
 )]
 
+mod always;
 mod bench;
+mod confined;
 mod consult;
 mod control;
 mod export;

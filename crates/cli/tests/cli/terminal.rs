@@ -1,32 +1,74 @@
 //! On a terminal: progress in place, questions asked and answered.
 
-use std::process::{Command, Stdio};
+use std::io::{Read as _, Write as _};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 
 use serde_json::json;
 
 use crate::world::World;
 
-/// Runs the binary on a terminal made by `script`, types something, and gives all that was shown.
-fn on_a_terminal(world: &World, args: &[&str], typed: &str) -> (String, i32) {
-    use std::io::Write;
-    let quoted: Vec<String> = args.iter().map(|arg| format!("'{arg}'")).collect();
-    let line = format!("{} {}", env!("CARGO_BIN_EXE_updraft"), quoted.join(" "));
-    let mut child = Command::new("script")
-        .args(["-qec", &line, "/dev/null"])
-        .current_dir(world.ws())
-        .env("UPDRAFT_HOME", world.home())
-        .env("TERM", "xterm")
-        .env_remove("CI")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    child.stdin.as_mut().unwrap().write_all(typed.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    (String::from_utf8_lossy(&output.stdout).into_owned(), output.status.code().unwrap_or(-1))
+/// The binary on a terminal made by `script`, and someone who types.
+pub(crate) struct Terminal {
+    child: Child,
+    shown: Arc<Mutex<String>>,
+    reader: JoinHandle<()>,
 }
 
-fn has_script() -> bool {
+impl Terminal {
+    pub(crate) fn of(world: &World, args: &[&str]) -> Self {
+        let quoted: Vec<String> = args.iter().map(|arg| format!("'{arg}'")).collect();
+        let line = format!("{} {}", env!("CARGO_BIN_EXE_updraft"), quoted.join(" "));
+        let mut child = Command::new("script")
+            .args(["-qec", &line, "/dev/null"])
+            .current_dir(world.ws())
+            .env("UPDRAFT_HOME", world.home())
+            .env("TERM", "xterm")
+            .env_remove("CI")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let shown = Arc::new(Mutex::new(String::new()));
+        let (mut stdout, seen) = (child.stdout.take().unwrap(), Arc::clone(&shown));
+        let reader = std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(read @ 1..) = stdout.read(&mut buffer) {
+                seen.lock().unwrap().push_str(&String::from_utf8_lossy(&buffer[..read]));
+            }
+        });
+        Self { child, shown, reader }
+    }
+
+    /// Waits until something was shown so many times.
+    pub(crate) fn shows(&self, text: &str, times: usize) {
+        World::until(&format!("the terminal shows `{text}`: {}", self.shown.lock().unwrap()), || {
+            self.shown.lock().unwrap().matches(text).count() >= times
+        });
+    }
+
+    pub(crate) fn types(&mut self, text: &str) {
+        self.child.stdin.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
+    }
+
+    /// All that was shown, and the exit code.
+    pub(crate) fn end(mut self) -> (String, i32) {
+        let code = self.child.wait().unwrap().code().unwrap_or(-1);
+        self.reader.join().unwrap();
+        (self.shown.lock().unwrap().clone(), code)
+    }
+}
+
+/// Types something at once, and gives all that was shown.
+fn on_a_terminal(world: &World, args: &[&str], typed: &str) -> (String, i32) {
+    let mut terminal = Terminal::of(world, args);
+    terminal.types(typed);
+    drop(terminal.child.stdin.take());
+    terminal.end()
+}
+
+pub(crate) fn has_script() -> bool {
     Command::new("script").arg("--version").output().is_ok()
 }
 

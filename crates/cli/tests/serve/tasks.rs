@@ -80,6 +80,40 @@ fn a_task_that_asks_goes_on_with_the_answer_and_ignores_other_keys() {
 }
 
 #[test]
+fn a_task_does_not_go_on_at_a_lower_level_than_it_began_with() {
+    let world = World::new();
+    let level = world.updraft(&["sandbox", "probe", "--json"]).value()["level"].clone();
+    if level == "none" {
+        return;
+    }
+    let asks = json!({"rules": [
+        {"when": {"turn": 0}, "answer": {"calls": [{"name": "ask_user", "args": {"question": "Which colour?"}}]}},
+        {"when": {"contains": "blue"}, "answer": {"text": "Blue it is."}},
+    ], "default": {"text": "Some colour."}});
+    let model = world.script("script.json", &asks);
+    let mut client = serve(&world, &model);
+    let call = json!({ "name": "dispatch_agent_task", "arguments": { "prompt": "choose", "agent": "clarification" } });
+    let id = client.ask("tools/call", call).unwrap()["taskId"].clone();
+    let waits = until(&mut client, &id, "input_required");
+    let key = waits["inputRequests"].as_object().unwrap().keys().next().unwrap().clone();
+    drop(client);
+
+    let free = ["mcp", "serve", "--model", &model, "--no-sandbox"];
+    let mut client = Client::of(world.command(&free), Era::New, takes_tasks());
+    let answer = json!({ "action": "accept", "content": { "answer": "blue" } });
+    let update = json!({ "taskId": id, "inputResponses": { key: answer } });
+    let refused = client.ask("tasks/update", update).unwrap_err();
+    assert!(refused["message"].as_str().unwrap().contains("it began at the sandbox level"), "{refused}");
+    assert_eq!(world.runs()[0]["sandbox"], level);
+    drop(client);
+
+    // The answer was kept, and counts where the run may go on.
+    let mut client = serve(&world, &model);
+    let done = until(&mut client, &id, "completed");
+    assert_eq!(done["result"]["structuredContent"]["answer"], "Blue it is.");
+}
+
+#[test]
 fn a_task_is_cancelled_and_a_failed_run_is_a_complete_task_with_an_error() {
     let world = World::new();
     let script = json!({"rules": [{"when": {"contains": "slowly"}, "answer": {"text": "at last", "delay_ms": 60_000}}],

@@ -125,6 +125,10 @@ fn explain(ended: &Ended, command: &str, network: &Network) -> String {
             Denied::Read => format!("\"read\": [\"{}\"]", refusal.subject),
             Denied::Write => format!("\"write\": [\"{}\"]", refusal.subject),
             Denied::Network => "\"network\": \"host\"".to_owned(),
+            Denied::Limit => {
+                let _ = write!(words, "; {refusal}");
+                continue;
+            }
         };
         let _ = write!(words, "; the sandbox refused `{}`, allowed by \"sandbox\": {{{grant}}}", refusal.subject);
     }

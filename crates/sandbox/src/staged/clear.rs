@@ -72,7 +72,7 @@ pub(super) fn listed(path: &Path) -> io::Result<Vec<Changed>> {
 }
 
 /// Removes a folder with all that is in it. What cannot be removed is left: the next sweep tries again.
-pub(super) fn remove(path: &Path) {
+pub(crate) fn remove(path: &Path) {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return };
     let Ok(parent) = rustix::fs::openat(CWD, parent, FOLDER, Mode::empty()) else { return };
     let Ok(top) = open_up(&parent, name) else { return };

@@ -75,7 +75,7 @@ impl RunCommand {
         let started = sandbox.spawn(&policy, command).await.map_err(|error| not_started(&error))?;
         let ended = started.wait().await.map_err(|error| not_started(&error))?;
         self.confinement.remember(&ended.moved_aside, &cx.around.run);
-        let mut output = output(&ended);
+        let mut output = output(&ended, more_time(set));
         changes::tell(&mut output, &ended, began, cx).await;
         Ok(output)
     }
@@ -125,8 +125,9 @@ fn now() -> SystemTime {
 }
 
 /// What the model is told: how it ended, what it said, what was refused and moved.
-fn output(ended: &Ended) -> Output {
+fn output(ended: &Ended, more_time: String) -> Output {
     let mut lines = vec![head(ended)];
+    lines.extend(ended.timed_out().then_some(more_time));
     lines.extend(ended.refused.iter().map(|refusal| format!("[{refusal}]")));
     lines.extend(ended.moved_aside.iter().map(|moved| format!("[{}]", aside_in_words(moved))));
     lines.extend(ended.troubles.iter().map(|trouble| format!("[{trouble}]")));
@@ -143,6 +144,17 @@ fn output(ended: &Ended) -> Output {
         "milliseconds": ended.elapsed.as_millis() as u64,
     });
     Output { text: lines.join("\n") + "\n", value: Some(value), is_error: !ended.succeeded(), ..Output::default() }
+}
+
+/// How a command gets more time.
+fn more_time(set: Option<Duration>) -> String {
+    match set {
+        Some(most) => {
+            let most = most.as_secs_f64();
+            format!("[`seconds` may be up to {most}; the user can allow more with `sandbox.time` in the settings]")
+        }
+        None => format!("[`seconds` may be up to {LONGEST_TIME}]"),
+    }
 }
 
 fn head(ended: &Ended) -> String {

@@ -127,6 +127,10 @@ impl RunPython {
                 return Err(failure);
             }
             let mut attempt = Attempt::of(called, began.elapsed(), limit);
+            if let Err(why) = &attempt.came {
+                let refused = self.confinement.refused(why, cx.place.workspace.root());
+                attempt.notes.extend(refused);
+            }
             if !(attempt.is_good() || is_last) {
                 attempt.stopped = self.why_not_go_on(cx, tools, before, deadline).await;
             }

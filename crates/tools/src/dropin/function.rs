@@ -59,7 +59,7 @@ impl Function {
                 let why = done.end["unfit"].as_str().unwrap_or_default();
                 Err(self.failed(format!("`{}`: {why}", self.spec.name)))
             }
-            Ok(done) if !done.end["failure"].is_null() => Err(self.raised(&done.end["failure"])),
+            Ok(done) if !done.end["failure"].is_null() => Err(self.raised(&done.end["failure"], workspace)),
             Ok(done) => {
                 let mut output = self.output(done.value.unwrap_or_default());
                 output.text.push_str(&super::left_behind(&done.moved_aside, &done.troubles));
@@ -165,7 +165,7 @@ impl Function {
     }
 
     /// An exception, with the line of the user's own code.
-    fn raised(&self, told: &Value) -> Failure {
+    fn raised(&self, told: &Value, workspace: &Path) -> Failure {
         #[derive(Deserialize)]
         struct Raised {
             doing: String,
@@ -189,7 +189,10 @@ impl Function {
         } else {
             format!("`{}` failed with {kind}", self.spec.name)
         };
-        self.failed(if message.is_empty() { format!("{what}{place}") } else { format!("{what}: {message}{place}") })
+        let refused = self.shared.settings.confinement.refused(&message, workspace);
+        let why = if message.is_empty() { String::new() } else { format!(": {message}") };
+        let words = [format!("{what}{why}{place}")].into_iter().chain(refused);
+        self.failed(words.collect::<Vec<_>>().join("; "))
     }
 
     /// A worker that ended in the midst of a call.

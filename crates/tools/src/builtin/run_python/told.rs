@@ -13,12 +13,12 @@ use crate::worker::{Done, Fault, Printed};
 /// One variant that was tried.
 pub(super) struct Attempt {
     /// The result as data and as text, or why there is none.
-    came: Result<(Value, String), String>,
+    pub(super) came: Result<(Value, String), String>,
     /// What was printed, its middle left out.
     printed: String,
     seconds: f64,
     /// What else is to be said.
-    notes: Vec<String>,
+    pub(super) notes: Vec<String>,
     /// Why no other variant was tried after it.
     pub(super) stopped: Option<String>,
 }

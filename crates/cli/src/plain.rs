@@ -1,4 +1,4 @@
-//! Reading files of a workspace that may come from anyone: never waiting for one, and never more than is sensible.
+//! Reading files that may come from anyone: never waiting for one, and never more than is sensible.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Error, Read, Result};
@@ -8,10 +8,10 @@ use std::path::Path;
 use rustix::fs::OFlags;
 
 /// Bytes of a file of settings. The longest that people write are a hundredth of it.
-pub(super) const LARGEST_SETTINGS: u64 = 1 << 20;
+pub(crate) const LARGEST_SETTINGS: u64 = 1 << 20;
 
 /// What is in an ordinary file of at most so many bytes.
-pub(super) fn read(path: &Path, most: u64) -> Result<Vec<u8>> {
+pub(crate) fn read(path: &Path, most: u64) -> Result<Vec<u8>> {
     // A pipe or a device would be waited for.
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits() as i32;
     let file: File = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
@@ -27,7 +27,7 @@ pub(super) fn read(path: &Path, most: u64) -> Result<Vec<u8>> {
 }
 
 /// The same, as text.
-pub(super) fn read_text(path: &Path) -> Result<String> {
+pub(crate) fn read_text(path: &Path) -> Result<String> {
     let bytes = read(path, LARGEST_SETTINGS)?;
     String::from_utf8(bytes).map_err(|_| Error::other("it is no text in UTF-8"))
 }

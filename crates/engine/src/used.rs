@@ -1,0 +1,68 @@
+//! Which tools a step has called and how often, those that code called under the call that ran it.
+
+use std::fmt;
+
+use serde::Serialize;
+use updraft_run::{Address, Run};
+
+/// A tool, and how often it was called.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Used {
+    /// The tool.
+    pub tool: String,
+    /// How often.
+    pub calls: u32,
+    /// What the code called that it ran.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub from_code: Vec<Used>,
+}
+
+impl Used {
+    /// Counts the call at an address, which the run has just come to want.
+    pub fn count(all: &mut Vec<Used>, run: &Run, id: &Address) {
+        let Some(call) = run.call_at(id) else { return };
+        match id.outer().and_then(|outer| run.call_at(&outer)) {
+            Some(outer) => Self::of(&mut Self::of(all, &outer.name).from_code, &call.name).calls += 1,
+            None => Self::of(all, &call.name).calls += 1,
+        }
+    }
+
+    fn of<'a>(all: &'a mut Vec<Used>, tool: &str) -> &'a mut Used {
+        let at = all.iter().position(|used| used.tool == tool).unwrap_or_else(|| {
+            all.push(Used { tool: tool.to_owned(), ..Used::default() });
+            all.len() - 1
+        });
+        &mut all[at]
+    }
+
+    /// All of them in one line: `run_python ×2 (read_file ×3, search_files), write_file`.
+    pub fn in_words(all: &[Used]) -> String {
+        all.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl fmt::Display for Used {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.tool)?;
+        if self.calls > 1 {
+            write!(f, " ×{}", self.calls)?;
+        }
+        if self.from_code.is_empty() { Ok(()) } else { write!(f, " ({})", Self::in_words(&self.from_code)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_code_called_stands_behind_what_ran_it() {
+        let mut all = Vec::new();
+        Used::of(&mut all, "run_python").calls = 2;
+        let inner = &mut Used::of(&mut all, "run_python").from_code;
+        Used::of(inner, "read_file").calls = 3;
+        Used::of(inner, "search_files").calls = 1;
+        Used::of(&mut all, "write_file").calls = 1;
+        assert_eq!(Used::in_words(&all), "run_python ×2 (read_file ×3, search_files), write_file");
+    }
+}

@@ -1,0 +1,79 @@
+//! The private folder of a command that sees the machine's own files: its home and its temporary files.
+//!
+//! It goes when the command does. If the launcher is killed, the next one removes it: nobody holds it any more.
+
+use std::fs::DirBuilder;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, FlockOperation, Mode, OFlags};
+
+use crate::staged::remove;
+
+const PREFIX: &str = "updraft-sandbox-";
+const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+/// A sweep may take a folder for a left one before it is held.
+const TRIES: usize = 8;
+
+pub(super) struct Scratch {
+    path: PathBuf,
+    /// As long as it is held, nobody takes the folder for one that was left behind.
+    _held: OwnedFd,
+}
+
+impl Scratch {
+    /// Makes a folder that nobody else can enter.
+    pub(super) fn begin(parent: &Path) -> io::Result<Scratch> {
+        DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+        sweep(parent);
+        for _ in 0..TRIES {
+            let path = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?.keep();
+            let Some(held) = hold(&path).filter(|held| is_at(held, &path)) else { continue };
+            let scratch = Scratch { path, _held: held };
+            std::fs::create_dir(scratch.path.join("home"))?;
+            std::fs::create_dir(scratch.path.join("tmp"))?;
+            return Ok(scratch);
+        }
+        Err(io::ErrorKind::ResourceBusy.into())
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        remove(&self.path);
+    }
+}
+
+fn hold(path: &Path) -> Option<OwnedFd> {
+    let folder = rustix::fs::openat(CWD, path, FOLDER, Mode::empty()).ok()?;
+    rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive).ok()?;
+    Some(folder)
+}
+
+fn is_at(held: &OwnedFd, path: &Path) -> bool {
+    let there = std::fs::symlink_metadata(path).map(|there| (there.dev(), there.ino()));
+    let ours = rustix::fs::fstat(held).map(|ours| (ours.st_dev, ours.st_ino));
+    matches!((there, ours), (Ok(there), Ok(ours)) if there == ours)
+}
+
+/// Removes folders of launchers that are gone, where nobody but us could have put them.
+fn sweep(parent: &Path) {
+    let user = rustix::process::geteuid().as_raw();
+    let is_ours = std::fs::metadata(parent).is_ok_and(|about| about.uid() == user && about.mode() & 0o022 == 0);
+    if !is_ours {
+        return;
+    }
+    for entry in std::fs::read_dir(parent).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(PREFIX)
+            && let Some(_held) = hold(&entry.path())
+        {
+            remove(&entry.path());
+        }
+    }
+}
