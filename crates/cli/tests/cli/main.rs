@@ -8,6 +8,7 @@
 )]
 
 mod bench;
+mod changed;
 mod consult;
 mod control;
 mod export;

@@ -120,7 +120,7 @@ pub(crate) fn aside_in_words(moved: &MovedAside) -> String {
 }
 
 #[expect(clippy::disallowed_methods, reason = "compared with the times of files, which the system's clock gives")]
-fn now() -> SystemTime {
+pub(crate) fn now() -> SystemTime {
     SystemTime::now()
 }
 
@@ -142,7 +142,8 @@ fn output(ended: &Ended) -> Output {
         "level": ended.level.to_string(),
         "milliseconds": ended.elapsed.as_millis() as u64,
     });
-    Output { text: lines.join("\n") + "\n", value: Some(value), is_error: !ended.succeeded(), ..Output::default() }
+    let (is_error, hosts) = (!ended.succeeded(), ended.reached.clone());
+    Output { text: lines.join("\n") + "\n", value: Some(value), is_error, hosts, ..Output::default() }
 }
 
 fn head(ended: &Ended) -> String {
