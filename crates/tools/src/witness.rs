@@ -160,7 +160,7 @@ impl Watched {
             };
             changes.into_iter().filter_map(look).collect::<Vec<_>>()
         });
-        guard.tell(looking.await.unwrap_or_default());
+        guard.tell(&looking.await.unwrap_or_default());
     }
 }
 

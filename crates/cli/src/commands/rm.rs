@@ -57,7 +57,9 @@ pub(crate) fn prune(places: &Places, args: &Prune) -> Outcome {
         for run in old {
             out::line(&format!("{}  {}  {}", run.id, run.status, out::short(&run.goal, 80)));
         }
-        left.iter().for_each(|folder| out::line(&folder.display().to_string()));
+        for folder in &left {
+            out::line(&folder.display().to_string());
+        }
         return Ok(Code::Done);
     }
     wire::block_on(async {

@@ -47,6 +47,10 @@ fn is_known_and_taken_back(world: &World, tool: &str) {
     assert_eq!(content(world, "gone.txt"), "gone\n");
 }
 
+fn indented(code: &str) -> String {
+    format!("    {}\n", code.trim_end().replace('\n', "\n    "))
+}
+
 fn world() -> World {
     let world = World::new();
     world.file("gone.txt", "gone\n");
@@ -79,7 +83,7 @@ fn what_a_function_changes_is_known_and_taken_back() {
     if !tools::is_to_be_had(&world, "python3") {
         return;
     }
-    let body: String = CODE.lines().map(|line| format!("    {line}\n")).collect();
+    let body = indented(CODE);
     world.file("tools/change.py", &format!("def change_files():\n    'Changes files.'\n{body}"));
     run(&world, &[("change_files", json!({}))]).code(0);
     is_known_and_taken_back(&world, "change_files");
@@ -91,7 +95,7 @@ fn what_a_function_changed_before_it_failed_is_known_and_taken_back() {
     if !tools::is_to_be_had(&world, "python3") {
         return;
     }
-    let body: String = CODE.lines().map(|line| format!("    {line}\n")).collect();
+    let body = indented(CODE);
     world.file("tools/change.py", &format!("def change_files():\n    'Changes files.'\n{body}    1 / 0\n"));
     run(&world, &[("change_files", json!({}))]).code(0);
     is_known_and_taken_back(&world, "change_files");

@@ -92,7 +92,7 @@ impl Guard {
     }
 
     /// Tells others what some paths are since this call changed them.
-    pub(super) fn tell(&self, moved: Vec<(Vec<u8>, Option<Entry>)>) {
+    pub(super) fn tell(&self, moved: &[(Vec<u8>, Option<Entry>)]) {
         for other in self.calls.calls().listeners(self.number) {
             other.moved.extend(moved.iter().cloned());
             other.told += 1;
