@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use toml::Spanned;
 use updraft_run::{Grants, Input, Run};
 use updraft_sandbox::{Level, Network, Probe};
-use updraft_tools::Confinement;
+use updraft_tools::{Confinement, Witness};
 
 use crate::args::{Bounds, Confine};
 use crate::fault::{Code, Fault};
@@ -29,6 +29,11 @@ pub(crate) fn confinement(places: &Places, settings: &Settings) -> Confinement {
     confinement.environment = places::all();
     confinement.staged = settings.meant.undo_commands.value.then(|| places.state.join("staged"));
     confinement
+}
+
+/// Sees what children change by themselves. What was there before is kept where commands' changes are.
+pub(crate) fn witness(places: &Places, settings: &Settings) -> Witness {
+    Witness::new(settings.meant.undo_commands.value.then(|| places.state.join("staged")))
 }
 
 /// The flags as settings, their paths written out.

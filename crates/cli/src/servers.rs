@@ -147,7 +147,8 @@ pub(crate) async fn dispatcher(
         let why = server.health().last.map_or_else(|| "it is slow to start".to_owned(), |error| error.to_string());
         remarks.push(format!("MCP server `{}` has no tools for this run: {why}", server.config().name));
     }
-    Ok((Dispatcher::new(registry, Limits::default()), servers, remarks))
+    let dispatcher = Dispatcher::new(registry, Limits::default()).with_witness(confine::witness(places, settings));
+    Ok((dispatcher, servers, remarks))
 }
 
 /// How a file of servers is written, by its ending.

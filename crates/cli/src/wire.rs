@@ -117,7 +117,8 @@ pub(crate) async fn tools(
     look: Look,
 ) -> Result<(Dispatcher, Listing), Fault> {
     let (registry, listing) = registry(places, workspace, settings, look).await?;
-    Ok((Dispatcher::new(registry, Limits::default()), listing))
+    let witness = confine::witness(places, settings);
+    Ok((Dispatcher::new(registry, Limits::default()).with_witness(witness), listing))
 }
 
 /// The same, to add others to.

@@ -12,6 +12,9 @@ use updraft_run::{
 use crate::Error;
 use crate::undo::{Told, changes_of};
 
+/// The tools that tell a diff in their data.
+const FILE_TOOLS: [&str; 3] = ["write_file", "edit_file", "append_line"];
+
 /// One call and what it touched.
 #[derive(Clone, Debug, Serialize)]
 pub struct Touched {
@@ -46,6 +49,9 @@ pub struct Touched {
     /// Files it changed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
+    /// Why it may have changed more than that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unlisted: Option<String>,
     /// What it changed in text files, as a unified diff.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
@@ -135,8 +141,8 @@ impl View<'_> {
             let tool = run.call_at(id).map(|call| call.name).unwrap_or_default();
             let agent = run.step(&id.step).map(|step| step.spec.agent.clone()).unwrap_or_default();
             let (call, outcome) = (id.clone(), "open");
-            let nothing = (None, None, None, None, None);
-            let (ended, because, exit_code, diff, approval) = nothing;
+            let nothing = (None, None, None, None, None, None);
+            let (ended, because, exit_code, unlisted, diff, approval) = nothing;
             let (hosts, changes) = (Vec::new(), Vec::new());
             Touched {
                 at,
@@ -151,6 +157,7 @@ impl View<'_> {
                 exit_code,
                 hosts,
                 changes,
+                unlisted,
                 diff,
                 approval,
             }
@@ -159,7 +166,7 @@ impl View<'_> {
 
     fn ended(&mut self, at: Timestamp, id: &Address, reply: &Reply) -> Result<(), Error> {
         let (changes, diff) = match reply {
-            Reply::Output(output) => (self.told.once(id, changes_of(self.journal, output)?), self.diff(output)?),
+            Reply::Output(output) => (self.told.once(id, changes_of(self.journal, output)?), self.diff(id, output)?),
             _ => (Vec::new(), None),
         };
         let call = self.call(at, id);
@@ -176,17 +183,20 @@ impl View<'_> {
         if let Reply::Output(output) = reply {
             call.exit_code = output.value.as_ref().and_then(|value| value["exit_code"].as_i64());
             call.hosts.clone_from(&output.hosts);
+            call.unlisted.clone_from(&output.unlisted);
         }
         (call.changes, call.diff) = (changes, diff);
         Ok(())
     }
 
-    /// Kept as a blob by commands, in their data by the file tools.
-    fn diff(&self, output: &Output) -> Result<Option<String>, Error> {
+    /// Kept as a blob for what is seen from outside, in their data by the file tools. Others' data is not our word.
+    fn diff(&self, id: &Address, output: &Output) -> Result<Option<String>, Error> {
         let stored = output.diff.map(|blob| self.journal.blob(&blob.hash)).transpose()?.flatten();
         let stored = stored.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let is_file_tool = self.calls.get(id).is_some_and(|call| FILE_TOOLS.contains(&call.tool.as_str()));
         Ok(stored.or_else(|| {
-            Some(output.value.as_ref()?["diff"].as_str()?.to_owned()).filter(|_| !output.changes.is_empty())
+            let told = output.value.as_ref()?["diff"].as_str()?.to_owned();
+            Some(told).filter(|_| is_file_tool && !output.changes.is_empty())
         }))
     }
 }

@@ -106,6 +106,9 @@ pub struct Output {
     /// What changed in text files, as a unified diff, where `value` does not hold it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<BlobRef>,
+    /// Why it may have changed more than is listed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unlisted: Option<String>,
 }
 
 /// A stored value: its content hash and length.
@@ -148,6 +151,9 @@ pub struct Change {
     /// The content before was not kept, so nobody can bring it back.
     #[serde(default, skip_serializing_if = "is_false")]
     pub lost: bool,
+    /// Another call was under way that may have made it instead.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub unsure: bool,
 }
 
 /// What something in the workspace is, besides its content.

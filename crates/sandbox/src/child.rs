@@ -17,6 +17,7 @@ use crate::line::Line;
 use crate::order::{Exit, Killed, MovedAside, News, Request, Verdict};
 use crate::policy::{Level, Limits, Policy};
 use crate::proxy::Proxy;
+use crate::reached::Reached;
 use crate::refusal;
 use crate::staged::Staged;
 
@@ -48,6 +49,11 @@ impl Child {
     /// The level it runs at.
     pub fn level(&self) -> Level {
         self.level
+    }
+
+    /// The hosts that it reaches through the proxy, as it does. Nothing where there is no proxy.
+    pub fn reached(&self) -> Reached {
+        self.proxy.as_ref().map(Proxy::reached).unwrap_or_default()
     }
 
     /// Waits for the end and gives back what was captured. Dropping this future ends the child.
@@ -110,6 +116,7 @@ impl Child {
         let Verdict { exit, killed_for, moved_aside, mut troubles, is_staged, unstaged } = verdict;
         troubles.extend(self.staged.iter().flat_map(Staged::told));
         let staged = self.staged.filter(|_| is_staged);
+        let reached = self.proxy.as_ref().map(|proxy| proxy.reached().since(0)).unwrap_or_default();
         let mut refused = self.proxy.map(|proxy| proxy.refused()).unwrap_or_default();
         if self.level != Level::None && exit != Some(Exit::Code(0)) {
             let known: Vec<String> = refused.iter().map(|one| one.subject.clone()).collect();
@@ -123,7 +130,20 @@ impl Child {
             refused.insert(0, limit);
         }
         let level = self.level;
-        Ended { exit, killed_for, refused, moved_aside, troubles, staged, unstaged, elapsed, stdout, stderr, level }
+        Ended {
+            exit,
+            killed_for,
+            refused,
+            reached,
+            moved_aside,
+            troubles,
+            staged,
+            unstaged,
+            elapsed,
+            stdout,
+            stderr,
+            level,
+        }
     }
 }
 

@@ -16,6 +16,8 @@ pub struct Ended {
     pub killed_for: Option<Killed>,
     /// What it was refused, as far as that can be told, and what would allow it.
     pub refused: Vec<Refusal>,
+    /// Hosts that it reached through the proxy, which is the only way where they are named.
+    pub reached: Vec<String>,
     /// Files that would run later, and where they are now.
     pub moved_aside: Vec<MovedAside>,
     /// What could not be looked after.

@@ -70,6 +70,7 @@ mod policy;
 mod probe;
 #[cfg(target_os = "linux")]
 mod proxy;
+mod reached;
 mod refusal;
 #[cfg(target_os = "linux")]
 mod sandbox;
@@ -88,6 +89,7 @@ pub use error::{Error, SETUP_FAILED};
 pub use order::{Exit, Killed, MovedAside, Step};
 pub use policy::{Level, Lifetime, Limits, Network, NotANetwork, Policy};
 pub use probe::{Missing, Probe};
+pub use reached::Reached;
 pub use refusal::{Denied, Grant, Refusal, read_from as refusals};
 #[cfg(target_os = "linux")]
 pub use sandbox::Sandbox;

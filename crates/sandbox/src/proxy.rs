@@ -21,6 +21,7 @@ use tokio::task::JoinSet;
 
 use crate::address::{self, Host, NotPublic};
 use crate::policy::{Network, Policy};
+use crate::reached::Reached;
 use crate::refusal::{Denied, Grant, Refusal};
 
 /// More connections than any build tool opens.
@@ -43,6 +44,7 @@ pub(super) struct Gate {
     rule: fn(IpAddr) -> Result<(), NotPublic>,
     resolve: Resolve,
     refused: Mutex<Vec<Refusal>>,
+    reached: Reached,
 }
 
 type Resolving = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send>>;
@@ -63,6 +65,7 @@ impl Proxy {
             rule: address::public_only,
             resolve: ask_the_system,
             refused: Mutex::default(),
+            reached: Reached::default(),
         };
         Ok(Proxy::serve(TcpListener::from_std(listener)?, gate))
     }
@@ -72,6 +75,11 @@ impl Proxy {
         let mut serving = JoinSet::new();
         serving.spawn(accept(listener, gate.clone()));
         Proxy { gate, _serving: serving }
+    }
+
+    /// Hosts that were reached.
+    pub(crate) fn reached(&self) -> Reached {
+        self.gate.reached.clone()
     }
 
     /// Hosts that were asked for and not given.
@@ -123,7 +131,9 @@ impl Gate {
         }
         let connected = tokio::time::timeout(PATIENCE, TcpStream::connect(addresses.as_slice())).await;
         let connected = connected.map_err(|_| format!("{name}:{port} did not answer in time"))?;
-        connected.map_err(|error| format!("{name}:{port} cannot be reached: {error}"))
+        let connected = connected.map_err(|error| format!("{name}:{port} cannot be reached: {error}"))?;
+        self.reached.add(name);
+        Ok(connected)
     }
 
     pub(super) fn refuse(&self, name: &str, port: u16, rule: String, grant: Option<Grant>) -> String {

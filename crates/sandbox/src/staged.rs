@@ -14,6 +14,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use serde::{Deserialize, Serialize};
@@ -98,6 +99,12 @@ impl Staged {
         let path = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?.keep();
         let lock = lock(&path)?;
         Ok(Staged(Arc::new(Folder { path, lock, cut_off, is_told: AtomicBool::new(false) })))
+    }
+
+    /// Removes what commands left in this folder that were cut off before a moment, and that no process works on. Names
+    /// it; with `is_dry` it only does that.
+    pub fn prune(parent: &Path, before: SystemTime, is_dry: bool) -> Vec<PathBuf> {
+        clear::prune(parent, before, is_dry)
     }
 
     /// The command's end is known. Says what is to be known of earlier ones.

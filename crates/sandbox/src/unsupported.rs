@@ -69,6 +69,11 @@ impl Child {
     }
 
     /// Cannot be called.
+    pub fn reached(&self) -> crate::Reached {
+        match *self {}
+    }
+
+    /// Cannot be called.
     pub async fn is_current(&mut self) -> Result<bool, Error> {
         match *self {}
     }

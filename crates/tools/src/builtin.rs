@@ -5,7 +5,7 @@ mod ask_model;
 mod ask_user;
 mod bench;
 mod change;
-mod changes;
+pub(crate) mod changes;
 mod edit_file;
 mod list_files;
 mod read_file;
@@ -33,6 +33,7 @@ pub use ask_user::ask_user_spec;
 pub use bench::Nap;
 pub use run_command::USUAL_TIME;
 pub(crate) use run_command::aside_in_words;
+pub(crate) use run_command::now;
 
 /// Files, and questions to the user and to other models.
 pub(crate) fn standard(limits: &Limits) -> [Arc<dyn Tool>; 8] {
@@ -76,6 +77,11 @@ fn spec(name: &str, description: &str, parameters: Value) -> ToolSpec {
 /// The arguments as a type. They have been validated, so a mismatch is a fault in the tool's schema.
 fn parse<T: DeserializeOwned>(args: &Value) -> Result<T, Failure> {
     T::deserialize(args).map_err(|error| Failure::new(FailureKind::Validation, error.to_string()))
+}
+
+/// What became of a file, if both sides are text and not too large.
+pub(crate) fn unified(path: &str, old: &[u8], new: &[u8]) -> Option<String> {
+    change::unified(path, old, new).map(|diff| diff.text)
 }
 
 /// The reply of work that ends with an output or a failure.

@@ -16,6 +16,7 @@ use crate::limits::Limits;
 use crate::place::Place;
 use crate::registry::{Entry, Registry};
 use crate::tool::{CallContext, Source, Tool};
+use crate::witness::Witness;
 
 /// Bytes of a failure's message: it is read by a model, and says one thing.
 const MESSAGE: usize = 8 << 10;
@@ -25,6 +26,7 @@ const MESSAGE: usize = 8 << 10;
 pub struct Dispatcher {
     registry: Arc<Registry>,
     limits: Limits,
+    witness: Witness,
 }
 
 /// What came of a call.
@@ -48,7 +50,13 @@ impl Called {
 impl Dispatcher {
     /// A dispatcher of these tools.
     pub fn new(registry: Registry, limits: Limits) -> Self {
-        Self { registry: Arc::new(registry), limits }
+        Self { registry: Arc::new(registry), limits, witness: Witness::default() }
+    }
+
+    /// Has what tools change by themselves seen by this witness. One for all dispatchers of a process knows most.
+    #[must_use]
+    pub fn with_witness(self, witness: Witness) -> Self {
+        Self { witness, ..self }
     }
 
     /// Its tools.
@@ -92,7 +100,15 @@ impl Dispatcher {
             Ok((entry, args)) => (entry, args.into_owned()),
             Err(fault) => return self.fit(Reply::Failed(fault)),
         };
-        let fitted = self.fit(from_outside(entry, as_promised(entry, self.persist(entry, args, cx).await)));
+        let watch = match touches(entry) {
+            Some(is_unseen) => Some(self.witness.watch(is_unseen, cx).await),
+            None => None,
+        };
+        let mut reply = as_promised(entry, self.persist(entry, args, cx).await);
+        if let Some(watch) = watch {
+            reply = watch.end(reply, cx).await;
+        }
+        let fitted = self.fit(from_outside(entry, reply));
         let called = Called { kept: cx.kept(), ..fitted };
         debug!(tool = call.name, cut = called.overflow.is_some(), "tool replied");
         called
@@ -179,6 +195,13 @@ impl Dispatcher {
     }
 }
 
+/// Whether a call may change the workspace, and then, whether it may change what its output does not list.
+fn touches(entry: &Entry) -> Option<bool> {
+    let (is_unseen, is_pure) = (entry.tool.changes_unseen(), entry.tool.traits().class == Class::Pure);
+    let is_elsewhere = !is_unseen && matches!(entry.tool.source(), Source::Server(_));
+    (!is_pure && !is_elsewhere).then_some(is_unseen)
+}
+
 /// The reply, if its data is what the tool promises; else what is wrong with it, and nothing of it.
 fn as_promised(entry: &Entry, reply: Reply) -> Reply {
     let (Some(schema), Reply::Output(output)) = (&entry.output, &reply) else { return reply };
@@ -192,7 +215,13 @@ fn as_promised(entry: &Entry, reply: Reply) -> Reply {
         (Err(_), None) => format!("`{name}` promises data and gave none"),
         (Err(mismatch), Some(_)) => format!("what `{name}` gave does not fit its own output schema: {mismatch}"),
     };
-    Reply::Failed(Failure::new(FailureKind::Validation, why))
+    if output.changes.is_empty() {
+        return Reply::Failed(Failure::new(FailureKind::Validation, why));
+    }
+    // What it changed it changed, whatever it says.
+    let Output { changes, all_changes, diff, hosts, unlisted, .. } = Output::clone(output);
+    let told = Output { text: why, is_error: true, changes, all_changes, diff, hosts, unlisted, ..Output::default() };
+    Reply::Output(Arc::new(told))
 }
 
 /// Whatever a server says are words from outside, its failures too.

@@ -43,6 +43,7 @@
 mod builtin;
 mod confinement;
 mod cut;
+mod diffs;
 mod dispatch;
 mod dropin;
 mod error;
@@ -55,6 +56,7 @@ mod shell;
 mod text;
 mod tool;
 mod web;
+mod witness;
 pub mod worker;
 
 pub use builtin::{ASK_MODEL, Nap, USUAL_TIME, ask_user_spec};
@@ -69,3 +71,4 @@ pub use registry::Registry;
 pub use schema::{Mismatch, Schema};
 pub use tool::{Around, CallContext, Caller, Calling, Log, Source, Tool, Traits};
 pub use web::{Detour, Web, WebLimits};
+pub use witness::Witness;

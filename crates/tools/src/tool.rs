@@ -34,6 +34,11 @@ pub trait Tool: Send + Sync {
         Source::BuiltIn
     }
 
+    /// Whether it may change files of the workspace that its output does not list. Never asked of one that only reads.
+    fn changes_unseen(&self) -> bool {
+        false
+    }
+
     /// What the call would touch. Has no effects; the arguments fit the schema.
     fn prepare(&self, args: &Value, place: &Place) -> Prepared {
         let _ = (args, place);

@@ -78,6 +78,8 @@ pub struct Done {
     pub end: Value,
     /// What was printed.
     pub printed: Printed,
+    /// Hosts that it reached through the proxy.
+    pub reached: Vec<String>,
     /// Files that would run later, and where they are now.
     pub moved_aside: Vec<MovedAside>,
     /// What could not be looked after.
@@ -90,6 +92,17 @@ pub(crate) fn moved_aside(called: &Result<Done, Fault>) -> &[MovedAside] {
         Ok(done) => &done.moved_aside,
         Err(Fault::TimedOut { ended, .. } | Fault::Ended { ended, .. } | Fault::Forged { ended, .. }) => {
             ended.as_deref().map_or(&[], |ended| &ended.moved_aside)
+        }
+        Err(Fault::NotStarted(_)) => &[],
+    }
+}
+
+/// Hosts that a call reached through the proxy, however it ended.
+pub(crate) fn reached(called: &Result<Done, Fault>) -> &[String] {
+    match called {
+        Ok(done) => &done.reached,
+        Err(Fault::TimedOut { ended, .. } | Fault::Ended { ended, .. } | Fault::Forged { ended, .. }) => {
+            ended.as_deref().map_or(&[], |ended| &ended.reached)
         }
         Err(Fault::NotStarted(_)) => &[],
     }

@@ -54,10 +54,14 @@ fn in_words(call: &Touched, with_diff: bool) -> String {
     }
     for change in call.changes.iter().take(NAMED) {
         let lost = if change.lost { "  (what was there before was not kept)" } else { "" };
-        row(verb(change), &format!("{}{lost}", change.path));
+        let unsure = if change.unsure { "  (or by another call at the same time)" } else { "" };
+        row(verb(change), &format!("{}{lost}{unsure}", change.path));
     }
     if call.changes.len() > NAMED {
         row("", &format!("… and {} more; `--json` names them all", call.changes.len() - NAMED));
+    }
+    if let Some(why) = &call.unlisted {
+        row("unlisted", why);
     }
     if let Some(why) = &call.because {
         row("because", &out::short(why, 300));

@@ -1,7 +1,11 @@
 //! `updraft rm` and `updraft prune`: remove runs from the journal.
 
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
 use updraft_journal::{Filter, Journal};
 use updraft_run::{RunId, Timestamp};
+use updraft_sandbox::Staged;
 
 use super::undo;
 use crate::args::{Prune, Rm};
@@ -40,17 +44,21 @@ async fn remove(journal: &Journal, id: &RunId, forced: bool) -> Result<(), Fault
 }
 
 pub(crate) fn prune(places: &Places, args: &Prune) -> Outcome {
+    let length = i64::try_from(args.older_than.as_millis()).unwrap_or(i64::MAX);
+    let before = Timestamp(moment::now().0.saturating_sub(length));
+    let left = cut_off(places, before, args.dry_run);
     let Some(journal) = wire::journal_if_there(places)? else {
         out::note("removed 0 runs");
         return Ok(Code::Done);
     };
-    let length = i64::try_from(args.older_than.as_millis()).unwrap_or(i64::MAX);
-    let before = Timestamp(moment::now().0.saturating_sub(length));
     if args.dry_run {
         let runs = journal.list(&Filter::default())?;
         let old = runs.iter().filter(|run| run.status.is_final() && run.updated < before && !run.is_owned());
         for run in old {
             out::line(&format!("{}  {}  {}", run.id, run.status, out::short(&run.goal, 80)));
+        }
+        for folder in &left {
+            out::line(&folder.display().to_string());
         }
         return Ok(Code::Done);
     }
@@ -62,6 +70,19 @@ pub(crate) fn prune(places: &Places, args: &Prune) -> Outcome {
             out::line(id.as_str());
         }
         out::note(&format!("removed {} run{}", gone.len(), if gone.len() == 1 { "" } else { "s" }));
+        if !left.is_empty() {
+            out::note(&format!(
+                "removed what {} cut-off command{} had left",
+                left.len(),
+                if left.len() == 1 { "" } else { "s" }
+            ));
+        }
         Ok(Code::Done)
     })
+}
+
+/// What commands left that were cut off before a moment while their changes were put into the workspace.
+fn cut_off(places: &Places, before: Timestamp, is_dry: bool) -> Vec<PathBuf> {
+    let before = SystemTime::UNIX_EPOCH + Duration::from_millis(before.0.try_into().unwrap_or_default());
+    Staged::prune(&places.state.join("staged"), before, is_dry)
 }

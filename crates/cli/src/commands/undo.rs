@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use serde_json::json;
-use updraft_engine::{Book, Made, Move, Undo, UndoPlan, Undone, Which};
+use updraft_engine::{Book, Made, Move, Undo, UndoPlan, Undone, Which, Why, touched};
 use updraft_journal::{Filter, Journal};
 use updraft_run::{Change, FormKind, Run, RunId, StepId};
 
@@ -34,6 +34,11 @@ pub(crate) fn run(places: &Places, args: &args::Undo) -> Outcome {
     if args.list {
         let (made, plan) = (undo.made(&which)?, undo.plan(&which, args.force)?);
         list(&id, &made, &plan, args.json);
+        for call in touched(&journal, &id)?.iter().filter(|_| !args.json) {
+            if let Some(why) = &call.unlisted {
+                out::note(&format!("{} may have changed more: {}", call.call, out::harmless(why)));
+            }
+        }
         return Ok(Code::Done);
     }
     wire::block_on(async {
@@ -152,11 +157,7 @@ fn say(id: &RunId, undone: &Undone, as_json: bool, what: &str) {
     for left in &undone.left {
         out::note(&format!("  left as it is: {}: {}", out::harmless(&left.path), left.why));
     }
-    if undone
-        .left
-        .iter()
-        .any(|left| matches!(left.why, updraft_engine::Why::Conflict | updraft_engine::Why::Repository(_)))
-    {
+    if undone.left.iter().any(|left| matches!(left.why, Why::Conflict | Why::Repository(_))) {
         out::note("  hint: `updraft undo --force` puts those back that were changed since, and keeps what they were");
     }
 }
@@ -196,10 +197,10 @@ fn list(id: &RunId, made: &[Made], plan: &UndoPlan, as_json: bool) {
     let mut text = String::new();
     for one in made.iter().rev() {
         let left = plan.left.iter().find(|left| left.path == one.change.path);
-        let why = if one.change.lost {
-            Some(updraft_engine::Why::Lost.to_string())
-        } else {
-            left.map(|left| left.why.to_string())
+        let why = match &one.change {
+            Change { lost: true, .. } => Some(Why::Lost.to_string()),
+            Change { unsure: true, .. } => Some(Why::Unsure.to_string()),
+            _ => left.map(|left| left.why.to_string()),
         };
         let why = why.map(|why| paint.yellow(&format!("  not undoable: {why}"))).unwrap_or_default();
         let (path, verb) = (out::harmless(&one.change.path), verb(&one.change));

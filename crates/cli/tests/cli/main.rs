@@ -9,6 +9,7 @@
 
 mod always;
 mod bench;
+mod changed;
 mod confined;
 mod consult;
 mod control;

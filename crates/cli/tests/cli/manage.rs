@@ -44,6 +44,27 @@ fn old_runs_are_pruned() {
 }
 
 #[test]
+fn what_cut_off_commands_left_is_pruned_unless_somebody_works_on_it() {
+    let world = World::new();
+    let staged = world.home().join("staged");
+    for name in ["cut-off-old", "cut-off-held", "other"] {
+        std::fs::create_dir_all(staged.join(name).join("before")).unwrap();
+        std::fs::write(staged.join(name).join("before/1"), "kept").unwrap();
+    }
+    let held = std::fs::File::open(staged.join("cut-off-held")).unwrap();
+    held.lock_shared().unwrap();
+    let there = || ["cut-off-old", "cut-off-held", "other"].map(|name| staged.join(name).exists());
+    let model = world.script("s.json", &json!({"default": {"text": "x"}}));
+    world.updraft(&["run", "--model", &model, "--agent", "thinker", "first"]).code(0);
+    world.updraft(&["prune", "--older-than", "1h"]).code(0);
+    assert_eq!(there(), [true, true, true], "it is young");
+    assert!(world.updraft(&["prune", "--older-than", "0s", "--dry-run"]).code(0).out.contains("cut-off-old"));
+    assert_eq!(there(), [true, true, true]);
+    world.updraft(&["prune", "--older-than", "0s"]).code(0).says("what 1 cut-off command had left");
+    assert_eq!(there(), [false, true, true]);
+}
+
+#[test]
 fn tools_are_listed_and_called_through_the_dispatcher() {
     let world = World::new();
     assert!(world.updraft(&["tools"]).code(0).out.contains("read_file"));

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::world::World;
 
 /// A server in a few lines of shell: it knows one tool, which says what it was told in capitals.
-const SERVER: &str = r#"
+pub(crate) const SERVER: &str = r#"
 while read -r line; do
     id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
     answer() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }

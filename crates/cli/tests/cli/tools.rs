@@ -12,7 +12,7 @@ const TOOLS: &str = include_str!("../../../../docs/tools.md");
 
 /// Whether this machine has what the tests need; without, they say so and end.
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
-fn is_to_be_had(world: &World, program: &str) -> bool {
+pub(crate) fn is_to_be_had(world: &World, program: &str) -> bool {
     let level = world.updraft(&["sandbox", "probe", "--json"]).value()["level"].clone();
     let is_there = Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success());
     if level == "none" || !is_there {

@@ -15,7 +15,7 @@ pub(crate) fn run(world: &World, calls: &[(&str, Value)]) -> Ran {
     world.updraft(&["run", "--model", &model, "--agent", "coder", "--max-turns", "100", "work"])
 }
 
-fn content(world: &World, name: &str) -> String {
+pub(crate) fn content(world: &World, name: &str) -> String {
     std::fs::read_to_string(world.ws().join(name)).unwrap_or_else(|error| format!("<{}>", error.kind()))
 }
 
@@ -181,7 +181,7 @@ fn the_audit_names_what_each_call_touched() {
 }
 
 /// Whether what commands change can be gathered here. If not, says so past the test runner's capture.
-fn can_stage(world: &World) -> bool {
+pub(crate) fn can_stage(world: &World) -> bool {
     use std::io::Write;
     let can = world.updraft(&["sandbox", "probe", "--json"]).value()["level"] == "full";
     if !can {

@@ -64,6 +64,8 @@ pub enum Why {
     Repository(String),
     /// What was there before was not kept.
     Lost,
+    /// Another call was under way at the same time and may have changed it instead.
+    Unsure,
     /// It is a folder that holds something else by now.
     NotEmpty,
     /// It could not be read or written.
@@ -76,6 +78,7 @@ impl fmt::Display for Why {
             Why::Conflict => f.write_str("it was changed since"),
             Why::Repository(other) => write!(f, "`{other}` in the same repository was changed since"),
             Why::Lost => f.write_str("what was there before was not kept"),
+            Why::Unsure => f.write_str("another call at the same time may have changed it; --force takes it back"),
             Why::NotEmpty => f.write_str("it holds something else by now"),
             Why::Failed(why) => f.write_str(why),
         }
@@ -153,10 +156,10 @@ impl Planning<'_> {
         }
         let mut left: Vec<&Made> = made.to_vec();
         let (mut state, mut calls, mut later) = (current, Vec::new(), Vec::new());
-        let mut is_lost = false;
+        let mut stops = Why::Conflict;
         while let Some(at) = left.iter().rposition(|one| is_same(Side::after(&one.change).as_ref(), state.as_ref())) {
-            if left[at].change.lost {
-                is_lost = true;
+            if left[at].change.lost || left[at].change.unsure {
+                stops = if left[at].change.lost { Why::Lost } else { Why::Unsure };
                 break;
             }
             let one = left.remove(at);
@@ -177,8 +180,7 @@ impl Planning<'_> {
             left.clear();
         }
         if !left.is_empty() {
-            let why = if is_lost { Why::Lost } else { Why::Conflict };
-            plan.left.push(Left { path: path.to_owned(), why });
+            plan.left.push(Left { path: path.to_owned(), why: stops });
         }
         let done = Move { path: path.to_owned(), from: current, to: state, calls, later };
         if is_same(done.from.as_ref(), done.to.as_ref()) && mode(done.from) == mode(done.to) {

@@ -17,6 +17,7 @@ use serde_json::Value;
 use tokio::sync::{Mutex, Notify, mpsc};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use updraft_sandbox::Reached;
 use updraft_tools::Log;
 
 use super::connect::Manner;
@@ -45,6 +46,8 @@ pub(super) struct Connection {
     listeners: Listeners,
     ledger: Arc<Ledger>,
     process: Mutex<Option<Process>>,
+    /// Hosts that its process reaches through the proxy.
+    pub(super) reached: Reached,
     pub(super) manner: Manner,
     given_up: mpsc::Sender<GivenUp>,
     /// Calls that it has answered.
@@ -91,6 +94,7 @@ impl Connection {
             handler,
             listeners,
             ledger,
+            reached: process.as_ref().map(Process::reached).unwrap_or_default(),
             process: Mutex::new(process),
             manner,
             given_up,

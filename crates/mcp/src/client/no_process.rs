@@ -23,6 +23,10 @@ impl Process {
         match *self {}
     }
 
+    pub(super) fn reached(&self) -> updraft_sandbox::Reached {
+        match *self {}
+    }
+
     pub(super) fn ended(&self) -> Option<&String> {
         match *self {}
     }

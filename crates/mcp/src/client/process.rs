@@ -8,7 +8,9 @@ use std::time::Duration;
 use tokio::net::unix::pipe;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use updraft_sandbox::{Capture, Child, Command, Denied, Ended, Exit, Lifetime, Network, Output, Policy, Stdin};
+use updraft_sandbox::{
+    Capture, Child, Command, Denied, Ended, Exit, Lifetime, Network, Output, Policy, Reached, Stdin,
+};
 
 use super::host::Host;
 use crate::config::{Link, ServerConfig};
@@ -24,6 +26,7 @@ pub(super) struct Process {
     stop: CancellationToken,
     watch: JoinSet<()>,
     end: Arc<OnceLock<String>>,
+    reached: Reached,
 }
 
 /// The ends of its pipes, and the process.
@@ -55,10 +58,11 @@ pub(super) async fn start(host: &Host, config: &ServerConfig) -> Result<Started,
     let (Some(output), Some(input)) = (child.stdout(), child.stdin.take()) else {
         return Err(Error::Start(format!("`{command}` has no pipes")));
     };
+    let reached = child.reached();
     let (stop, end) = (CancellationToken::new(), Arc::new(OnceLock::new()));
     let mut watch = JoinSet::new();
     watch.spawn(watched(child, stop.clone(), Arc::clone(&end), log, command.clone(), policy.network));
-    Ok((output, input, Process { stop, watch, end }))
+    Ok((output, input, Process { stop, watch, end, reached }))
 }
 
 /// The caller's policy with what this server was granted.
@@ -158,6 +162,11 @@ impl Process {
             tokio::time::sleep(Duration::from_millis(25)).await;
         }
         None
+    }
+
+    /// The hosts that it reaches through the proxy.
+    pub(super) fn reached(&self) -> Reached {
+        self.reached.clone()
     }
 
     /// Why it ended, if it has.

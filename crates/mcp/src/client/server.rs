@@ -134,22 +134,24 @@ impl Server {
         }
     }
 
-    /// Calls a tool. One that may be done again is, if the connection ends under it.
+    /// Calls a tool: its result, and the hosts that the server reached meanwhile through our proxy. A call that may be
+    /// made again is, if the connection ends under it.
     pub(super) async fn call(
         &self,
         tool: &str,
         arguments: JsonObject,
         is_repeatable: bool,
         waiting: &Waiting<'_>,
-    ) -> Result<CallToolResult, Error> {
+    ) -> Result<(CallToolResult, Vec<String>), Error> {
         let mut tries = if is_repeatable { AGAIN } else { 0 };
         loop {
             let connection = self.connection().await?;
+            let mark = connection.reached.mark();
             let answer = connection.call(tool, arguments.clone(), waiting).await;
             self.judge(&connection, answer.as_ref().err()).await;
             match answer {
                 Err(Error::Lost(_)) if tries > 0 => tries -= 1,
-                other => return other,
+                other => return other.map(|result| (result, connection.reached.since(mark))),
             }
         }
     }

@@ -58,7 +58,10 @@ impl ServerTool {
         let is_repeatable = self.traits.class.is_repeatable();
         let arguments: JsonObject = arguments;
         match self.server.call(&self.own_name, arguments, is_repeatable, &waiting).await {
-            Ok(result) => Reply::Output(Arc::new(content::output(result, &config.name, self.hosts(), cx))),
+            Ok((result, reached)) => {
+                let hosts = self.hosts().into_iter().chain(reached).collect();
+                Reply::Output(Arc::new(content::output(result, &config.name, hosts, cx)))
+            }
             Err(error) => self.reply(&error, is_repeatable, cx),
         }
     }
@@ -122,6 +125,10 @@ impl Tool for ServerTool {
 
     fn source(&self) -> Source {
         Source::Server(self.server.config().name.clone())
+    }
+
+    fn changes_unseen(&self) -> bool {
+        matches!(self.server.config().link, Link::Stdio { .. })
     }
 
     fn prepare(&self, _: &Value, _: &Place) -> Prepared {

@@ -18,7 +18,10 @@ async fn proxy(hosts: &[&str]) -> (Proxy, SocketAddr) {
     let hosts = hosts.iter().map(|host| host.parse().unwrap()).collect();
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
-    (Proxy::serve(listener, Gate { hosts, rule, resolve, refused: Mutex::default() }), address)
+    (
+        Proxy::serve(listener, Gate { hosts, rule, resolve, refused: Mutex::default(), reached: Reached::default() }),
+        address,
+    )
 }
 
 /// A host that answers one connection with what it was told, and its port.
@@ -63,6 +66,8 @@ async fn a_tunnel_to_an_allowed_host_carries_bytes_both_ways() {
     assert!(heard.starts_with("HTTP/1.1 200") && heard.ends_with("hello"), "{heard}");
     assert_eq!(host.join_next().await.unwrap().unwrap(), b"ping");
     assert_eq!(proxy.refused(), []);
+    assert_eq!(proxy.reached().since(0), ["good.test"]);
+    assert_eq!(proxy.reached().since(proxy.reached().mark()), Vec::<String>::new());
 }
 
 #[tokio::test]

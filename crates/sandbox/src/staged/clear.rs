@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
@@ -31,6 +32,28 @@ pub(super) fn sweep(parent: &Path) -> Vec<PathBuf> {
         }
     }
     cut_off
+}
+
+/// Removes what cut-off commands left that ended before this moment, and that nobody works on. Names them.
+pub(super) fn prune(parent: &Path, before: SystemTime, is_dry: bool) -> Vec<PathBuf> {
+    let mut gone = Vec::new();
+    for entry in std::fs::read_dir(parent).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if !name.starts_with(CUT_OFF) && !name.starts_with(PREFIX) {
+            continue;
+        }
+        let Ok(folder) = rustix::fs::openat(CWD, entry.path(), FOLDER, Mode::empty()) else { continue };
+        let is_free = rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok();
+        let is_old = entry.metadata().and_then(|about| about.modified()).is_ok_and(|changed| changed < before);
+        if is_free && is_old {
+            if !is_dry {
+                remove(&entry.path());
+            }
+            gone.push(entry.path());
+        }
+    }
+    gone
 }
 
 /// Removes the folder of a command whose end nobody was told, unless it holds what was in the workspace before: then it gets

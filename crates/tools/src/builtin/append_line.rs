@@ -83,7 +83,7 @@ fn append(args: &Value, cx: &CallContext, most: usize) -> Result<Output, Failure
         let (hash, was) = (before.as_ref().map(|existing| existing.hash), before.as_ref().map(Existing::form));
         let now = after.as_ref().map(Existing::form);
         let after = after.map(|existing| existing.hash);
-        output.changes.push(Change { path: path.to_string(), before: hash, after, was, now, lost: false });
+        output.changes.push(Change { path: path.to_string(), before: hash, after, was, now, ..Change::default() });
         before.and_then(|existing| existing.bytes).map(|bytes| cx.keep(bytes));
     } else {
         let now = change::look(place, &path);

@@ -92,6 +92,7 @@ impl Plan {
             was: self.before.as_ref().map(Existing::form),
             now: None,
             lost: self.before.as_ref().is_some_and(|existing| existing.bytes.is_none()),
+            ..Change::default()
         };
         let mut output = told(&self.path, change, self.text, self.after.len());
         if cx.cancel.is_cancelled() {
@@ -144,7 +145,7 @@ pub(super) fn reconcile(facts: &Facts, place: &Place, text: impl FnOnce(&Expecte
         // A write keeps the mode of the file it replaces, so what it was can be told from what it is.
         let was = now.filter(|_| expected.before.is_some()).map(|now| Form { len: 0, modified: None, ..now });
         let (before, after) = (expected.before, expected.after);
-        let change = Change { path: path.to_string(), before, after, was, now, lost: false };
+        let change = Change { path: path.to_string(), before, after, was, now, ..Change::default() };
         let len = current.map_or(0, |existing| existing.len());
         return Found::Happened(Reply::Output(Arc::new(told(&path, change, text(expected), len))));
     }

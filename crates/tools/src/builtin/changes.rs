@@ -1,6 +1,6 @@
 //! What a command changed in the workspace, for its output: as the sandbox gathered it, or as far as it can be seen.
 
-mod seen;
+pub(crate) mod seen;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -12,6 +12,7 @@ use updraft_run::{Change, Form, FormKind, Output};
 use updraft_sandbox::{Changed, Ended, Look, Sort, Staged};
 
 use super::change;
+use crate::diffs::Diffs;
 use crate::dispatch::hash;
 use crate::place::Workspace;
 use crate::tool::CallContext;
@@ -22,15 +23,11 @@ const IMAGES: u64 = 64 << 20;
 const LARGEST: u64 = 32 << 20;
 /// Bytes that are read to know what the command left.
 const READ: u64 = 256 << 20;
-/// Bytes of all diffs together.
-const DIFF: usize = 64 << 10;
-/// Files that diffs are made of.
-const DIFFED: usize = 200;
 /// Changes that the output itself names; all of them are in a blob.
 const NAMED: usize = 100;
 
 /// Adds to the output what the command changed, and hands what was there before over to be kept.
-pub(super) async fn tell(output: &mut Output, ended: &Ended, began: SystemTime, cx: &CallContext) {
+pub(crate) async fn tell(output: &mut Output, ended: &Ended, began: SystemTime, cx: &CallContext) {
     let (staged, workspace) = (ended.staged.clone(), cx.place.workspace.clone());
     let root = workspace.root().to_owned();
     let moved: BTreeSet<String> = ended
@@ -40,14 +37,11 @@ pub(super) async fn tell(output: &mut Output, ended: &Ended, began: SystemTime, 
         .collect();
     let gathered = tokio::task::spawn_blocking(move || match staged {
         Some(staged) => gathered(&staged, &workspace, &moved),
-        None => seen::since(&workspace, began),
+        None => Gathered { changes: seen::since(&workspace, began), ..Gathered::default() },
     });
-    let Ok(Gathered { mut changes, images, diff, remarks }) = gathered.await else { return };
-    for image in images {
-        cx.keep(image);
-    }
-    if !diff.is_empty() {
-        output.diff = Some(cx.keep(diff.into_bytes()));
+    let Ok(Gathered { changes, images, diff, remarks }) = gathered.await else { return };
+    if !output.text.is_empty() && !output.text.ends_with('\n') && (!remarks.is_empty() || ended.unstaged.is_some()) {
+        output.text.push('\n');
     }
     for remark in remarks {
         let _ = writeln!(output.text, "[{remark}]");
@@ -55,11 +49,22 @@ pub(super) async fn tell(output: &mut Output, ended: &Ended, began: SystemTime, 
     if let Some(why) = ended.unstaged.as_ref().filter(|_| !changes.is_empty()) {
         let _ = writeln!(output.text, "[what the command changed cannot be undone: {why}]");
     }
-    if changes.len() > NAMED {
-        output.all_changes = serde_json::to_vec(&changes).ok().map(|all| cx.keep(all));
-        changes.truncate(NAMED);
+    add(output, changes, images, diff, cx);
+}
+
+/// Adds changes to an output after those that it has, and hands over what is to be kept of them.
+pub(crate) fn add(output: &mut Output, changes: Vec<Change>, images: Vec<Vec<u8>>, diff: String, cx: &CallContext) {
+    for image in images {
+        cx.keep(image);
     }
-    output.changes = changes;
+    if !diff.is_empty() {
+        output.diff = Some(cx.keep(diff.into_bytes()));
+    }
+    output.changes.extend(changes);
+    if output.changes.len() > NAMED {
+        output.all_changes = serde_json::to_vec(&output.changes).ok().map(|all| cx.keep(all));
+        output.changes.truncate(NAMED);
+    }
 }
 
 #[derive(Default)]
@@ -83,7 +88,8 @@ fn gathered(staged: &Staged, workspace: &Workspace, moved: &BTreeSet<String>) ->
     all.retain(|one| {
         !Path::new(&one.path).ancestors().any(|above| above.to_str().is_some_and(|at| moved.contains(at)))
     });
-    let mut gathering = Gathering { staged, workspace, images: 0, read: 0, diffed: 0, found: Gathered::default() };
+    let mut gathering =
+        Gathering { staged, workspace, images: 0, read: 0, diffs: Diffs::default(), found: Gathered::default() };
     let mut order: Vec<usize> = (0..all.len()).collect();
     order.sort_by_key(|at| all[*at].was.map_or(0, |look| look.len));
     let mut changes = vec![Change::default(); all.len()];
@@ -91,7 +97,7 @@ fn gathered(staged: &Staged, workspace: &Workspace, moved: &BTreeSet<String>) ->
         changes[at] = gathering.one(&all[at]);
     }
     let mut found = gathering.found;
-    found.changes = changes;
+    (found.changes, found.diff) = (changes, gathering.diffs.text);
     found.remarks.extend(all.iter().filter(|one| one.contested).take(20).map(|one| {
         format!("`{}` was also changed by somebody else while the command ran; it is as the command wrote it", one.path)
     }));
@@ -103,7 +109,7 @@ struct Gathering<'a> {
     workspace: &'a Workspace,
     images: u64,
     read: u64,
-    diffed: usize,
+    diffs: Diffs,
     found: Gathered,
 }
 
@@ -129,7 +135,7 @@ impl Gathering<'_> {
             change.lost = has_content && old.is_none();
         }
         if let (Some(old), Some(new)) = (&old, &new) {
-            self.diff(&change, old, new);
+            self.diffs.add(&change, old, new);
         }
         if let Some(old) = old.filter(|_| has_content) {
             self.found.images.push(old);
@@ -166,25 +172,6 @@ impl Gathering<'_> {
         let is_its = (standing.form.len, standing.form.modified) == (now.len, now.modified);
         change.after = standing.hash.filter(|_| is_its);
         standing.bytes.filter(|_| is_its)
-    }
-
-    fn diff(&mut self, change: &Change, old: &[u8], new: &[u8]) {
-        let is_text = |form: Option<Form>| form.is_none_or(|form| form.kind == FormKind::File);
-        let is_wanted =
-            is_text(change.was) && is_text(change.now) && !change.path.split('/').any(|part| part == ".git");
-        if !is_wanted || self.diffed >= DIFFED || self.found.diff.len() > DIFF {
-            return;
-        }
-        self.diffed += 1;
-        if let Some(diff) = change::unified(&change.path, old, new) {
-            let room = DIFF.saturating_sub(self.found.diff.len());
-            if diff.text.len() > room {
-                let _ = writeln!(self.found.diff, "[the diff of {} and those after it are left out]", change.path);
-                self.diffed = DIFFED;
-            } else {
-                self.found.diff.push_str(&diff.text);
-            }
-        }
     }
 }
 

@@ -120,7 +120,7 @@ pub(crate) fn aside_in_words(moved: &MovedAside) -> String {
 }
 
 #[expect(clippy::disallowed_methods, reason = "compared with the times of files, which the system's clock gives")]
-fn now() -> SystemTime {
+pub(crate) fn now() -> SystemTime {
     SystemTime::now()
 }
 
@@ -143,7 +143,8 @@ fn output(ended: &Ended, more_time: String) -> Output {
         "level": ended.level.to_string(),
         "milliseconds": ended.elapsed.as_millis() as u64,
     });
-    Output { text: lines.join("\n") + "\n", value: Some(value), is_error: !ended.succeeded(), ..Output::default() }
+    let (is_error, hosts) = (!ended.succeeded(), ended.reached.clone());
+    Output { text: lines.join("\n") + "\n", value: Some(value), is_error, hosts, ..Output::default() }
 }
 
 /// How a command gets more time.

@@ -17,7 +17,7 @@ use super::{parse, reply, spec, whole};
 use crate::confinement::Confinement;
 use crate::place::Place;
 use crate::tool::{Around, CallContext, Calling, Tool, Traits};
-use crate::worker::{Fault, Pool, Python, Sizes, moved_aside};
+use crate::worker::{Fault, Pool, Python, Sizes, moved_aside, reached};
 use host::Tools;
 use told::Attempt;
 use traces::Traces;
@@ -123,6 +123,7 @@ impl RunPython {
             let call = call(&code, &cx.around);
             let called = pool.call(cx.place.workspace.root(), &call, tools, left).await;
             self.confinement.remember(moved_aside(&called), &cx.around.run);
+            tools.reached(reached(&called));
             if let Err(Fault::NotStarted(failure)) = called {
                 return Err(failure);
             }
@@ -195,6 +196,10 @@ impl Tool for RunPython {
 
     fn traits(&self) -> Traits {
         Traits { group: "sandbox", time: Duration::from_secs(LONGEST_TIME + 60), ..self.confinement.traits() }
+    }
+
+    fn changes_unseen(&self) -> bool {
+        true
     }
 
     fn prepare(&self, _args: &Value, _place: &Place) -> Prepared {

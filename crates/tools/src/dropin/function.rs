@@ -61,7 +61,7 @@ impl Function {
             }
             Ok(done) if !done.end["failure"].is_null() => Err(self.raised(&done.end["failure"], workspace)),
             Ok(done) => {
-                let mut output = self.output(done.value.unwrap_or_default());
+                let mut output = Output { hosts: done.reached, ..self.output(done.value.unwrap_or_default()) };
                 output.text.push_str(&super::left_behind(&done.moved_aside, &done.troubles));
                 Ok(Reply::Output(Arc::new(output)))
             }
@@ -233,6 +233,10 @@ impl Tool for Function {
 
     fn source(&self) -> Source {
         Source::File(self.shown.clone())
+    }
+
+    fn changes_unseen(&self) -> bool {
+        true
     }
 
     fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {

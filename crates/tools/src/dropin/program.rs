@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
-use updraft_run::{Failure, FailureKind, Hash, Millis, Output, Reply, ToolSpec};
+use updraft_run::{Class, Failure, FailureKind, Hash, Millis, Output, Reply, ToolSpec};
 use updraft_sandbox::{Command, Ended, Stdin};
 
 use super::definition::Definition;
 use super::find::{self, Found, Kind};
 use super::{Shared, describe, spec_of};
+use crate::builtin::{changes, now};
 use crate::tool::{CallContext, Calling, Source, Tool, Traits};
 
 pub(super) struct Program {
@@ -39,6 +40,9 @@ impl Program {
         policy.read.extend(self.shared.readable(workspace, self.traits.class));
         policy.limits.memory = policy.limits.memory.min(super::MEMORY);
         policy.limits.time = Some(settings.time);
+        if self.traits.class != Class::Pure {
+            policy.staged.clone_from(&settings.confinement.staged);
+        }
         let command = Command {
             env: settings.confinement.environment.clone(),
             cwd: Some(workspace.to_owned()),
@@ -48,6 +52,7 @@ impl Program {
         let not_run = |error: updraft_sandbox::Error| {
             Failure::new(FailureKind::Security, format!("`{}` was not run: {error}", self.shown))
         };
+        let began = now();
         let mut child = sandbox.spawn(&policy, command).await.map_err(not_run)?;
         if let Some(mut stdin) = child.stdin.take() {
             // One that needs no arguments may end before it has read them.
@@ -56,7 +61,14 @@ impl Program {
         let ended = child.wait().await.map_err(not_run)?;
         settings.confinement.remember(&ended.moved_aside, &cx.around.run);
         ended.stderr.text().lines().filter(|_| ended.succeeded()).for_each(|line| cx.log.line(line));
-        Ok(self.reply(&ended))
+        let mut output = self.output(&ended);
+        if self.traits.class != Class::Pure {
+            changes::tell(&mut output, &ended, began, cx).await;
+        }
+        if ended.timed_out() && output.changes.is_empty() {
+            return Ok(Reply::TimedOut { limit: Millis(settings.time.as_millis() as u64) });
+        }
+        Ok(Reply::Output(Arc::new(output)))
     }
 
     /// Whether the program still says the same of itself.
@@ -82,17 +94,10 @@ impl Program {
         }
     }
 
-    fn reply(&self, ended: &Ended) -> Reply {
-        if ended.timed_out() {
-            return Reply::TimedOut { limit: Millis(self.shared.settings.time.as_millis() as u64) };
-        }
-        let said = ended.stdout.text();
+    fn output(&self, ended: &Ended) -> Output {
+        let (said, hosts) = (ended.stdout.text(), ended.reached.clone());
         if !ended.succeeded() {
-            return Reply::Output(Arc::new(Output {
-                text: self.failed(ended, &said),
-                is_error: true,
-                ..Output::default()
-            }));
+            return Output { text: self.failed(ended, &said), is_error: true, hosts, ..Output::default() };
         }
         let value = serde_json::from_str::<Value>(&said).ok();
         let text = match &value {
@@ -102,7 +107,7 @@ impl Program {
         let text = text + &super::left_behind(&ended.moved_aside, &ended.troubles);
         let (untrusted, value) = (self.traits.sends, value.filter(|value| !value.is_null()));
         let origins = if untrusted { vec![self.shown.clone()] } else { Vec::new() };
-        Reply::Output(Arc::new(Output { text, value, untrusted, origins, ..Output::default() }))
+        Output { text, value, untrusted, origins, hosts, ..Output::default() }
     }
 
     fn failed(&self, ended: &Ended, said: &str) -> String {

@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use updraft_run::{Failure, FailureKind};
-use updraft_sandbox::Lifetime;
+use updraft_sandbox::{Ended, Lifetime};
 
 use super::process::{Broken, Worker};
 use super::{Done, Fault, Host, Printed, Program};
@@ -99,12 +99,24 @@ impl Pool {
         });
         let Ok((_turn, ready)) = ready.await else { return Err(Fault::TimedOut { limit, printed, ended: None }) };
         let mut worker = ready?;
+        let reached = worker.reached();
+        let mark = reached.mark();
         let called = tokio::time::timeout_at(deadline, worker.call(call.as_bytes(), host, &mut printed)).await;
+        // What earlier calls of the same worker reached is theirs.
+        let own = |ended: Option<Box<Ended>>| {
+            ended.map(|mut ended| {
+                ended.reached = reached.since(mark);
+                ended
+            })
+        };
         match called {
-            Ok(Ok((value, end))) => Ok(self.0.done(worker, workspace, Done::of(value, end, printed)).await),
-            Ok(Err(Broken::Ended)) => Err(Fault::Ended { printed, ended: worker.ended().await }),
-            Ok(Err(Broken::Forged(why))) => Err(Fault::Forged { why, ended: worker.end().await }),
-            Err(_) => Err(Fault::TimedOut { limit, printed, ended: worker.end().await }),
+            Ok(Ok((value, end))) => {
+                let done = Done { reached: reached.since(mark), ..Done::of(value, end, printed) };
+                Ok(self.0.done(worker, workspace, done).await)
+            }
+            Ok(Err(Broken::Ended)) => Err(Fault::Ended { printed, ended: own(worker.ended().await) }),
+            Ok(Err(Broken::Forged(why))) => Err(Fault::Forged { why, ended: own(worker.end().await) }),
+            Err(_) => Err(Fault::TimedOut { limit, printed, ended: own(worker.end().await) }),
         }
     }
 
@@ -124,7 +136,7 @@ impl Pool {
 
 impl Done {
     fn of(value: Option<Value>, end: Value, printed: Printed) -> Self {
-        Self { value, end, printed, moved_aside: Vec::new(), troubles: Vec::new() }
+        Self { value, end, printed, reached: Vec::new(), moved_aside: Vec::new(), troubles: Vec::new() }
     }
 }
 

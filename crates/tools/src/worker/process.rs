@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
-use updraft_sandbox::{Capture, Child, Command, Ended, MovedAside, Output, Policy, Sandbox, Stdin};
+use updraft_sandbox::{Capture, Child, Command, Ended, MovedAside, Output, Policy, Reached, Sandbox, Stdin};
 
 use super::frame::{self, Frame, Kind, Nonce};
 use super::{Host, Printed, Program, Sizes};
@@ -87,6 +87,11 @@ impl Worker {
             }
             self.read().await?;
         }
+    }
+
+    /// The hosts that it reaches through the proxy.
+    pub(super) fn reached(&self) -> Reached {
+        self.child.reached()
     }
 
     /// Whether it said anything although nothing was asked.

@@ -4,10 +4,11 @@ use std::ffi::OsStr;
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, ResolveFlags, mkdirat, openat, openat2, renameat_with};
+use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, RenameFlags, ResolveFlags, mkdirat, openat, openat2, renameat_with};
 use rustix::io::Errno;
 
 /// Moves it, and says whether it had to be copied instead. What is there already is replaced only if asked.
@@ -21,14 +22,37 @@ pub(super) fn back(from: &Path, target: &Path, replaces: bool) -> io::Result<boo
         Err(Errno::XDEV) => {}
         other => return other.map(|()| false).map_err(io::Error::from),
     }
-    // Copied beside it first: what is there is replaced as a whole or not at all.
+    across(from, parent.as_fd(), name, flags).map(|()| true)
+}
+
+/// To another disk: copied beside it first, so that what is there is replaced as a whole or not at all.
+fn across(from: &Path, parent: BorrowedFd<'_>, name: &OsStr, flags: RenameFlags) -> io::Result<()> {
     let beside = format!(".updraft-restore-{}", std::process::id());
-    copy(from, parent.as_fd(), OsStr::new(&beside))?;
-    let moved = renameat_with(&parent, &beside, &parent, name, flags);
+    // One that an earlier process of the same number was cut off at is in the way, and nobody else's.
+    clear(parent, OsStr::new(&beside));
+    let copied = copy(from, parent, OsStr::new(&beside));
+    let moved = copied.and_then(|()| Ok(renameat_with(parent, &beside, parent, name, flags)?));
     if moved.is_err() {
-        let _ = rustix::fs::unlinkat(&parent, &beside, AtFlags::empty());
+        clear(parent, OsStr::new(&beside));
     }
-    moved.map(|()| true).map_err(io::Error::from)
+    moved
+}
+
+/// Removes a file or a folder with all that is in it, following no link.
+fn clear(parent: BorrowedFd<'_>, name: &OsStr) {
+    if rustix::fs::unlinkat(parent, name, AtFlags::empty()) != Err(Errno::ISDIR) {
+        return;
+    }
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    if let Ok(folder) = openat(parent, name, flags, Mode::empty()) {
+        for entry in Dir::read_from(&folder).into_iter().flatten().flatten() {
+            let inner = entry.file_name().to_bytes();
+            if inner != b"." && inner != b".." {
+                clear(folder.as_fd(), OsStr::from_bytes(inner));
+            }
+        }
+    }
+    let _ = rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR);
 }
 
 /// Opens a folder from the root on, and makes what is missing of it.
@@ -120,6 +144,25 @@ mod tests {
         symlink(root.join("elsewhere/own"), root.join("ws/file")).unwrap();
         back(&root.join("kept"), &root.join("ws/file"), true).unwrap();
         assert_eq!(read_to_string(root.join("elsewhere/own")).unwrap(), "mine");
+    }
+
+    #[test]
+    fn a_copy_that_fails_half_way_leaves_nothing_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        create_dir(root.join("kept")).unwrap();
+        write(root.join("kept/a"), "x").unwrap();
+        // What is no file cannot be copied.
+        let _socket = std::os::unix::net::UnixListener::bind(root.join("kept/z")).unwrap();
+        create_dir(root.join("ws")).unwrap();
+        let ws = super::folder(&root.join("ws")).unwrap();
+        across(&root.join("kept"), ws.as_fd(), OsStr::new("hooks"), RenameFlags::NOREPLACE).unwrap_err();
+        assert_eq!(std::fs::read_dir(root.join("ws")).unwrap().count(), 0);
+        create_dir(root.join("ws/hooks")).unwrap();
+        std::fs::remove_file(root.join("kept/z")).unwrap();
+        across(&root.join("kept"), ws.as_fd(), OsStr::new("hooks"), RenameFlags::NOREPLACE).unwrap_err();
+        let left: Vec<_> = std::fs::read_dir(root.join("ws")).unwrap().map(|one| one.unwrap().file_name()).collect();
+        assert_eq!(left, ["hooks"], "a folder that cannot take its place goes too");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What changed in the workspace since a moment, by the times of files: for commands whose changes were not gathered.
+//! What changed in the workspace since a moment, by the times of files: for calls whose changes were not gathered.
 //!
 //! It cannot be told what was there before, nor what was removed, so none of it can be undone.
 
@@ -9,7 +9,6 @@ use std::time::SystemTime;
 
 use updraft_run::{Change, Form, FormKind};
 
-use super::Gathered;
 use crate::place::Workspace;
 
 /// Files and folders that are looked at.
@@ -17,10 +16,10 @@ const LOOKED_AT: usize = 50_000;
 /// Changes that are listed.
 const LISTED: usize = 1_000;
 
-pub(super) fn since(workspace: &Workspace, began: SystemTime) -> Gathered {
+pub(crate) fn since(workspace: &Workspace, began: SystemTime) -> Vec<Change> {
     let began = began.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let began = (began.as_secs().cast_signed(), i64::from(began.subsec_nanos()));
-    let mut seen = Seen { began, looked_at: 0, found: Gathered::default() };
+    let mut seen = Seen { began, looked_at: 0, found: Vec::new() };
     let mut left = vec![PathBuf::new()];
     while let Some(folder) = left.pop() {
         left.extend(seen.folder(workspace.root(), &folder));
@@ -31,7 +30,7 @@ pub(super) fn since(workspace: &Workspace, began: SystemTime) -> Gathered {
 struct Seen {
     began: (i64, i64),
     looked_at: usize,
-    found: Gathered,
+    found: Vec<Change>,
 }
 
 impl Seen {
@@ -40,7 +39,7 @@ impl Seen {
         let mut below = Vec::new();
         for entry in std::fs::read_dir(root.join(folder)).into_iter().flatten().flatten() {
             self.looked_at += 1;
-            if self.looked_at > LOOKED_AT || self.found.changes.len() >= LISTED {
+            if self.looked_at > LOOKED_AT || self.found.len() >= LISTED {
                 return Vec::new();
             }
             let Ok(about) = entry.metadata() else { continue };
@@ -50,7 +49,7 @@ impl Seen {
             } else if (about.ctime(), about.ctime_nsec()) >= self.began {
                 let now = Some(form(&about));
                 let path = path.to_string_lossy().into_owned();
-                self.found.changes.push(Change { path, was: now, now, lost: true, ..Change::default() });
+                self.found.push(Change { path, was: now, now, lost: true, ..Change::default() });
             }
         }
         below

@@ -44,6 +44,16 @@ impl<'a> Tools<'a> {
         self.touched().unrepeatable.clone()
     }
 
+    /// The code itself reached these hosts.
+    pub(super) fn reached(&self, hosts: &[String]) {
+        let known = &mut self.touched().hosts;
+        for host in hosts {
+            if !known.contains(host) {
+                known.push(host.clone());
+            }
+        }
+    }
+
     /// The output of the code, with what came in and went out by its calls.
     pub(super) fn with_what_they_touched(&self, mut output: Output) -> Output {
         let touched = self.touched();

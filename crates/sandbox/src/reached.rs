@@ -1,0 +1,36 @@
+//! The hosts that a child reached, as the proxy saw it.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Connections whose hosts are remembered.
+const MOST: usize = 10_000;
+
+/// The hosts that a child reached through the proxy, in the order it did. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct Reached(Arc<Mutex<Vec<String>>>);
+
+impl Reached {
+    /// A mark for [`Reached::since`].
+    pub fn mark(&self) -> usize {
+        self.all().len()
+    }
+
+    /// The hosts that were reached since the mark, each once.
+    pub fn since(&self, mark: usize) -> Vec<String> {
+        let names: BTreeSet<String> = self.all().iter().skip(mark).cloned().collect();
+        names.into_iter().collect()
+    }
+
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "there is no proxy"))]
+    pub(crate) fn add(&self, name: &str) {
+        let mut all = self.all();
+        if all.len() < MOST {
+            all.push(name.trim_end_matches('.').to_ascii_lowercase());
+        }
+    }
+
+    fn all(&self) -> MutexGuard<'_, Vec<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,40 @@
+//! The diffs of all files that one call changed, within bounds.
+
+use std::fmt::Write as _;
+
+use updraft_run::{Change, Form, FormKind};
+
+use crate::builtin::unified;
+
+/// Bytes of all diffs together.
+const ALL: usize = 64 << 10;
+/// Files that diffs are made of.
+const FILES: usize = 200;
+
+/// Diffs, one after the other.
+#[derive(Default)]
+pub(crate) struct Diffs {
+    pub(crate) text: String,
+    made: usize,
+}
+
+impl Diffs {
+    /// Adds the diff of a change, if both sides are text. Git's own files tell people nothing.
+    pub(crate) fn add(&mut self, change: &Change, old: &[u8], new: &[u8]) {
+        let is_text = |form: Option<Form>| form.is_none_or(|form| form.kind == FormKind::File);
+        let is_wanted =
+            is_text(change.was) && is_text(change.now) && !change.path.split('/').any(|part| part == ".git");
+        if !is_wanted || self.made >= FILES || self.text.len() > ALL {
+            return;
+        }
+        self.made += 1;
+        if let Some(diff) = unified(&change.path, old, new) {
+            if diff.len() > ALL.saturating_sub(self.text.len()) {
+                let _ = writeln!(self.text, "[the diff of {} and those after it are left out]", change.path);
+                self.made = FILES;
+            } else {
+                self.text.push_str(&diff);
+            }
+        }
+    }
+}
