@@ -110,13 +110,14 @@ fn wanted() -> bool {
     places::env("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// Text from a model or a file, for a terminal: control characters that could move the cursor are shown, not obeyed.
+/// Text from a model or a file, for a terminal: characters that could move the cursor or turn the line around are shown,
+/// not obeyed.
 pub(crate) fn harmless(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
             '\n' | '\t' => shown.push(c),
-            c if c.is_control() => {
+            c if steers(c) => {
                 let _ = write!(shown, "\\u{{{:x}}}", c as u32);
             }
             c => shown.push(c),
@@ -125,11 +126,20 @@ pub(crate) fn harmless(text: &str) -> String {
     shown
 }
 
+/// A name, of a file for instance, on one line.
+pub(crate) fn on_one_line(text: &str) -> String {
+    harmless(text).replace('\n', "\\n").replace('\t', "\\t")
+}
+
+fn steers(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{61c}')
+}
+
 /// The first line of a text, cut to so many characters.
 pub(crate) fn short(text: &str, most: usize) -> String {
     let text = text.trim();
     let first = text.lines().next().unwrap_or_default();
-    let mut cut: String = first.chars().take(most).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let mut cut: String = first.chars().take(most).map(|c| if steers(c) { ' ' } else { c }).collect();
     if cut.len() < text.len() {
         while cut.chars().count() >= most {
             cut.pop();

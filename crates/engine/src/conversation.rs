@@ -389,8 +389,17 @@ fn history(run: &Run, step: &Step) -> Vec<Past> {
 }
 
 /// The same, shared with the run.
-pub(crate) fn earlier(run: &Run, step: &Step) -> Vec<Ended> {
+fn earlier(run: &Run, step: &Step) -> Vec<Ended> {
     step.spec.after.iter().take(MOST_HISTORY).filter_map(|id| run.step(id)).map(Ended::of).collect()
+}
+
+/// What a tool is told was done before: the steps that this one waited for, and those whose variables it reads.
+pub(crate) fn behind(run: &Run, step: &Step) -> Vec<Ended> {
+    let gives = |other: &Step| other.spec.writes.iter().any(|name| step.spec.reads.contains(name));
+    let is_before = |other: &&Step| {
+        other.spec.id != step.spec.id && (step.spec.after.contains(&other.spec.id) || gives(other))
+    };
+    run.steps().filter(is_before).take(MOST_HISTORY).map(Ended::of).collect()
 }
 
 /// The results of an answer's calls: as the provider wants them, or as text where the calls were text.

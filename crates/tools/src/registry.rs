@@ -152,6 +152,7 @@ impl Entry {
         }
         let in_schema = |why| Error::Schema { tool: name.clone(), why };
         let schema = Arc::new(read(parameters).map_err(in_schema)?);
+        schema.takes_arguments().map_err(in_schema)?;
         let output = tool.output().map(read).transpose().map_err(|why| in_schema(format!("of its output: {why}")))?;
         Ok(Self { schema, output: output.map(Arc::new), tool })
     }

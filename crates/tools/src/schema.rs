@@ -52,6 +52,16 @@ impl Schema {
         Ok(Self { draft: Some(Draft::Draft7), ..Self::new(source)? })
     }
 
+    /// Whether it is one for arguments, which are always an object. Models' providers refuse a whole question for one
+    /// tool whose schema says something else.
+    pub(crate) fn takes_arguments(&self) -> Result<(), String> {
+        match self.source.get("type") {
+            None => Ok(()),
+            Some(Value::String(kind)) if kind == "object" => Ok(()),
+            Some(kind) => Err(format!("its `type` is {kind}; expected \"object\", with the arguments as `properties`")),
+        }
+    }
+
     /// Compiles it now, to see whether it is a schema at all. The error says what is wrong.
     pub fn check(&self) -> Result<(), String> {
         self.compiled().map(|_| ()).map_err(str::to_owned)

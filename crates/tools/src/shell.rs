@@ -5,6 +5,8 @@
 
 mod git;
 mod read;
+mod sed;
+mod variables;
 mod word;
 mod wrapped;
 

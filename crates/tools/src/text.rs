@@ -44,13 +44,58 @@ impl Encoding {
     /// The bytes of a text, with the mark.
     pub(crate) fn encode(self, text: &str) -> Vec<u8> {
         let mut bytes = self.mark().to_vec();
+        self.encode_into(&mut bytes, text);
+        bytes
+    }
+
+    /// A line to stand behind what a file ends with, ended as the lines there are. A last line without an end is given one.
+    pub(crate) fn line_behind(self, end: &[u8], line: &str) -> Vec<u8> {
+        let units: Vec<u16> = match self {
+            Self::Utf8 | Self::Utf8Marked => end.iter().map(|byte| u16::from(*byte)).collect(),
+            Self::Utf16Little => end.as_chunks::<2>().0.iter().map(|pair| u16::from_le_bytes(*pair)).collect(),
+            Self::Utf16Big => end.as_chunks::<2>().0.iter().map(|pair| u16::from_be_bytes(*pair)).collect(),
+        };
+        let last_end = units.iter().rposition(|unit| *unit == u16::from(b'\n'));
+        let before = last_end.and_then(|at| units.get(at.checked_sub(1)?));
+        let ending = if before == Some(&u16::from(b'\r')) { "\r\n" } else { "\n" };
+        let is_whole = end.len() <= self.mark().len() || last_end.is_some_and(|at| at + 1 == units.len());
+        let mut bytes = Vec::new();
+        if !is_whole {
+            self.encode_into(&mut bytes, ending);
+        }
+        self.encode_into(&mut bytes, line);
+        self.encode_into(&mut bytes, ending);
+        bytes
+    }
+
+    fn encode_into(self, bytes: &mut Vec<u8>, text: &str) {
         match self {
             Self::Utf8 | Self::Utf8Marked => bytes.extend_from_slice(text.as_bytes()),
             Self::Utf16Little => bytes.extend(text.encode_utf16().flat_map(u16::to_le_bytes)),
             Self::Utf16Big => bytes.extend(text.encode_utf16().flat_map(u16::to_be_bytes)),
         }
-        bytes
     }
+}
+
+/// A new text for a file, written as the text that it takes the place of, and what of it was kept, in words. What has line
+/// endings or a mark of its own keeps them.
+pub(crate) fn in_the_manner_of(old: &[u8], new: &str) -> (Vec<u8>, Option<String>) {
+    let Some((text, encoding)) = decode(old) else {
+        let was_text = !old.contains(&0);
+        return (new.as_bytes().to_vec(), was_text.then(|| "now UTF-8, which it was not before".to_owned()));
+    };
+    let ends_differently = Endings::of(&text) == Endings::CrLf && !new.contains('\r') && new.contains('\n');
+    let marked = encoding != Encoding::Utf8 && !new.starts_with('\u{feff}');
+    let new = if ends_differently { Endings::CrLf.apply(new) } else { new.to_owned() };
+    let bytes = if marked { encoding.encode(&new) } else { new.into_bytes() };
+    let encoding = match encoding {
+        Encoding::Utf8Marked => "byte order mark",
+        Encoding::Utf16Little | Encoding::Utf16Big => "encoding (UTF-16)",
+        Encoding::Utf8 => "",
+    };
+    let kept = [encoding, "line endings (CRLF)"];
+    let kept: Vec<&str> = kept.into_iter().zip([marked, ends_differently]).filter(|kept| kept.1).map(|kept| kept.0).collect();
+    (bytes, (!kept.is_empty()).then(|| format!("with its {} kept", kept.join(" and "))))
 }
 
 /// The text of a file without its mark; `None` if it is not text.

@@ -117,7 +117,7 @@ async fn results_that_do_not_fit_are_failures_that_say_where() {
 async fn a_function_knows_the_run_and_its_prints_are_log_lines() {
     let source = "import sys\ndef tell(n: int, context) -> dict:\n    'Tell.'\n    print('one'); print('two', end='')\n    \
                   print('three', file=sys.stderr)\n    context.log('four')\n    \
-                  return {'run': context.run_id, 'root': context['workspace']['root'], 'past': context.history, 'n': n}\n";
+                  return {'run': context.run_id, 'root': context['workspace']['root'] + context.workspace.root, 'past': context.history, 'n': n}\n";
     let Some(dropped) = Dropped::new(&[("a.py", source)]).await else { return };
     let spec = dropped.world.dispatcher.registry().get("tell").unwrap().spec().clone();
     assert_eq!(spec.parameters["properties"], json!({"n": {"type": "integer"}}));
@@ -128,9 +128,20 @@ async fn a_function_knows_the_run_and_its_prints_are_log_lines() {
     cx.around.run = "run7".into();
     cx.around.context = Some(Arc::new(|| json!({"workspace": {"root": "/ws"}, "history": [{"step": 1}]})));
     let Reply::Output(output) = dropped.with("tell", json!({"n": 1}), &cx).await else { panic!("no output") };
-    let wanted = json!({"run": "run7", "root": "/ws", "past": [{"step": 1}], "n": 1});
+    let wanted = json!({"run": "run7", "root": "/ws/ws", "past": [{"step": 1}], "n": 1});
     assert_eq!(output.value, Some(wanted));
     assert_eq!(*lines.lock().unwrap(), ["one", "twothree", "four"]);
+}
+
+#[tokio::test]
+async fn what_json_cannot_say_is_refused_or_replaced() {
+    let source = "def next_one(big: int) -> int:\n    'Next.'\n    return big + 1\n\
+                  def half() -> str:\n    'Half.'\n    return 'a\\ud800b'\n";
+    let Some(dropped) = Dropped::new(&[("odd.py", source)]).await else { return };
+    let beyond = dropped.failure("next_one", json!({ "big": 123_456_789_012_345_680_000_000_000_000_f64 })).await;
+    assert!(beyond.message.contains("arrive exactly"), "{beyond:?}");
+    assert_eq!(dropped.value("next_one", json!({ "big": 41.0 })).await, json!(42));
+    assert_eq!(dropped.value("half", json!({})).await, json!("a?b"));
 }
 
 #[tokio::test]

@@ -283,3 +283,40 @@ async fn lines_are_appended_one_after_the_other() {
         world.dispatcher.facts(&call("append_line", json!({ "path": "open", "line": "x" })), &world.place).await;
     assert_eq!(facts, Facts::default());
 }
+
+#[tokio::test]
+async fn encodings_and_line_endings_are_kept() {
+    let world = World::new();
+    let wide = |text: &str| "\u{feff}".chars().chain(text.chars()).flat_map(|c| u16::try_from(u32::from(c)).unwrap().to_le_bytes()).collect::<Vec<u8>>();
+    let put = |path: &str, bytes: &[u8]| world.put(path, bytes);
+    put("wide", &wide("a\r\nb"));
+    put("dos", b"a\r\nb\r\n");
+    put("marked", b"\xef\xbb\xbfa\n");
+    put("empty", b"");
+    for path in ["wide", "dos", "marked", "empty"] {
+        world.output("append_line", json!({ "path": path, "line": "x" })).await;
+    }
+    assert_eq!(world.content("wide"), wide("a\r\nb\r\nx\r\n"));
+    assert_eq!(world.content("dos"), b"a\r\nb\r\nx\r\n");
+    assert_eq!(world.content("marked"), b"\xef\xbb\xbfa\nx\n");
+    assert_eq!(world.content("empty"), b"x\n");
+
+    let write = async |path: &str| world.text("write_file", json!({ "path": path, "content": "new\nlines\n" })).await;
+    assert_eq!(
+        write("wide").await,
+        "wrote `wide`: 10 bytes, in place of what was there, with its encoding (UTF-16) and line endings (CRLF) kept\n"
+    );
+    assert_eq!(world.content("wide"), wide("new\r\nlines\r\n"));
+    write("dos").await;
+    assert_eq!(world.content("dos"), b"new\r\nlines\r\n");
+    write("marked").await;
+    assert_eq!(world.content("marked"), b"\xef\xbb\xbfnew\nlines\n");
+    write("empty").await;
+    assert_eq!(world.content("empty"), b"new\nlines\n");
+    put("latin", b"caf\xe9\n");
+    assert!(write("latin").await.ends_with("now UTF-8, which it was not before\n"));
+    // What says how its lines end is taken at its word.
+    put("dos", b"a\r\nb\r\n");
+    world.output("write_file", json!({ "path": "dos", "content": "a\r\nb\n" })).await;
+    assert_eq!(world.content("dos"), b"a\r\nb\n");
+}

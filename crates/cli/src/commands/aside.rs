@@ -103,7 +103,7 @@ fn restore(one: &Kept) -> Outcome {
 
 /// A name that a command chose, on one line and for a terminal.
 fn plain(text: &str) -> String {
-    out::harmless(&text.replace('\n', "\\n"))
+    out::on_one_line(text)
 }
 
 fn shown(path: &Path) -> String {

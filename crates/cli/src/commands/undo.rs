@@ -155,7 +155,7 @@ fn say(id: &RunId, undone: &Undone, as_json: bool, what: &str) {
     let count = undone.restored.len();
     out::note(&format!("{what}: {count} path{} put back", if count == 1 { "" } else { "s" }));
     for left in &undone.left {
-        out::note(&format!("  left as it is: {}: {}", out::harmless(&left.path), left.why));
+        out::note(&format!("  left as it is: {}: {}", out::on_one_line(&left.path), left.why));
     }
     if undone.left.iter().any(|left| matches!(left.why, Why::Conflict | Why::Repository(_))) {
         out::note("  hint: `updraft undo --force` puts those back that were changed since, and keeps what they were");
@@ -168,7 +168,7 @@ fn in_words(plan: &UndoPlan, most: usize) -> String {
         lines.push(format!("… and {} more", plan.moves.len() - most));
     }
     lines.extend(
-        plan.left.iter().take(most).map(|left| format!("leave    {}: {}", out::harmless(&left.path), left.why)),
+        plan.left.iter().take(most).map(|left| format!("leave    {}: {}", out::on_one_line(&left.path), left.why)),
     );
     if lines.is_empty() {
         lines.push("nothing to undo".to_owned());
@@ -184,7 +184,7 @@ fn move_words(one: &Move) -> String {
     };
     let kind = one.to.or(one.from).map_or(FormKind::File, |side| side.form.kind);
     let slash = if kind == FormKind::Folder { "/" } else { "" };
-    format!("{verb:8} {}{slash}", out::harmless(&one.path))
+    format!("{verb:8} {}{slash}", out::on_one_line(&one.path))
 }
 
 fn list(id: &RunId, made: &[Made], plan: &UndoPlan, as_json: bool) {
@@ -203,7 +203,7 @@ fn list(id: &RunId, made: &[Made], plan: &UndoPlan, as_json: bool) {
             _ => left.map(|left| left.why.to_string()),
         };
         let why = why.map(|why| paint.yellow(&format!("  not undoable: {why}"))).unwrap_or_default();
-        let (path, verb) = (out::harmless(&one.change.path), verb(&one.change));
+        let (path, verb) = (out::on_one_line(&one.change.path), verb(&one.change));
         let _ = writeln!(text, "{}  {}  {verb:8} {path}{why}", moment::clock(one.at), one.call);
     }
     out::print(if text.is_empty() { "the run changed no files\n" } else { &text });

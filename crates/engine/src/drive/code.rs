@@ -10,7 +10,7 @@ use updraft_tools::{Around, Caller};
 
 use super::{Drive, Mail};
 use crate::context::{Ended, Past};
-use crate::conversation::earlier;
+use crate::conversation::behind;
 use crate::perform::Perform;
 
 /// Wishes that wait at the same time; whoever has more waits to wish.
@@ -93,10 +93,10 @@ impl Drive {
     pub(super) fn around(&self, id: &Address) -> Around {
         let Some(step) = self.run.step(&id.step) else { return Around::default() };
         let variables = step.opening.as_ref().map(|opening| Arc::new(opening.inputs.clone())).unwrap_or_default();
-        let (intent, context, earlier) =
-            (self.run.goal().text.clone(), Arc::clone(&self.context.1), earlier(&self.run, step));
+        let (intent, context, before) =
+            (self.run.goal().text.clone(), Arc::clone(&self.context.1), behind(&self.run, step));
         let told = move || {
-            let history: Vec<Past> = earlier.iter().map(Ended::told).collect();
+            let history: Vec<Past> = before.iter().map(Ended::told).collect();
             context.to_json(&intent, &history)
         };
         let agent = self.kit.agent(&step.spec.agent);

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use updraft_run::{Failure, Output, Prepared, Reply, ToolSpec};
-use updraft_sandbox::{Command, Ended, Level, MovedAside};
+use updraft_sandbox::{Capture, Command, Ended, Level, MovedAside, Output as Streams};
 
 use super::{changes, parse, reply, spec, whole};
 use crate::confinement::{Confinement, not_started};
@@ -18,6 +18,8 @@ use crate::tool::{CallContext, Calling, Tool, Traits};
 pub const USUAL_TIME: u64 = 120;
 /// No command is waited for longer.
 const LONGEST_TIME: u64 = 3_600;
+/// Bytes of each stream's beginning and end that are kept. The model is shown far less of it; the rest stays with the run.
+const KEPT: usize = 8 << 20;
 
 pub(super) struct RunCommand {
     spec: ToolSpec,
@@ -69,6 +71,7 @@ impl RunCommand {
             args: vec!["-c".to_owned(), args.command],
             env: self.confinement.environment.clone(),
             cwd: folder.map(|folder| root.join(folder.as_str())),
+            output: Streams::Capture(Capture { head: KEPT, tail: KEPT, ..Capture::default() }),
             ..Command::new("sh")
         };
         let began = now();

@@ -191,10 +191,50 @@ fn enclosed(fetched: &Fetched, words: &str, truncated: bool) -> Result<String, F
 }
 
 /// The text without characters that nobody sees: they steer terminals, or speak to models behind the reader's back.
+///
+/// Those that join letters or choose how the sign before them looks are kept, one at a time, behind a sign that is seen:
+/// Persian, Hindi and family pictures need them, and one between two signs spells no message.
 fn visible(text: &str) -> String {
-    let is_hidden = |c: char| {
-        (c.is_control() && c != '\n' && c != '\t')
-            || matches!(c, '\u{e0000}'..='\u{e007f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    text.replace("\r\n", "\n").chars().filter(|c| !is_hidden(*c)).collect()
+    let text = text.replace("\r\n", "\n");
+    let mut shown = String::with_capacity(text.len());
+    let mut may_join = false;
+    for c in text.chars() {
+        let joins = matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}');
+        if is_hidden(c) || (joins && !may_join) {
+            continue;
+        }
+        // A picture may be chosen and then joined to the next.
+        may_join = !c.is_ascii() && (!joins || matches!(c, '\u{fe0e}' | '\u{fe0f}'));
+        shown.push(c);
+    }
+    shown
+}
+
+fn is_hidden(c: char) -> bool {
+    let is_control = c.is_control() && c != '\n' && c != '\t';
+    is_control
+        || matches!(c,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+            | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0d}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::visible;
+
+    #[test]
+    fn nothing_that_is_not_seen_comes_through() {
+        let hidden = "\u{200b}\u{2060}\u{feff}\u{ad}\u{e0101}\u{2062}\u{61c}\u{180e}\u{e0041}\u{202e}\u{200e}\u{3164}";
+        for c in hidden.chars() {
+            assert_eq!(visible(&format!("a{c}b")), "ab", "{c:?}");
+        }
+        // A row of joiners could spell anything in two letters; between plain letters they join nothing.
+        assert_eq!(visible("a\u{200c}\u{200d}\u{200d}b"), "ab");
+        assert_eq!(visible("\u{e9}\u{200d}\u{200c}\u{200d}x"), "\u{e9}\u{200d}x");
+        for kept in ["\u{645}\u{6cc}\u{200c}\u{62e}", "\u{1f468}\u{200d}\u{1f469}", "\u{2764}\u{fe0f}\u{200d}\u{1f525}", "a\tb\nc"] {
+            assert_eq!(visible(kept), kept);
+        }
+    }
 }

@@ -10,6 +10,7 @@ use super::change::{self, Plan};
 use super::{failed, parse, spec};
 use crate::limits::Limits;
 use crate::place::Place;
+use crate::text;
 use crate::tool::{CallContext, Calling, Tool, Traits};
 
 pub(super) struct WriteFile {
@@ -46,8 +47,14 @@ impl WriteFile {
         }
         let path = place.workspace.locate_for_writing(&path)?;
         let before = place.workspace.existing(&path, self.file)?;
-        let text = told(path.as_str(), content.len(), before.is_none());
-        Ok(Plan { path, before, after: content.into_bytes(), text })
+        let mut text = told(path.as_str(), content.len(), before.is_none());
+        let old = before.as_ref().and_then(|existing| existing.bytes.as_deref()).filter(|old| !old.is_empty());
+        let (after, kept) = old.map_or_else(|| (content.as_bytes().to_vec(), None), |old| text::in_the_manner_of(old, &content));
+        if let Some(kept) = kept {
+            text.truncate(text.trim_end().len());
+            text.push_str(&format!(", {kept}\n"));
+        }
+        Ok(Plan { path, before, after, text })
     }
 }
 

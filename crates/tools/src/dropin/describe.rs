@@ -123,6 +123,9 @@ pub(super) async fn program(shared: &Shared, path: &Path) -> (Described, bool) {
             let definition = definition(&Value::Object(said));
             (definition.unwrap_or_else(Described::faulty), true)
         }
+        Err(error) if error.to_string().contains("recursion limit") => {
+            (Described::faulty("its definition is nested too deep to be read"), true)
+        }
         Ok(_) | Err(_) => note("it did not answer `--describe` with a tool definition, so it is no tool".into()),
     }
 }
@@ -151,8 +154,9 @@ fn definition(said: &Value) -> Result<Described, String> {
 fn checked(mut described: Described) -> Described {
     let faults = &mut described.problems;
     described.tools.retain(|tool| {
-        let schemas = [Some(&tool.parameters), tool.output.as_ref()];
-        let fault = schemas.into_iter().flatten().find_map(|schema| Schema::new(schema).and_then(|s| s.check()).err());
+        let arguments = Schema::new(&tool.parameters).and_then(|schema| schema.takes_arguments().and(schema.check()));
+        let output = tool.output.as_ref().map_or(Ok(()), |schema| Schema::new(schema).and_then(|schema| schema.check()));
+        let fault = arguments.and(output).err();
         let Some(why) = fault else { return true };
         let text = format!("its schema cannot be used: {why}");
         faults.push(Problem { tool: Some(tool.name.clone()), ..Problem::new(Severity::Error, tool.line, text) });

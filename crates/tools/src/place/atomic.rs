@@ -10,6 +10,8 @@ use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 use updraft_run::{Change, Failure, FailureKind, Form, FormKind, Hash};
 
+use crate::text::Encoding;
+
 use super::{Inside, Links, Workspace, failure, open_beneath, refuse_unless_file};
 
 /// Bytes of a file that is hashed: more would take longer than a call may.
@@ -276,13 +278,19 @@ impl Drop for Beside<'_> {
     }
 }
 
+/// Bytes at the end of a file that show how its lines end.
+const LOOKED_AT: usize = 8 << 10;
+
 fn append_to(file: &OwnedFd, len: u64, line: &str) -> Result<(), Errno> {
-    let mut last = [b'\n'];
-    if len > 0 {
-        rustix::io::pread(file, &mut last, len - 1)?;
-    }
-    let start = if last == [b'\n'] { "" } else { "\n" };
-    write_all(file, format!("{start}{line}\n").as_bytes())?;
+    let read = |from: u64, most: usize| -> Result<Vec<u8>, Errno> {
+        let mut bytes = vec![0; most.min((len - from) as usize)];
+        let count = rustix::io::pread(file, bytes.as_mut_slice(), from)?;
+        bytes.truncate(count);
+        Ok(bytes)
+    };
+    let encoding = Encoding::of(&read(0, 3)?);
+    let end = read(len.saturating_sub(LOOKED_AT as u64) & !1, LOOKED_AT + 1)?;
+    write_all(file, &encoding.line_behind(&end, line))?;
     rustix::fs::fsync(file)
 }
 

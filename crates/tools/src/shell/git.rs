@@ -21,6 +21,9 @@ pub(super) fn runs_others(words: &[Option<String>]) -> bool {
         }
     };
     let others: Vec<Option<&str>> = rest.collect();
+    if others.iter().flatten().any(|word| names_program(command, word)) {
+        return true;
+    }
     let has = |wanted: &str| others.contains(&Some(wanted));
     let is_exec = |word: &str| word.starts_with("-x") || word.starts_with("--exec") || word.starts_with("--extcmd");
     match command {
@@ -32,9 +35,22 @@ pub(super) fn runs_others(words: &[Option<String>]) -> bool {
         "bisect" => has("run"),
         "submodule" => has("foreach"),
         "rebase" | "difftool" => others.iter().flatten().any(|word| is_exec(word)),
-        "filter-branch" => true,
+        "filter-branch" | "shell" | "send-email" | "daemon" => true,
         _ => false,
     }
+}
+
+/// Whether an option names the program at the other end, a pager, or a folder with hooks. `git` takes every beginning of an
+/// option that is like no other.
+fn names_program(command: &str, word: &str) -> bool {
+    let begins = |beginnings: &[&str]| beginnings.iter().any(|beginning| word.starts_with(beginning));
+    let talks = ["clone", "fetch", "pull", "push", "ls-remote", "fetch-pack", "send-pack", "archive", "remote"];
+    (talks.contains(&command) && (begins(&["--up", "--rec", "--exe", "ext::"])))
+        || (command == "clone" && begins(&["-u", "-c", "--co", "--te"]))
+        || (command == "init" && begins(&["--te"]))
+        || (command == "grep" && begins(&["-O", "--op"]))
+        || (["diff", "log", "show"].contains(&command) && begins(&["--ext"]))
+        || (command == "mergetool" && begins(&["-t", "--to"]))
 }
 
 fn is_harmless(setting: &str) -> bool {

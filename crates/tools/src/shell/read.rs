@@ -297,7 +297,7 @@ impl<'t, 'f> Reader<'t, 'f> {
     fn take(&mut self, words: Vec<Word>) {
         let mut words = words.into_iter().peekable();
         while let Some(word) = words.next_if(Word::assigns) {
-            self.found.add(Part { words: vec![Some(word.assignment())], ..Part::default() });
+            self.found.assign(word.assignment(), self.depth + self.nested);
         }
         let words: Vec<Option<String>> = words.map(Word::known).collect();
         if !words.is_empty() {

@@ -139,6 +139,9 @@ fn what_shells_read_in_their_own_ways_is_found_or_doubted() {
         "set -- a; for i\ndo git push; done",
         "chrt 1 git push",
         "taskset 1 git push",
+        "env - git push",
+        "env -iS 'git push'",
+        "GIT_PAGER='git push' git log",
     ] {
         assert!(runs(text, &["git", "push"]), "{text}: {:?}", shown(text));
     }
@@ -162,6 +165,23 @@ fn what_shells_read_in_their_own_ways_is_found_or_doubted() {
         "git -c alias.x='!git push' x",
         "git config alias.x '!git push'",
         "git bisect run git push",
+        "env -vS 'git push'",
+        "linux64 git push",
+        "x86_64 git push",
+        "/lib64/ld-linux-x86-64.so.2 /usr/bin/git push",
+        "GIT_SSH_COMMAND='git push;' git ls-remote ssh://x/y",
+        "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=alias.x GIT_CONFIG_VALUE_0='!git push' git x",
+        "git ls-remote --upload-pack='git push;' .",
+        "git clone -u 'git push' x y",
+        "bash -c 'PS4=\"\\$(git push)\"; set -x; true'",
+        "readarray -C 'git push' x",
+        "compgen -C 'git push' x",
+        "test -v 'a[$(git push)]'",
+        "a='b[$(git push)]'; echo $((a))",
+        "PATH=. git status",
+        "env LD_PRELOAD=./x.so ls",
+        "sed '1e git push' x",
+        "sed -e 's/x/git push/e' y",
     ] {
         assert!(is_uncertain(text), "{text}: {:?}", shown(text));
     }
@@ -172,6 +192,14 @@ fn what_shells_read_in_their_own_ways_is_found_or_doubted() {
         "git config user.email a@b",
         "cat <<EOF\na \\\nb\nEOF",
         "echo \"${x:-a}\" ${y:-'b'}",
+        "RUST_LOG=debug cargo test",
+        "GIT_AUTHOR_NAME=me git commit -m x",
+        "env - ls",
+        "sed -n '1,20p' a.txt",
+        "sed -i 's/old/new/g' src/main.rs",
+        "git fetch --prune",
+        "git push -u origin main",
+        "printf '%s [a]' x",
     ] {
         assert!(!is_uncertain(text), "{text}: {:?}", shown(text));
     }

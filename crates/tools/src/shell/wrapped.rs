@@ -3,8 +3,8 @@
 use updraft_run::Part;
 
 use super::Found;
-use super::git;
 use super::word::is_assignment;
+use super::{git, sed, variables};
 
 /// A program that runs the command behind its options.
 struct Wrapper {
@@ -51,7 +51,7 @@ const WRAPPERS: [Wrapper; 26] = [
 ];
 
 /// Commands whose words are commands in ways of their own.
-const UNCLEAR: [&str; 35] = [
+const UNCLEAR: [&str; 58] = [
     "trap",
     "su",
     "script",
@@ -87,7 +87,34 @@ const UNCLEAR: [&str; 35] = [
     "batch",
     "entr",
     "valgrind",
+    "linux32",
+    "linux64",
+    "i386",
+    "i686",
+    "x86_64",
+    "uname26",
+    "ld.so",
+    "gdb",
+    "perf",
+    "proot",
+    "schroot",
+    "capsh",
+    "rlwrap",
+    "start-stop-daemon",
+    "run-parts",
+    "crontab",
+    "socat",
+    "faketime",
+    "eatmydata",
+    "mapfile",
+    "readarray",
+    "compgen",
+    "complete",
 ];
+
+/// What takes the name of a variable, and with it `a[$(…)]`.
+const NAMES: [&str; 11] =
+    ["test", "[", "printf", "read", "unset", "let", "declare", "typeset", "local", "export", "readonly"];
 
 const SHELLS: [&str; 8] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "rbash"];
 
@@ -109,8 +136,14 @@ impl Found {
             match name.as_str() {
                 "eval" => self.eval(words, depth),
                 "git" if git::runs_others(&words) => self.unclear(words, depth),
-                name if UNCLEAR.contains(&name) => self.unclear(words, depth),
+                name if UNCLEAR.contains(&name) || is_loader(name) => self.unclear(words, depth),
+                name if NAMES.contains(&name) && words.iter().flatten().any(|word| variables::holds_subscript(word)) => {
+                    self.unclear(words, depth);
+                }
                 "find" => self.find(words, depth),
+                "sed" | "gsed" if words[1..].iter().flatten().any(|word| sed::does_more(word.trim_start_matches("-e"))) => {
+                    self.unclear(words, depth);
+                }
                 _ => self.add(Part { words, ..Part::default() }),
             }
         }
@@ -178,14 +211,17 @@ impl Found {
             }
             if own == 0 && is_assignment(word) {
                 assigned.push(word.to_owned());
+            } else if word == "-" && wrapper.name == "env" {
+                // With nothing of the environment.
             } else if word.len() > 1 && word.starts_with('-') {
                 at += usize::from(takes_next(wrapper, word));
                 unclear |= word.starts_with("--") && !word.contains('=');
-                // Texts that are commands: `env -S "…"`, `flock file -c "…"`.
-                if word.starts_with("-S") || word.starts_with("--split-string") || word == "-c" {
+                // Texts that are commands: `env -S "…"`, `env -iS "…"`, `flock file -c "…"`.
+                let split = (!word.starts_with("--")).then(|| word.split_once('S')).flatten();
+                if split.is_some() || word.starts_with("--s") || word == "-c" {
                     unclear = true;
                     texts.extend(words.get(at + 1).cloned().flatten());
-                    texts.extend(word.strip_prefix("-S").map(str::to_owned));
+                    texts.extend(split.map(|(_, text)| text.to_owned()));
                     texts.extend(word.split_once('=').map(|(_, text)| text.to_owned()));
                 }
             } else if own > 0 {
@@ -206,7 +242,7 @@ impl Found {
         let runs = !inner.is_empty() && !looks_up;
         self.add(Part { wraps: wrapper.plain && runs, uncertain: unclear, words });
         for word in assigned {
-            self.add(Part { words: vec![Some(word)], ..Part::default() });
+            self.assign(word, depth);
         }
         for text in texts {
             self.read(&text, depth + 1);
@@ -216,6 +252,16 @@ impl Found {
             self.joined(&inner, depth);
         } else if runs {
             self.unwrap(inner, depth + 1);
+        }
+    }
+
+    /// A variable that is set. What it makes others run is read, and nothing is sure.
+    pub(super) fn assign(&mut self, assignment: String, depth: usize) {
+        let uncertain = variables::runs_others(&assignment);
+        let text = assignment.split_once('=').map(|(_, value)| value.to_owned()).filter(|_| uncertain);
+        self.add(Part { words: vec![Some(assignment)], uncertain, ..Part::default() });
+        if let Some(text) = text {
+            self.read(text.trim_start_matches('!'), depth + 1);
         }
     }
 
@@ -257,6 +303,12 @@ impl Found {
             commands.push(rest[..end].to_vec());
             rest = &rest[end..];
         }
+        let writes = |word: &&[Option<String>]| {
+            matches!(word[0].as_deref(), Some("-fprint" | "-fprint0" | "-fprintf" | "-fls"))
+        };
+        for pair in words.windows(2).filter(writes) {
+            self.add(Part { words: vec![Some(">".to_owned()), pair[1].clone()], ..Part::default() });
+        }
         let unknown = words.iter().skip(1).any(Option::is_none);
         // A word that is not known could be `-exec`, but it is nearly always a folder or a name.
         self.add(Part { words, uncertain: unknown && !commands.is_empty(), ..Part::default() });
@@ -269,6 +321,11 @@ impl Found {
             }
         }
     }
+}
+
+/// The program that loads others, which can be called by hand.
+fn is_loader(name: &str) -> bool {
+    name.starts_with("ld-linux") || name.starts_with("ld-musl") || name.starts_with("ld64")
 }
 
 /// What `xargs` puts its input in place of, if it does.

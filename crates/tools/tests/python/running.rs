@@ -34,6 +34,7 @@ async fn what_is_no_json_comes_as_text() {
     assert_eq!(world.result("10 ** 30").await, json!("1000000000000000000000000000000"));
     assert_eq!(world.result("float('nan')").await, json!("nan"));
     assert_eq!(world.result("{1: 2}").await, json!("{1: 2}"));
+    assert_eq!(world.result("'a' + chr(0xd800)").await, json!("a?"));
     let broken = "class A:\n  def __repr__(self): raise ValueError\nA()";
     assert_eq!(world.result(broken).await, json!("<a A whose repr raised ValueError>"));
     assert_eq!(world.result("x = []\nfor _ in range(500): x = [x]\nlen(str(x))").await, json!(1002));

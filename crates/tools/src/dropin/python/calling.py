@@ -18,6 +18,11 @@ os.dup2(2, 1)
 ZERO = bytes(8)
 
 
+def encoded(value):
+    """As JSON. Halves of characters, which Python has and JSON has not, become question marks."""
+    return json.dumps(value, allow_nan=False, ensure_ascii=False).encode("utf-8", "replace")
+
+
 class Talk:
     """The frames of one call after another. Printing from threads that outlive a call is dropped."""
 
@@ -29,7 +34,7 @@ class Talk:
         LINE_OUT.flush()
 
     def say(self, letter, value, ends=False):
-        payload = value if isinstance(value, bytes) else json.dumps(value).encode()
+        payload = value if isinstance(value, bytes) else encoded(value)
         with self.lock:
             if self.nonce is not None:
                 self.send(letter, self.nonce, payload)
@@ -40,7 +45,7 @@ class Talk:
         """Says something of which it must be known that it was heard, whatever happens next."""
         with self.lock:
             self.asked += 1
-            self.send(b"Q", self.nonce, json.dumps({"id": self.asked, "what": what}).encode())
+            self.send(b"Q", self.nonce, encoded({"id": self.asked, "what": what}))
         self.hear(b"A")
 
     def hear(self, wanted):
@@ -72,11 +77,27 @@ class Printing(io.TextIOBase):
         return len(text)
 
 
+class Known(dict):
+    """A part of the context, by key or attribute."""
+
+    @classmethod
+    def of(cls, value):
+        if isinstance(value, dict):
+            return cls((name, cls.of(one)) for name, one in value.items())
+        return [cls.of(one) for one in value] if isinstance(value, list) else value
+
+    def __getattr__(self, name):
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError("there is no `%s`; there is %s" % (name, ", ".join(self))) from None
+
+
 class Context(dict):
     """What a function that has a parameter named `context` is given: what is known of the run, by key or attribute."""
 
     def __init__(self, known, talk):
-        super().__init__(known)
+        super().__init__((name, Known.of(value)) for name, value in known.items())
         self._talk = talk
 
     def __getattr__(self, name):
@@ -180,9 +201,9 @@ def serve(talk, path):
             if not callable(function):
                 raise Unfit("after the import there is no function named `%s`" % call["name"])
             context = Context(call["context"], talk) if call.get("context") is not None else None
-            value = json.dumps(called(function, call["args"], context), allow_nan=False)
+            value = encoded(called(function, call["args"], context))
             end = {}
-            talk.say(b"V", value.encode())
+            talk.say(b"V", value)
         except Unfit as unfit:
             end = {"unfit": str(unfit)}
         except BaseException as error:  # Whatever it is, it is told, and the next call is served.

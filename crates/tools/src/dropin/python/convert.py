@@ -144,6 +144,10 @@ def from_plain(value, hint, names, path):
     if issubclass(hint, tuple) and hasattr(hint, "_fields"):
         need(value, dict, path)
         return hint(**record(value, getattr(hint, "__annotations__", {}), names_of(hint), path))
+    if hint is int and type(value) is float:
+        if abs(value) >= 1 << 53:
+            raise Unfit("`%s`: %r is beyond the whole numbers that arrive exactly; let the tool take it as text" % (path, value))
+        return int(value) if value.is_integer() else value
     if hint is float and type(value) is int:
         return float(value)
     if hint is int and type(value) is float and value.is_integer():

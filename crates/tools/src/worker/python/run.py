@@ -91,7 +91,7 @@ def prepare(port, crashed):
     # What is touched here for the first time need not be copied when somebody waits for it.
     warm = {"code": "def f(x):\n  return [x + 1 for _ in 'ab']\nf(y)", "variables": {"y": 1}, "tools": {"t": ["a"]}}
     namespace, given = namespace_of(json.loads(json.dumps(warm)), port)
-    json.dumps(told(warm["code"], namespace, given)).encode()
+    encoded(told(warm["code"], namespace, given))
     told("1 / 0", namespace, given)
     namespace.clear()
     threading.enumerate()
@@ -106,7 +106,7 @@ def run(call, port):
         said = told(call["code"], namespace, given)
         said["threads"] = sum(not one.daemon for one in threading.enumerate() if one is not threading.current_thread())
         flush()
-        said = DUMPS(said).encode()
+        said = encoded(said)
     except BaseException:
         said = b'{"ok": false, "error": "the code replaced a part of Python that is needed to tell its result"}'
     if getpid() != process:
@@ -204,6 +204,11 @@ def named_result(namespace, given):
     return None
 
 
+def encoded(value):
+    """As JSON. Halves of characters, which Python has and JSON has not, become question marks."""
+    return DUMPS(value, ensure_ascii=False).encode("utf-8", "replace")
+
+
 def shown(value):
     """A result as JSON where that says the same, and as text."""
     text = value if isinstance(value, str) else represented(value)
@@ -219,7 +224,7 @@ def shown(value):
 
 
 def is_plain(value, depth):
-    """Whether JSON says the same: no numbers beyond 64 bits, no keys that are not text, not too deep."""
+    """Whether JSON says the same: no numbers beyond 64 bits, no keys that are not text, no halves of characters, not too deep."""
     kind = type(value)
     if kind is int:
         return -(1 << 63) <= value < 1 << 64
@@ -227,7 +232,9 @@ def is_plain(value, depth):
         return depth > 0 and all(is_plain(one, depth - 1) for one in value)
     if kind in (dict, Result):
         return depth > 0 and all(type(key) is str and is_plain(one, depth - 1) for key, one in value.items())
-    return kind in (str, float, bool, type(None))
+    if kind is str:
+        return value.isascii() or not any("\ud800" <= one <= "\udfff" for one in value)
+    return kind in (float, bool, type(None))
 
 
 def represented(value):

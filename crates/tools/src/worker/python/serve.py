@@ -125,7 +125,7 @@ class Port:
     def ask(self, what):
         with self.sending:
             number = self.asked + 1
-            question = DUMPS({"id": number, "what": what}).encode()
+            question = DUMPS({"id": number, "what": what}, ensure_ascii=False).encode("utf-8", "replace")
             self.asked = number
             write_frame(self.up, b"Q", bytes(8), question)
         while True:
