@@ -164,8 +164,14 @@ fn wanted(id: &Address, effect: &Effect, run: &Run) -> Vec<Line> {
             }
             item
         }
-        Effect::Question { text, options } => {
-            json!({ "id": id, "kind": "question", "step": step, "text": text, "options": options })
+        Effect::Question { text, options, inquiry } => {
+            let mut item = json!({ "id": id, "kind": "question", "step": step, "text": text, "options": options });
+            if let Some(inquiry) = inquiry {
+                item["from"] = json!(inquiry.from);
+                item["form"] = json!(inquiry.form);
+                item["visit"] = json!(inquiry.visit);
+            }
+            item
         }
         Effect::Approval { why, origins, always, .. } => {
             let call = run.call_at(&id.sibling(Kind::Call, id.n));

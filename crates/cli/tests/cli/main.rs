@@ -16,6 +16,7 @@ mod injection;
 mod input;
 mod manage;
 mod mcp;
+mod mcp_asking;
 mod mcp_login;
 mod permissions;
 mod python;
