@@ -326,11 +326,18 @@ pub(crate) struct Cancel {
 pub(crate) struct Answer {
     #[command(flatten)]
     pub(crate) run: Named,
-    /// The answer
+    /// The answer; for a form a JSON object, or the value alone where it has one field
+    #[arg(required_unless_present_any = ["decline", "dismiss"], default_value = "")]
     pub(crate) text: String,
     /// Which question, where several are open
     #[arg(long, value_name = "ID")]
     pub(crate) id: Option<String>,
+    /// Say no instead
+    #[arg(long, conflicts_with_all = ["text", "dismiss"])]
+    pub(crate) decline: bool,
+    /// Put it away without a word: a server that asks is told that nobody chose
+    #[arg(long, conflicts_with = "text")]
+    pub(crate) dismiss: bool,
 }
 
 #[derive(Debug, Args)]

@@ -118,6 +118,8 @@ pub(crate) async fn host(
     }
     host.policy = confinement.policy_for(workspace);
     host.environment = places::all();
+    // Outside of runs nobody calls who could ask, and servers' questions are declined.
+    host.inquires = true;
     host.memory = Some(state.join("known"));
     host.keys = Some(Arc::new(KeyFiles(state.join("keys"))));
     let proxy = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"].iter().find_map(|name| places::set(name));
@@ -142,6 +144,9 @@ pub(crate) async fn dispatcher(
         if let Err(error) = registry.insert(tool) {
             remarks.push(format!("left out: {error}"));
         }
+    }
+    for (bare, name) in servers.bare_names() {
+        registry.shorten(&bare, &name);
     }
     for server in servers.iter().filter(|server| server.manifest().is_none()) {
         let why = server.health().last.map_or_else(|| "it is slow to start".to_owned(), |error| error.to_string());

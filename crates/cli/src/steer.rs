@@ -1,6 +1,8 @@
 //! Drives a run to where it rests, asks whoever can be asked, and says how it ended.
 
-use updraft_engine::{Engine, Handle, Rested, waiting_for};
+use std::convert::Infallible;
+
+use updraft_engine::{Engine, Handle, Rested, Sender, waiting_for};
 use updraft_run::{Approvals, Budget, FailureKind, Input, Limit, Millis, Phase, Run, RunId};
 
 use crate::args::{ModeWord, Permission, Spending};
@@ -14,11 +16,11 @@ use crate::view::{self, Asked, Face};
 /// Drives a run until it is over or nobody here can help it along.
 pub(crate) async fn steer(engine: &Engine, mut handle: Handle, face: &Face, signals: &mut Signals) -> Outcome {
     loop {
-        let id = handle.id().clone();
+        let (id, sender) = (handle.id().clone(), handle.sender());
         let driven = tokio::select! {
             rested = handle.drive() => rested,
             code = signals.second() => std::process::exit(code as i32),
-            never = face.animate() => match never {},
+            never = show(&id, &sender, face) => match never {},
         };
         face.settle();
         let rested = driven.map_err(|error| in_words(error, &id))?;
@@ -41,6 +43,30 @@ pub(crate) async fn steer(engine: &Engine, mut handle: Handle, face: &Face, sign
                 }
             }
             Asked::Nothing => return Ok(conclude(&rested, face, signals)),
+        }
+    }
+}
+
+/// Keeps what is drawn alive, and puts the questions of those whom the run calls: they wait with the call under way.
+async fn show(id: &RunId, sender: &Sender, face: &Face) -> Infallible {
+    let mut inquiries = face.inquiries.lock().await;
+    loop {
+        let asked = tokio::select! {
+            never = face.animate() => match never {},
+            asked = inquiries.recv() => asked,
+        };
+        face.settle();
+        let Some((at, text, inquiry)) = asked else { std::future::pending().await };
+        if face.can_ask {
+            let said = tokio::task::spawn_blocking(move || view::inquire(&at, &text, &inquiry)).await;
+            if let Ok(Some(input)) = said {
+                sender.send(input);
+            }
+        } else {
+            out::note(&format!("question: {}", out::harmless(&text)));
+            out::note(&format!(
+                "  hint: `updraft answer {id} \"…\" --id {at}`, or --decline; the call goes on when it is answered"
+            ));
         }
     }
 }

@@ -3,6 +3,7 @@
 mod ask;
 mod json;
 mod log;
+mod overhear;
 mod tree;
 mod words;
 
@@ -10,7 +11,7 @@ use std::sync::Arc;
 
 use updraft_engine::{Nobody, Watch};
 
-pub(crate) use ask::{Asked, ask, confirm};
+pub(crate) use ask::{Asked, ask, confirm, inquire};
 pub(crate) use json::{SCHEMA, at_rest as json_at_rest, error as json_error};
 pub(crate) use words::{count, event_words, figures, graph_lines};
 
@@ -28,6 +29,8 @@ pub(crate) struct Face {
     pub(crate) quiet: bool,
     /// Somebody can be asked.
     pub(crate) can_ask: bool,
+    /// Questions of those whom the run calls, as they come up.
+    pub(crate) inquiries: overhear::Inquiries,
 }
 
 impl Face {
@@ -41,7 +44,8 @@ impl Face {
             None if quiet => Arc::new(Nobody),
             None => Arc::new(log::Log::default()),
         };
-        Self { watch, tree, json, quiet, can_ask: out::can_ask() && !json }
+        let (watch, inquiries) = overhear::overhear(watch);
+        Self { watch, tree, json, quiet, can_ask: out::can_ask() && !json, inquiries }
     }
 
     /// Keeps what is drawn alive. Never returns.

@@ -148,6 +148,18 @@ pub(crate) fn only_reads(dispatcher: &Dispatcher, name: &str) -> bool {
     is_pure || name == updraft_run::ASK_USER
 }
 
+/// Rules that name a tool by a shorter name are meant for the tool.
+pub(crate) fn name_in_full(dispatcher: &Dispatcher, rules: &mut updraft_run::Settings) {
+    let full = |name: &mut String| {
+        if let Some(full) = dispatcher.registry().full_name(name).map(str::to_owned) {
+            *name = full;
+        }
+    };
+    rules.deny.iter_mut().for_each(full);
+    let updraft_run::Rules { allow, ask, deny } = &mut rules.rules;
+    allow.iter_mut().chain(ask).chain(deny).for_each(|rule| full(&mut rule.tool));
+}
+
 /// An engine over a journal.
 pub(crate) fn engine(
     places: &Places,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde_json::{Value, json};
 use updraft_models::{Brief, Draft, Model, Prompt};
 use updraft_run::{Answer, Ceiling, Finish, Message, Output, Reply, ToolCall};
 use updraft_tools::Called;
@@ -14,15 +15,17 @@ const LONGEST: usize = 64 * 1024;
 /// A question as a call puts it.
 pub(crate) struct Question {
     system: String,
-    messages: [Message; 1],
+    messages: Vec<Message>,
+    /// Who wants it, where it is not the agent.
+    from: Option<String>,
     brief: Brief,
     max_output: u64,
     attempt: u32,
 }
 
 impl Question {
-    pub(crate) fn of(call: &ToolCall, step: &str, max_output: u64, attempt: u32) -> Self {
-        let text = |key: &str| call.args.get(key).and_then(serde_json::Value::as_str).unwrap_or_default().to_owned();
+    pub(crate) fn of(call: &ToolCall, from: Option<&str>, step: &str, max_output: u64, attempt: u32) -> Self {
+        let text = |key: &str| call.args.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         let question = text("question");
         let brief = Brief {
             agent: updraft_tools::ASK_MODEL.into(),
@@ -31,7 +34,14 @@ impl Question {
             step: step.into(),
             ..Brief::default()
         };
-        Self { system: text("system"), messages: [Message::User(question.into())], brief, max_output, attempt }
+        let from = from.map(str::to_owned);
+        let most = call.args.get("max_tokens").and_then(Value::as_u64).unwrap_or(max_output);
+        let max_output = most.clamp(1, max_output.max(1));
+        let messages = match call.args.get("messages").and_then(Value::as_array).filter(|_| from.is_some()) {
+            Some(said) => said.iter().map(message).collect(),
+            None => vec![Message::User(question.into())],
+        };
+        Self { system: text("system"), messages, from, brief, max_output, attempt }
     }
 
     fn prompt(&self) -> Prompt<'_> {
@@ -52,9 +62,37 @@ impl Question {
     /// Asks it once. Dropping this closes the connection.
     pub(crate) async fn put_to(&self, model: &Arc<dyn Model>, mut hear: Listener) -> Called {
         match model.ask(&self.prompt(), &mut Draft::default(), &mut *hear).await {
-            Ok(answer) => Called::of(Reply::Output(Arc::new(output(answer)))),
+            Ok(answer) => {
+                let output = match &self.from {
+                    Some(from) => sampled(answer, from, model.name()),
+                    None => output(answer),
+                };
+                Called::of(Reply::Output(Arc::new(output)))
+            }
             Err(error) => Called::of(failed(&error)),
         }
+    }
+}
+
+fn message(said: &Value) -> Message {
+    let text = said["text"].as_str().unwrap_or_default();
+    if said["role"] == "assistant" {
+        return Message::Assistant(Arc::new(Answer { text: text.to_owned(), ..Answer::default() }));
+    }
+    Message::User(text.into())
+}
+
+/// What whoever is called is given of an answer. It is made of their words.
+fn sampled(answer: Answer, from: &str, model: &str) -> Output {
+    let (_, text) = updraft_run::split_reasoning(&answer.text);
+    let stop = if answer.finish == Finish::Stop { "endTurn" } else { "maxTokens" };
+    Output {
+        text,
+        value: Some(json!({ "model": model, "stopReason": stop })),
+        untrusted: true,
+        origins: vec![from.to_owned()],
+        usage: Some(Box::new(answer.usage)),
+        ..Output::default()
     }
 }
 

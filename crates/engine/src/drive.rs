@@ -54,6 +54,8 @@ pub(crate) struct Drive {
     pub(crate) wishing: mpsc::Sender<Wish>,
     /// The code that waits for calls it asked for.
     pub(crate) listening: BTreeMap<Address, oneshot::Sender<Reply>>,
+    /// Those who wait until what they noted is on disk.
+    pub(crate) noted: Vec<oneshot::Sender<Reply>>,
     /// Inputs to be taken at once.
     pub(crate) queued: Vec<Mail>,
     /// Inputs of other processes that were taken, by their places in the inbox.
@@ -123,7 +125,7 @@ impl Drive {
         if begin.reload {
             self.kit = self.engine.kit_of(&self.id, &self.run)?;
         }
-        if !records.is_empty() || !handled.is_empty() {
+        if !records.is_empty() || !handled.is_empty() || !self.noted.is_empty() {
             self.append(records, handled).await?;
         }
         self.begin(begin).await
@@ -170,6 +172,9 @@ impl Drive {
         for record in watched.into_iter().flatten() {
             self.engine.watch.record(&self.id, self.head + 1, &record, &self.run);
             self.head += record.events.len() as u64;
+        }
+        for heard in self.noted.drain(..) {
+            let _ = heard.send(Reply::Said(String::new()));
         }
         for (heard, reply) in news {
             // Code that no longer waits misses nothing: its call is in the journal.

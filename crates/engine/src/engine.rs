@@ -238,6 +238,7 @@ impl Engine {
             wishes,
             wishing,
             listening: BTreeMap::new(),
+            noted: Vec::new(),
             queued,
             taken: BTreeSet::new(),
             riding: Vec::new(),

@@ -20,6 +20,12 @@ pub trait Perform: Send + Sync {
     /// The model of this name.
     fn model(&self, name: &str) -> Result<Arc<dyn Model>, updraft_models::Error>;
 
+    /// The name of the tool that is meant, where it was called by a shorter one.
+    fn full_name(&self, called: &str) -> Option<String> {
+        let _ = called;
+        None
+    }
+
     /// What a call would touch. No effects.
     fn prepare(&self, workspace: &str, call: &ToolCall) -> Prepared;
 
@@ -140,6 +146,10 @@ impl Perform for Hands {
         let model = updraft_models::resolve(name, &self.access)?;
         models.insert(name.to_owned(), model.clone());
         Ok(model)
+    }
+
+    fn full_name(&self, called: &str) -> Option<String> {
+        self.dispatcher.registry().full_name(called).filter(|name| *name != called).map(str::to_owned)
     }
 
     fn prepare(&self, workspace: &str, call: &ToolCall) -> Prepared {

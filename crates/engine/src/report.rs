@@ -222,8 +222,14 @@ pub fn failure_of(run: &Run) -> Option<&updraft_run::Failure> {
 /// The questions and approvals a run waits for.
 pub fn waiting_for(run: &Run) -> Vec<Value> {
     let asked = run.open().iter().filter_map(|(id, open)| match &open.effect {
-        Effect::Question { text, options } => {
-            Some(json!({ "id": id, "kind": "question", "text": text, "options": options }))
+        Effect::Question { text, options, inquiry } => {
+            let mut wait = json!({ "id": id, "kind": "question", "text": text, "options": options });
+            if let Some(inquiry) = inquiry {
+                wait["from"] = json!(inquiry.from);
+                wait["form"] = json!(inquiry.form);
+                wait["visit"] = json!(inquiry.visit);
+            }
+            Some(wait)
         }
         Effect::Approval { why, origins, always, .. } => {
             let call = run.call_at(&id.sibling(updraft_run::Kind::Call, id.n));

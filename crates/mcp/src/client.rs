@@ -1,5 +1,7 @@
 //! Using other people's servers.
 
+mod asking;
+mod clock;
 mod connect;
 mod connection;
 mod content;
@@ -17,6 +19,7 @@ mod names;
 #[cfg_attr(not(target_os = "linux"), path = "client/no_process.rs")]
 mod process;
 mod rest;
+mod rounds;
 mod server;
 mod servers;
 mod sse;

@@ -17,7 +17,7 @@ use updraft_sandbox::Network;
 use url::Url;
 
 pub use expand::Lookup;
-pub use written::{Written, WrittenGrants, WrittenLogin};
+pub use written::{Written, WrittenGrants, WrittenLogin, WrittenSampling};
 
 use expand::expand;
 
@@ -64,6 +64,8 @@ pub struct ServerConfig {
     pub grants: Grants,
     /// How one signs in there, where that is not found out by itself.
     pub login: Login,
+    /// Whether it may have models asked during runs, on their account.
+    pub sampling: Option<Sampling>,
     /// A hash of what was written: what was learned about another configuration does not count.
     pub fingerprint: String,
 }
@@ -100,6 +102,13 @@ pub enum Form {
     Http,
     /// HTTP with server-sent events, as before 2025.
     Sse,
+}
+
+/// How a server may have models asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sampling {
+    /// The model; that of the agent who calls where nothing is said.
+    pub model: Option<String>,
 }
 
 /// How long a server is waited for.
@@ -236,6 +245,11 @@ impl Written {
             trusts_hints: self.trust,
             grants: self.grants(lookup)?,
             login: Login { client_id: login.client_id, client_secret: secret.map(Secret), scopes: login.scopes },
+            sampling: match &self.sampling {
+                None | Some(WrittenSampling::Switch(false)) => None,
+                Some(WrittenSampling::Switch(true)) => Some(Sampling::default()),
+                Some(WrittenSampling::Model(model)) => Some(Sampling { model: Some(model.clone()) }),
+            },
             fingerprint: self.fingerprint(),
         })
     }

@@ -14,7 +14,7 @@ impl Run {
                 faults.push(format!("{what}: {kept} kept, {counted} counted"));
             }
         };
-        same("busy", self.busy.into(), self.open.values().filter(|open| !open.effect.is_patient()).count());
+        same("busy", self.busy.into(), self.open.iter().filter(|(id, open)| self.is_busy(id, &open.effect)).count());
         same("running", self.running.into(), self.steps.iter().filter(|step| step.is_at_work()).count());
         same("unfinished", self.unfinished.into(), self.steps.iter().filter(|step| !step.has_ended()).count());
         let reserved = self.open.values().filter_map(|open| match open.funds {

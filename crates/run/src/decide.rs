@@ -10,6 +10,7 @@ mod control;
 mod fall;
 mod finish;
 mod funds;
+mod inquire;
 mod judge;
 mod plan;
 mod turn;
@@ -98,6 +99,7 @@ impl Run {
             Input::Begun { .. } | Input::Noted { .. } | Input::Replied { .. } => Vec::new(),
             Input::Tell { message } => vec![Event::Told { message: message.clone() }],
             Input::Answer { id, text } => self.hear_answer(id.as_ref(), text),
+            Input::Decline { id, by, dismissed } => self.hear_decline(id.as_ref(), by, *dismissed),
             Input::Verdict { id, verdict } => self.hear_verdict(id.as_ref(), verdict),
             // The time that passed is recorded; `settle` looks at it.
             Input::Due => Vec::new(),

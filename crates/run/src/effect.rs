@@ -1,6 +1,7 @@
 //! What a run can want from the world, and what is known about a call before it is made.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::id::{Hash, Timestamp};
 use crate::message::is_false;
@@ -24,6 +25,9 @@ pub enum Effect {
         /// Answers to choose from; empty where any text will do.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         options: Vec<String>,
+        /// Whose question it is and what fits as an answer, where it is not the agent's own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        inquiry: Option<Box<Inquiry>>,
     },
     /// Ask a person whether the call of the same number may be made. May be asked again.
     Approval {
@@ -54,6 +58,21 @@ impl Effect {
             Effect::Ask | Effect::Call => false,
         }
     }
+}
+
+/// A question that someone who is called has for a person before the call can go on: an MCP server, for instance.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inquiry {
+    /// Who asks, in words for a person.
+    pub from: String,
+    /// What is asked, in their words.
+    pub text: String,
+    /// JSON Schema of the object that is wanted, with plain fields; absent where only a word of consent is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub form: Option<Value>,
+    /// An address to visit; nothing of what is done there comes by us.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub visit: Option<String>,
 }
 
 /// Whether an effect that was cut off may be done again.
@@ -126,6 +145,12 @@ pub struct Prepared {
     /// The model it asks: its money is reserved and settled like that of a question to the agent's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// Who wants it, where it is not the agent's code: someone who is called, whom the user lets ask models.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_behalf_of: Option<String>,
+    /// It is no call, but puts this question to a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inquiry: Option<Box<Inquiry>>,
     /// Why it cannot be made at all: no such tool, arguments that break the schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<Failure>,
@@ -146,6 +171,8 @@ impl Default for Prepared {
             sends: false,
             destroys: false,
             model: None,
+            on_behalf_of: None,
+            inquiry: None,
             fault: None,
         }
     }

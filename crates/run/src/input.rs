@@ -80,6 +80,18 @@ pub enum Input {
         /// The answer.
         text: String,
     },
+    /// A person would not answer a question; without an id, the only open one.
+    Decline {
+        /// The question's place.
+        #[serde(default)]
+        id: Option<Address>,
+        /// Who.
+        #[serde(default)]
+        by: String,
+        /// They put it away without a word, which is less than a no.
+        #[serde(default)]
+        dismissed: bool,
+    },
     /// A person allowed or refused a call; without an id, all that wait.
     Verdict {
         /// The approval's place.

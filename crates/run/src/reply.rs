@@ -21,7 +21,7 @@ pub enum Reply {
     Output(Arc<Output>),
     /// A person answered a question.
     Said(String),
-    /// A person allowed or refused a call.
+    /// A person allowed or refused a call, or would not answer a question.
     Verdict(Verdict),
     /// It did not work.
     Failed(Failure),

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::bills::Bills;
 use crate::budget::Ledger;
-use crate::effect::{Class, Effect, Facts, Prepared};
+use crate::effect::{Class, Effect, Facts, Inquiry, Prepared};
 use crate::goal::{AgentCard, Budget, Ceiling, Goal, Limit, Mode, Roster, Settings};
 use crate::id::{Address, Millis, StepId, Timestamp};
 use crate::message::ToolCall;
@@ -146,6 +146,10 @@ pub struct Inner {
     pub wish: Option<(ToolCall, Prepared)>,
     /// How it ended, in a word or two.
     pub ended: Option<&'static str>,
+    /// The attempt at the outer call in which it was asked for.
+    pub attempt: u32,
+    /// The question that it puts to a person, where it does, and what they said.
+    pub inquiry: Option<(Box<Inquiry>, Option<Reply>)>,
 }
 
 impl Inner {
@@ -229,8 +233,28 @@ impl Run {
 
     /// The steps that have something open which waits for neither person nor clock.
     pub(crate) fn busy_steps(&self) -> BTreeSet<usize> {
-        let busy = self.open.iter().filter(|(_, open)| !open.effect.is_patient());
+        let busy = self.open.iter().filter(|(id, open)| self.is_busy(id, &open.effect));
         busy.filter_map(|(id, _)| self.places.get(&id.step)).copied().collect()
+    }
+
+    /// Whether an effect waits for neither person nor clock. A call that has a question for a person waits for them.
+    pub(crate) fn is_busy(&self, id: &Address, effect: &Effect) -> bool {
+        !effect.is_patient() && !self.asks_a_person(id)
+    }
+
+    /// Whether a call waits for a person's answer to go on.
+    pub(crate) fn asks_a_person(&self, outer: &Address) -> bool {
+        let Some(open) = self.open.get(outer).filter(|open| open.inner.iter().any(|inner| inner.inquiry.is_some()))
+        else {
+            return false;
+        };
+        (0..open.inner.len()).any(|k| self.is_inquiry(&outer.within(k as u32)))
+    }
+
+    /// Whether a question of someone who is called is open here.
+    pub(crate) fn is_inquiry(&self, id: &Address) -> bool {
+        let is_question = |open: &Open| matches!(open.effect, Effect::Question { .. });
+        id.inner.is_some() && self.open.get(id).is_some_and(is_question)
     }
 
     /// How many events it consists of.
@@ -341,6 +365,11 @@ impl Run {
     /// The model that the call at an address asks, where it asks one.
     pub fn consulted(&self, id: &Address) -> Option<&str> {
         self.prepared_at(id)?.model.as_deref()
+    }
+
+    /// Who wants the call at an address, where it is neither the agent nor its code.
+    pub fn on_behalf_of(&self, id: &Address) -> Option<&str> {
+        self.prepared_at(id)?.on_behalf_of.as_deref()
     }
 
     /// The model that an effect's money goes to.

@@ -270,7 +270,21 @@ impl Face for Office {
             self.tell(&run, |run| {
                 let is_question = |effect: &Effect| matches!(effect, Effect::Question { .. });
                 let at = meant(run, id.as_deref(), is_question, "an answer")?;
+                if let Some(Effect::Question { inquiry: Some(inquiry), .. }) = run.open().get(&at).map(|o| &o.effect) {
+                    inquiry.read(&text).map_err(|why| Refusal(format!("the answer does not fit: {why}")))?;
+                }
                 Ok(Input::Answer { id: Some(at), text })
+            })
+            .await
+        })
+    }
+
+    fn decline(&self, run: String, id: String) -> Doing<'_, View> {
+        Box::pin(async move {
+            self.tell(&run, |run| {
+                let is_question = |effect: &Effect| matches!(effect, Effect::Question { .. });
+                let at = meant(run, Some(&id), is_question, "an answer")?;
+                Ok(Input::Decline { id: Some(at), by: "a client".into(), dismissed: false })
             })
             .await
         })

@@ -227,7 +227,14 @@ impl Runs {
         loop {
             let here = self.driven().get(id).cloned();
             if let Some(rests) = here {
-                rests.cancelled().await;
+                if self.asks_a_person(id) {
+                    return Ok(());
+                }
+                tokio::select! {
+                    () = rests.cancelled() => {}
+                    // Whoever the run calls may have a question while the call is under way.
+                    _ = tokio::time::timeout(LOOK, self.journal().changed()) => {}
+                }
                 continue;
             }
             let head = self.journal().head(id).map_err(|error| error.to_string())?;
@@ -236,6 +243,12 @@ impl Runs {
             }
             let _ = tokio::time::timeout(LOOK, self.journal().changed()).await;
         }
+    }
+
+    /// Whether a run that is driven here waits for nothing but a person.
+    fn asks_a_person(&self, id: &RunId) -> bool {
+        let waits = self.journal().head(id).is_ok_and(|head| head.status == Status::Waiting);
+        waits && self.0.engine.load(id).is_ok_and(|run| !updraft_engine::waiting_for(&run).is_empty())
     }
 
     /// Goes on with the runs of the process before: those that came in by our door and were cut off, and those that

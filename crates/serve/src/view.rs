@@ -75,6 +75,8 @@ fn wait(value: &Value) -> Wait {
         text: text("text"),
         options: options.filter_map(Value::as_str).map(str::to_owned).collect(),
         call: value["call"].clone(),
+        form: Some(value["form"].clone()).filter(Value::is_object),
+        is_inquiry: value["from"].is_string(),
     }
 }
 

@@ -69,6 +69,6 @@ pub use picture::{LARGEST_PICTURE, mime_of};
 pub use place::{Inside, Place, Standing, Workspace};
 pub use registry::Registry;
 pub use schema::{Mismatch, Schema};
-pub use tool::{Around, CallContext, Caller, Calling, Log, Source, Tool, Traits};
+pub use tool::{Around, CallContext, Caller, Calling, Consultation, Log, Source, Tool, Traits};
 pub use web::{Detour, Web, WebLimits};
 pub use witness::Witness;

@@ -22,6 +22,8 @@ const DESCRIPTION: usize = 16 << 10;
 #[derive(Clone, Default)]
 pub struct Registry {
     tools: BTreeMap<String, Entry>,
+    /// Shorter names that stand for one of them.
+    short: BTreeMap<String, String>,
 }
 
 #[derive(Clone)]
@@ -113,6 +115,19 @@ impl Registry {
         self.tools.get(name).map(|entry| &entry.tool)
     }
 
+    /// Lets a shorter name stand for a tool. A tool that has the name itself goes before.
+    pub fn shorten(&mut self, short: &str, name: &str) {
+        self.short.insert(short.to_owned(), name.to_owned());
+    }
+
+    /// The name of the tool that is meant: that name itself, or the one that it is short for.
+    pub fn full_name<'a>(&'a self, called: &'a str) -> Option<&'a str> {
+        if self.tools.contains_key(called) {
+            return Some(called);
+        }
+        self.short.get(called).map(String::as_str).filter(|name| self.tools.contains_key(*name))
+    }
+
     pub(crate) fn entry(&self, name: &str) -> Option<&Entry> {
         self.tools.get(name)
     }
@@ -129,7 +144,8 @@ impl Registry {
     pub fn specs_for<S: AsRef<str>>(&self, wanted: &[S]) -> Vec<ToolSpec> {
         let is_wanted = |tool: &dyn Tool| {
             let (name, group) = (&tool.spec().name, tool.traits().group);
-            wanted.iter().any(|want| want.as_ref() == name || want.as_ref() == group)
+            let is_it = |want: &str| want == group || self.full_name(want) == Some(name);
+            wanted.iter().any(|want| is_it(want.as_ref()))
         };
         self.iter().filter(|tool| is_wanted(tool.as_ref())).map(|tool| tool.spec().clone()).collect()
     }

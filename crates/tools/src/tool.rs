@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
-use updraft_run::{BlobRef, Class, Facts, Failure, Found, Prepared, Reply, ToolCall, ToolSpec};
+use updraft_run::{BlobRef, Class, Facts, Failure, Found, Inquiry, Prepared, Reply, ToolCall, ToolSpec};
 
 use crate::dispatch::hash;
 use crate::place::Place;
@@ -203,6 +203,8 @@ pub struct Around {
     pub tools: Arc<[ToolSpec]>,
     /// Makes calls on behalf of code: each is checked, allowed or refused, and written down like an agent's own.
     pub caller: Option<Arc<dyn Caller>>,
+    /// What an earlier attempt at this call has written down to find it again by.
+    pub handle: Option<String>,
 }
 
 impl fmt::Debug for Around {
@@ -221,6 +223,41 @@ pub trait Caller: Send + Sync {
         let _ = call;
         Class::Opaque
     }
+
+    /// Puts a question of whoever is called to a person, and waits for what they say: `Said` with the answer as JSON, a
+    /// `Verdict` that says no, or anything else where nobody answers.
+    fn inquire(&self, inquiry: Inquiry) -> Pin<Box<dyn Future<Output = Reply> + Send + '_>> {
+        let _ = inquiry;
+        Box::pin(std::future::ready(Reply::Cancelled))
+    }
+
+    /// Has a model asked for whoever is called, within the run's budget.
+    fn consult(&self, consultation: Consultation) -> Pin<Box<dyn Future<Output = Reply> + Send + '_>> {
+        let _ = consultation;
+        Box::pin(std::future::ready(Reply::Cancelled))
+    }
+
+    /// Writes down something to find the call again by, should our process end: the next attempt at it is given this.
+    /// An empty text takes it back. True once it is on disk.
+    fn note(&self, handle: String) -> Pin<Box<dyn Future<Output = bool> + Send + '_>> {
+        let _ = handle;
+        Box::pin(std::future::ready(false))
+    }
+}
+
+/// A question to a model that whoever is called wants answered.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Consultation {
+    /// Who wants it, in words for a person.
+    pub from: String,
+    /// The model, where the user has named one for this; else the agent's own.
+    pub model: Option<String>,
+    /// Who the model is to be.
+    pub system: String,
+    /// What was said so far: `user` or `assistant`, and the words.
+    pub messages: Vec<(String, String)>,
+    /// The most that it may write, in tokens.
+    pub max_tokens: u64,
 }
 
 /// Where a tool tells how it is getting on. Lines may be lost: they are for whoever watches, not for the journal.

@@ -39,13 +39,22 @@ pub(crate) fn cancel(places: &Places, args: &args::Cancel) -> Outcome {
 
 pub(crate) fn answer(places: &Places, args: &args::Answer) -> Outcome {
     let id = args.id.as_deref().map(address).transpose()?;
-    if args.text.trim().is_empty() {
+    let declines = args.decline || args.dismiss;
+    if args.text.trim().is_empty() && !declines {
         return Err(Fault::usage("the answer is empty"));
     }
     control(places, &args.run.run, |run| {
         let open = asked(run, |effect| matches!(effect, Effect::Question { .. }), id.as_ref());
         match open.as_slice() {
-            [one] => Ok(Input::Answer { id: Some(one.clone()), text: args.text.clone() }),
+            [one] if declines => Ok(Input::Decline { id: Some(one.clone()), by: who(), dismissed: args.dismiss }),
+            [one] => {
+                if let Some(Effect::Question { inquiry: Some(inquiry), .. }) = run.open().get(one).map(|o| &o.effect) {
+                    inquiry.read(&args.text).map_err(|why| {
+                        Fault::usage(format!("the answer does not fit: {why}")).hint(out::harmless(&inquiry.words()))
+                    })?;
+                }
+                Ok(Input::Answer { id: Some(one.clone()), text: args.text.clone() })
+            }
             [] => Err(nothing(run, "a question", id.as_ref())),
             several => {
                 Err(Fault::usage("several questions are open; say with --id which one you answer")
@@ -163,14 +172,18 @@ async fn bring(places: &Places, journal: &Journal, id: &RunId, input: Input) -> 
         }
         // Its process ended meanwhile: the inbox is read by whoever takes over, and that is us.
     }
-    if matches!(input, Input::Answer { .. } | Input::Verdict { .. }) {
+    if matches!(input, Input::Answer { .. } | Input::Decline { .. } | Input::Verdict { .. }) {
         let kept = journal.inbox(id)?;
         if kept.iter().any(|waiting| is_about_the_same(&waiting.input, &input)) {
             let fault = Fault::failed(format!("run {id} has been told already, and nobody has gone on with it"));
             return Err(fault.hint(format!("`updraft resume {id}` goes on with what was said first")));
         }
         send(journal, id, &input).await?;
-        let what = if matches!(input, Input::Answer { .. }) { "the answer is kept" } else { "the verdict is kept" };
+        let what = if matches!(input, Input::Answer { .. } | Input::Decline { .. }) {
+            "the answer is kept"
+        } else {
+            "the verdict is kept"
+        };
         out::note(&format!("{what}; no process is at work on run {id}\n  hint: `updraft resume {id}` goes on with it"));
         return Ok(Code::Done);
     }
@@ -208,7 +221,10 @@ async fn going_on(places: &Places, run: &Run, workspace: &Path) -> Result<Option
 /// Whether two people speak to the same question.
 fn is_about_the_same(one: &Input, other: &Input) -> bool {
     match (one, other) {
-        (Input::Answer { id: one, .. }, Input::Answer { id: other, .. })
+        (
+            Input::Answer { id: one, .. } | Input::Decline { id: one, .. },
+            Input::Answer { id: other, .. } | Input::Decline { id: other, .. },
+        )
         | (Input::Verdict { id: one, .. }, Input::Verdict { id: other, .. }) => one == other,
         _ => false,
     }
@@ -255,7 +271,7 @@ fn tell(run: &Run, head: &Summary, input: &Input) -> Code {
         Input::Cancel { step: Some(step), .. } => format!("step `{step}` of run {id} is cancelled"),
         Input::Cancel { .. } if run.is_over() => format!("run {id} is {status}"),
         Input::Cancel { .. } => format!("run {id} is {status}; what had begun is being stopped"),
-        Input::Answer { .. } => format!("answered; run {id} is {}", runs::word(head)),
+        Input::Answer { .. } | Input::Decline { .. } => format!("answered; run {id} is {}", runs::word(head)),
         _ => format!("decided; run {id} is {}", runs::word(head)),
     };
     out::note(&text);

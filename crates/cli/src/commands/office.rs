@@ -156,6 +156,7 @@ impl Starter {
         rules.sandbox.clone_from(&self.level);
         rules.grants = Some(confine::grants(&self.settings));
         rules.workspace_trusted = self.settings.standing.is_trusted();
+        wire::name_in_full(&self.dispatcher, &mut rules);
         let tools = |wanted: &[String]| self.dispatcher.registry().specs_for(wanted);
         let only_reads = |name: &str| wire::only_reads(&self.dispatcher, name);
         let models = |wanted: &str| reach::agents_model(wanted, &self.spec, name, &self.access);

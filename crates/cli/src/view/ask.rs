@@ -1,6 +1,6 @@
 //! Putting questions and approvals to a person at the terminal.
 
-use updraft_run::{Effect, Input, Kind, Run, Scope, Verdict};
+use updraft_run::{Address, Effect, Input, Inquiry, Kind, Run, Scope, Verdict};
 
 use crate::out::{self, Paint};
 
@@ -17,7 +17,11 @@ pub(crate) fn ask(run: &Run) -> Asked {
     let mut said = Vec::new();
     for (id, open) in run.open() {
         let input = match &open.effect {
-            Effect::Question { text, options } => {
+            Effect::Question { text, inquiry: Some(inquiry), .. } => {
+                let Some(input) = inquire(id, text, inquiry) else { return Asked::Nothing };
+                input
+            }
+            Effect::Question { text, options, .. } => {
                 let Some(text) = question(id.step.as_str(), text, options) else { return Asked::Nothing };
                 Input::Answer { id: Some(id.clone()), text }
             }
@@ -32,6 +36,38 @@ pub(crate) fn ask(run: &Run) -> Asked {
         said.push(input);
     }
     Asked::Said(said)
+}
+
+/// Puts the question of someone who is called: a line for each field, or one for a word of consent.
+pub(crate) fn inquire(id: &Address, text: &str, inquiry: &Inquiry) -> Option<Input> {
+    let paint = Paint::for_stderr();
+    out::note(&format!("\n{} {}", paint.cyan(&format!("{}:", id.step)), out::harmless(text)));
+    out::note("  `no` declines, an empty line puts it away");
+    let fields = inquiry.fields();
+    let no = |dismissed| Some(Input::Decline { id: Some(id.clone()), by: "the terminal".into(), dismissed });
+    let mut given = serde_json::Map::new();
+    let mut at = 0;
+    loop {
+        let field = fields.get(at);
+        out::draw(&field.map_or_else(|| "> ".to_owned(), |field| format!("{}> ", out::harmless(&field.name))));
+        let line = read_line()?;
+        let said = line.trim();
+        let is_yes_or_no = field.is_some_and(|field| field.wants == "yes or no");
+        let read = match (said, field) {
+            ("no", _) if !is_yes_or_no => return no(false),
+            ("", Some(field)) if field.default.is_some() || !field.is_needed => Ok(()),
+            ("", _) => return no(true),
+            (said, Some(field)) => field.read(said).map(|value| drop(given.insert(field.name.clone(), value))),
+            (said, None) => inquiry.read(said).map(drop),
+        };
+        match read {
+            Err(why) => out::note(&format!("  {}", out::harmless(&why))),
+            Ok(()) if at + 1 < fields.len() => at += 1,
+            Ok(()) => break,
+        }
+    }
+    let text = if fields.is_empty() { "{}".into() } else { serde_json::Value::Object(given).to_string() };
+    Some(Input::Answer { id: Some(id.clone()), text })
 }
 
 fn question(step: &str, text: &str, options: &[String]) -> Option<String> {

@@ -161,8 +161,14 @@ fn wanted(id: &Address, effect: &Effect, run: &Run) -> Vec<Line> {
             let (tool, args) = call.map(|call| (call.name, call.args)).unwrap_or_default();
             made_by(id, json!({ "id": id, "kind": "tool_call", "step": step, "tool": tool, "arguments": args }))
         }
-        Effect::Question { text, options } => {
-            json!({ "id": id, "kind": "question", "step": step, "text": text, "options": options })
+        Effect::Question { text, options, inquiry } => {
+            let mut item = json!({ "id": id, "kind": "question", "step": step, "text": text, "options": options });
+            if let Some(inquiry) = inquiry {
+                item["from"] = json!(inquiry.from);
+                item["form"] = json!(inquiry.form);
+                item["visit"] = json!(inquiry.visit);
+            }
+            item
         }
         Effect::Approval { why, origins, always, .. } => {
             let call = run.call_at(&id.sibling(Kind::Call, id.n));

@@ -20,6 +20,7 @@ mod input;
 mod manage;
 mod marks;
 mod mcp;
+mod mcp_asking;
 mod mcp_login;
 mod permissions;
 mod python;

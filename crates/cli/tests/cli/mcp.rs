@@ -87,6 +87,26 @@ fn a_run_uses_a_servers_tool() {
     assert!(done.iter().any(|line| line.contains("HELLO")), "{done:#?}");
 }
 
+#[test]
+fn a_run_knows_a_servers_tool_by_its_bare_name_in_calls_rules_and_agents() {
+    let world = world();
+    world.updraft(&["mcp", "add", "shell", "--", "sh", "server.sh"]).code(0);
+    world.config("agents/crier.md", "---\nname: crier\npurpose: Cries.\ntools: [shout]\n---\nCry.\n");
+    let script = json!([{"calls": [{"name": "shout", "args": {"text": "hello"}}]}, {"text": "It is loud."}]);
+    let model = world.script("s.json", &script);
+    let ran = world.updraft(&["run", "--json", "--model", &model, "--agent", "crier", "shout hello"]).code(0);
+    assert!(ran.out.contains("HELLO") && ran.out.contains("mcp_shell_shout"), "{}", ran.out);
+    world.updraft(&["replay", &world.last()]).code(0);
+    world.config("config.toml", "[rules]\ndeny = [\"shout\"]\n");
+    let ran = world.updraft(&["run", "--json", "--model", &model, "--agent", "crier", "shout hello"]);
+    assert!(!ran.out.contains("HELLO"), "{}", ran.out);
+    // With a second server that has it, nobody can tell which is meant.
+    world.config("config.toml", "");
+    world.updraft(&["mcp", "add", "other", "--", "sh", "server.sh"]).code(0);
+    let ran = world.updraft(&["run", "--json", "--model", &model, "--agent", "coder", "shout hello"]);
+    assert!(!ran.out.contains("HELLO"), "{}", ran.out);
+}
+
 /// What the test command prepares. Without it, says so past the test runner's capture.
 fn prepared(variable: &str) -> Option<String> {
     use std::io::Write as _;

@@ -157,7 +157,8 @@ impl Drive {
         let Some((open, call)) = self.run.open().get(id).zip(self.run.call_at(id)) else { return };
         let (attempt, name) = (open.attempt, self.run.consulted(id).unwrap_or_default());
         let must_estimate = matches!(open.funds, Funds::None) && self.run.needs_estimates();
-        let question = Question::of(&call, id.step.as_str(), self.run.settings().max_output, attempt);
+        let from = self.run.on_behalf_of(id);
+        let question = Question::of(&call, from, id.step.as_str(), self.run.settings().max_output, attempt);
         match self.engine.hands.model(name) {
             Err(error) => {
                 let (id, reply) = (id.clone(), failed(&error));

@@ -4,9 +4,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
-use updraft_run::{Address, Class, Event, Input, Record, Reply, ToolCall};
-use updraft_tools::{Around, Caller};
+use updraft_run::{Address, Class, Event, Input, Inquiry, Prepared, Record, Reply, ToolCall};
+use updraft_tools::{ASK_MODEL, Around, Caller, Consultation};
 
 use super::{Drive, Mail};
 use crate::context::{Ended, Past};
@@ -16,11 +17,23 @@ use crate::perform::Perform;
 /// Wishes that wait at the same time; whoever has more waits to wish.
 pub(crate) const MOST_WISHES: usize = 256;
 
-/// A call that code asks for, and who hears of its end.
+/// What a call that is under way asks for, and who hears what comes of it.
 pub(crate) struct Wish {
     under: Address,
-    call: ToolCall,
+    what: Wished,
     heard: oneshot::Sender<Reply>,
+}
+
+/// What a call may ask for.
+enum Wished {
+    /// Another call, on behalf of code.
+    Call(ToolCall),
+    /// A person's answer.
+    Answer(Box<Inquiry>),
+    /// A model's.
+    Consultation(Box<Consultation>),
+    /// That something is written down to find it again by.
+    Note(String),
 }
 
 /// What a call is given so that its code can call tools.
@@ -31,17 +44,33 @@ struct Wishing {
     workspace: String,
 }
 
+impl Wishing {
+    async fn wish(&self, what: Wished) -> Reply {
+        let (heard, hears) = oneshot::channel();
+        let wish = Wish { under: self.under.clone(), what, heard };
+        // Nobody there means that the run goes on without this call.
+        if self.send.send(wish).await.is_err() {
+            return Reply::Cancelled;
+        }
+        hears.await.unwrap_or(Reply::Cancelled)
+    }
+}
+
 impl Caller for Wishing {
     fn call(&self, call: ToolCall) -> Pin<Box<dyn Future<Output = Reply> + Send + '_>> {
-        Box::pin(async move {
-            let (heard, hears) = oneshot::channel();
-            let wish = Wish { under: self.under.clone(), call, heard };
-            // Nobody there means that the run goes on without this code.
-            if self.send.send(wish).await.is_err() {
-                return Reply::Cancelled;
-            }
-            hears.await.unwrap_or(Reply::Cancelled)
-        })
+        Box::pin(self.wish(Wished::Call(call)))
+    }
+
+    fn inquire(&self, inquiry: Inquiry) -> Pin<Box<dyn Future<Output = Reply> + Send + '_>> {
+        Box::pin(self.wish(Wished::Answer(inquiry.into())))
+    }
+
+    fn consult(&self, consultation: Consultation) -> Pin<Box<dyn Future<Output = Reply> + Send + '_>> {
+        Box::pin(self.wish(Wished::Consultation(consultation.into())))
+    }
+
+    fn note(&self, handle: String) -> Pin<Box<dyn Future<Output = bool> + Send + '_>> {
+        Box::pin(async move { matches!(self.wish(Wished::Note(handle)).await, Reply::Said(_)) })
     }
 
     fn class(&self, call: &ToolCall) -> Class {
@@ -52,14 +81,43 @@ impl Caller for Wishing {
 impl Drive {
     /// A wish as the run hears it, looked at without effect.
     pub(super) fn take_wish(&self, wish: Wish) -> Option<Mail> {
-        let Wish { under, call, heard } = wish;
+        let Wish { under, what, heard } = wish;
         if self.engine.stop.is_cancelled() {
             // It would not begin any more. Nobody to hear it is no loss.
             let _ = heard.send(Reply::Cancelled);
             return None;
         }
-        let prepared = Box::new(self.look_at(&under.step, &call));
-        Some(Mail { input: Input::Wished { under, call, prepared }, row: None, heard: Some(heard) })
+        let input = match what {
+            Wished::Call(mut call) => {
+                self.name_in_full(&under.step, &mut call);
+                let prepared = Box::new(self.look_at(&under.step, &call));
+                Input::Wished { under, call, prepared }
+            }
+            Wished::Answer(inquiry) => {
+                let call = made_for(&inquiry.from, "question", json!({}));
+                let prepared = Prepared { inquiry: Some(inquiry), ..Prepared::default() };
+                Input::Wished { under, call, prepared: prepared.into() }
+            }
+            Wished::Consultation(wanted) => self.consultation(under, *wanted),
+            Wished::Note(handle) => Input::Noted { id: under, handle },
+        };
+        Some(Mail { input, row: None, heard: Some(heard) })
+    }
+
+    /// A question to a model, as a call that names it. The user has allowed it for whoever asks.
+    fn consultation(&self, under: Address, wanted: Consultation) -> Input {
+        let own = self.run.model_of(&under.step).to_owned();
+        let named = wanted.model.as_ref();
+        let mut args = json!({ "system": wanted.system, "max_tokens": wanted.max_tokens });
+        args["messages"] = wanted.messages.iter().map(|(role, text)| json!({ "role": role, "text": text })).collect();
+        args["model"] = json!(named.unwrap_or(&own));
+        args["question"] = json!(wanted.messages.last().map(|(_, text)| text.as_str()).unwrap_or_default());
+        let call = made_for(&wanted.from, ASK_MODEL, args);
+        // The step's own model was chosen by the user already; another is looked up like one that an agent asks for.
+        let known = named.map(|_| self.look_at(&under.step, &call));
+        let prepared = known.unwrap_or_else(|| Prepared { model: Some(own), ..Prepared::default() });
+        let prepared = Prepared { on_behalf_of: Some(wanted.from), ..prepared };
+        Input::Wished { under, call, prepared: prepared.into() }
     }
 
     /// Remembers who hears of a wish, or says at once why nothing comes of it.
@@ -68,9 +126,16 @@ impl Drive {
             (Some(Event::Wished { id, .. }), _) => {
                 self.listening.insert(id.clone(), heard);
             }
-            (_, Input::Wished { under, .. }) => {
-                let _ = heard.send(self.run.unheard(under));
+            (Some(Event::Noted { .. }), _) => self.noted.push(heard),
+            (_, Input::Wished { under, prepared, .. }) => {
+                // What an earlier attempt has asked a person still waits: whoever asks it again waits along.
+                let waits = prepared.inquiry.as_ref().and_then(|inquiry| self.run.inquired(under, inquiry));
+                match waits {
+                    Some(id) => drop(self.listening.insert(id, heard)),
+                    None => drop(heard.send(self.run.unheard(under))),
+                }
             }
+            (_, Input::Noted { id, .. }) if self.run.open().contains_key(id) => self.noted.push(heard),
             _ => {}
         }
     }
@@ -113,6 +178,12 @@ impl Drive {
             context: Some(Arc::new(told)),
             tools: agent.map(|agent| Arc::clone(&agent.tools)).unwrap_or_default(),
             caller: Some(Arc::new(caller)),
+            handle: self.run.open().get(id).and_then(|open| open.handle.clone()).filter(|handle| !handle.is_empty()),
         }
     }
+}
+
+/// What is wanted by someone who is called, in the form of a call.
+fn made_for(from: &str, name: &str, args: Value) -> ToolCall {
+    ToolCall { id: from.to_owned(), name: name.to_owned(), args, fault: None }
 }

@@ -88,7 +88,7 @@ impl Drive {
         let Ended { id, attempt, what } = ended;
         let (reply, prepared) = match what {
             What::Asked(Ok(answer), conversation) => {
-                let answer = with_reasoning_apart(answer);
+                let answer = self.with_full_names(&id, with_reasoning_apart(answer));
                 let prepared = self.prepare(&id, &answer);
                 self.keep(&id, conversation);
                 (Reply::Answer(answer.into()), prepared)
@@ -105,6 +105,25 @@ impl Drive {
             }
         };
         Input::Replied { id, attempt, reply, prepared }.into()
+    }
+
+    /// The answer with its calls under the names that the agent's tools have: what is written down is unmistakable.
+    fn with_full_names(&self, id: &Address, mut answer: Answer) -> Answer {
+        for call in &mut answer.calls {
+            self.name_in_full(&id.step, call);
+        }
+        answer
+    }
+
+    /// Gives a call the name of the agent's tool that is meant by a shorter one.
+    pub(super) fn name_in_full(&self, step: &StepId, call: &mut ToolCall) {
+        let agent = self.run.step(step).and_then(|step| self.kit.agent(&step.spec.agent));
+        let has = |name: &str| agent.is_some_and(|agent| agent.tools.iter().any(|tool| tool.name == name));
+        if !has(&call.name)
+            && let Some(full) = self.engine.hands.full_name(&call.name).filter(|full| has(full))
+        {
+            call.name = full;
+        }
     }
 
     fn keep(&mut self, id: &Address, conversation: Box<crate::conversation::Conversation>) {

@@ -196,6 +196,8 @@ impl Attempt<'_> {
             host: Arc::clone(self.host),
             listeners: listeners.clone(),
             changed: Arc::clone(self.changed),
+            under_way: super::asking::UnderWay::default(),
+            sampling: self.config.sampling.clone(),
         };
         Box::pin(serve_client_with_lifecycle(handler, transport, lifecycle)).await
     }

@@ -1,38 +1,35 @@
 //! One connection to a server while it lasts: asking, listing, calling, giving up.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, CallToolResult, CancelTaskParams, CancelledNotificationParam,
-    ClientRequest, GetPromptRequest, GetPromptRequestParams, GetPromptResult, InputRequest, InputRequests,
-    InputRequiredResult, JsonObject, ListPromptsRequest, ListResourcesRequest, ListToolsRequest,
-    PaginatedRequestParams, Prompt, ReadResourceRequest, ReadResourceRequestParams, ReadResourceResult, RequestId,
-    Resource, ServerNotification, ServerPeerInfo, ServerResult, SubscriptionFilter, Tool,
+    CancelTaskParams, CancelledNotificationParam, ClientRequest, ListPromptsRequest, ListResourcesRequest,
+    ListToolsRequest, PaginatedRequestParams, Prompt, RequestId, Resource, ServerNotification, ServerPeerInfo,
+    ServerResult, SubscriptionFilter, Tool,
 };
 use rmcp::service::{Peer, PeerRequestOptions, RoleClient, RunningService, ServiceError};
-use serde_json::Value;
 use tokio::sync::{Mutex, Notify, mpsc};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use updraft_sandbox::Reached;
 use updraft_tools::Log;
 
+use super::asking::Asker;
+use super::clock::Clock;
 use super::connect::Manner;
 use super::handler::{Handler, Listeners};
 use super::ledger::{Ledger, Misdeeds};
 use super::lines::UNUSABLE;
 use super::process::Process;
+use super::rounds::Handle;
 use crate::config::Patience;
 use crate::error::{Error, chain, cut, deepest};
 
 /// Pages and entries of one list: more than any server has.
 const PAGES: usize = 100;
 const ENTRIES: usize = 5_000;
-/// Rounds of questions during one call.
-const ROUNDS: u32 = 10;
 /// How long a server may take to note that a task is cancelled.
 const CANCEL_TIME: Duration = Duration::from_secs(5);
 /// Before a broken stream of news is opened again; it doubles from then on.
@@ -42,7 +39,7 @@ const REOPEN: Duration = Duration::from_secs(1);
 pub(super) struct Connection {
     service: Mutex<Option<RunningService<RoleClient, Handler>>>,
     peer: Peer<RoleClient>,
-    handler: Arc<Handler>,
+    pub(super) handler: Arc<Handler>,
     listeners: Listeners,
     ledger: Arc<Ledger>,
     process: Mutex<Option<Process>>,
@@ -61,6 +58,10 @@ pub(super) struct Waiting<'a> {
     pub(super) patience: Patience,
     pub(super) cancel: &'a CancellationToken,
     pub(super) log: Log,
+    /// The run that calls, where one does.
+    pub(super) asker: Option<Asker>,
+    /// What the call can be found again by, from an earlier attempt or this one.
+    pub(super) found: std::sync::Mutex<Option<Handle>>,
 }
 
 impl Connection {
@@ -79,6 +80,8 @@ impl Connection {
             host: Arc::clone(&host.host),
             listeners: listeners.clone(),
             changed: Arc::clone(&changed),
+            under_way: host.under_way.clone(),
+            sampling: host.sampling.clone(),
         });
         let mut tasks = JoinSet::new();
         let (given_up, ids) = mpsc::channel(256);
@@ -189,102 +192,6 @@ impl Connection {
         Err(Error::Nonsense(format!("a list of more than {PAGES} pages")))
     }
 
-    /// Calls a tool, and answers what it asks meanwhile.
-    pub(super) async fn call(
-        &self,
-        tool: &str,
-        arguments: JsonObject,
-        waiting: &Waiting<'_>,
-    ) -> Result<CallToolResult, Error> {
-        let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        for round in 0..ROUNDS {
-            let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
-            match self.ask(request, waiting).await? {
-                ServerResult::CallToolResult(result) => {
-                    self.answered.fetch_add(1, Ordering::Relaxed);
-                    return Ok(result);
-                }
-                ServerResult::InputRequiredResult(asked) => {
-                    params.request_state = asked.request_state.clone();
-                    params.input_responses = self.answers(asked, round).await?;
-                }
-                ServerResult::CreateTaskResult(created) => {
-                    let result = Box::pin(self.see_through(created.task, waiting)).await?;
-                    self.answered.fetch_add(1, Ordering::Relaxed);
-                    return Ok(result);
-                }
-                other => return Err(strange(&other)),
-            }
-        }
-        Err(Error::Nonsense(format!("it asked more than {ROUNDS} times during one call")))
-    }
-
-    pub(super) async fn read(&self, uri: &str, waiting: &Waiting<'_>) -> Result<ReadResourceResult, Error> {
-        let mut params = ReadResourceRequestParams::new(uri);
-        for round in 0..ROUNDS {
-            let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params.clone()));
-            match self.ask(request, waiting).await? {
-                ServerResult::ReadResourceResult(result) => return Ok(result),
-                ServerResult::InputRequiredResult(asked) => {
-                    params.request_state = asked.request_state.clone();
-                    params.input_responses = self.answers(asked, round).await?;
-                }
-                other => return Err(strange(&other)),
-            }
-        }
-        Err(Error::Nonsense(format!("it asked more than {ROUNDS} times")))
-    }
-
-    pub(super) async fn prompt(
-        &self,
-        name: &str,
-        arguments: JsonObject,
-        waiting: &Waiting<'_>,
-    ) -> Result<GetPromptResult, Error> {
-        let mut params = GetPromptRequestParams::new(name).with_arguments(arguments);
-        for round in 0..ROUNDS {
-            let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(params.clone()));
-            match self.ask(request, waiting).await? {
-                ServerResult::GetPromptResult(result) => return Ok(result),
-                ServerResult::InputRequiredResult(asked) => {
-                    params.request_state = asked.request_state.clone();
-                    params.input_responses = self.answers(asked, round).await?;
-                }
-                other => return Err(strange(&other)),
-            }
-        }
-        Err(Error::Nonsense(format!("it asked more than {ROUNDS} times")))
-    }
-
-    /// Answers what a server wants to know before it can go on.
-    async fn answers(&self, asked: InputRequiredResult, round: u32) -> Result<Option<BTreeMap<String, Value>>, Error> {
-        let questions = asked.input_requests.unwrap_or_default();
-        if questions.is_empty() {
-            // It only wants to be asked again, and gets a little more time each round.
-            tokio::time::sleep(Duration::from_millis(100 << round.min(5))).await;
-            return Ok(None);
-        }
-        self.answers_to(questions).await.map(Some)
-    }
-
-    /// Answers what a server asks, by the names it gave its questions.
-    pub(super) async fn answers_to(&self, questions: InputRequests) -> Result<BTreeMap<String, Value>, Error> {
-        let mut answers = BTreeMap::new();
-        for (key, question) in questions {
-            let answer = match question {
-                InputRequest::Elicitation(request) => serde_json::to_value(self.handler.elicit(request.params).await),
-                InputRequest::CreateMessage(request) => {
-                    let sampled = self.handler.sample(request.params).await;
-                    serde_json::to_value(sampled.map_err(|error| Error::Nonsense(error.message.into()))?)
-                }
-                InputRequest::ListRoots(_) => serde_json::to_value(self.handler.roots()),
-                _ => return Err(Error::Nonsense("it asks for something that nobody knows".to_owned())),
-            };
-            answers.insert(key, answer.map_err(|error| Error::Nonsense(error.to_string()))?);
-        }
-        Ok(answers)
-    }
-
     /// A task that is cancelled when nobody waits for it any longer.
     pub(super) fn abandoned_task(&self, id: &str) -> Abandoned {
         Abandoned { what: Some(GivenUp::Task(id.to_owned())), given_up: self.given_up.clone() }
@@ -292,20 +199,22 @@ impl Connection {
 
     /// Asks, and waits no longer than allowed. If this is dropped, the server is told that nobody waits any longer.
     pub(super) async fn ask(&self, request: ClientRequest, waiting: &Waiting<'_>) -> Result<ServerResult, Error> {
-        let Patience { call, longest, .. } = waiting.patience;
-        let options =
-            PeerRequestOptions::with_timeout(call).reset_timeout_on_progress().with_max_total_timeout(longest);
-        let sent = tokio::time::timeout(call, self.peer.send_request_with_option(request, options)).await;
+        let Patience { call, .. } = waiting.patience;
+        let clock = Arc::new(Clock::start());
+        let _under_way = self.handler.under_way.enter(waiting.asker.clone(), Arc::clone(&clock));
+        let sending = self.peer.send_request_with_option(request, PeerRequestOptions::no_options());
+        let sent = tokio::time::timeout(call, sending).await;
         let handle = match sent {
             Ok(Ok(handle)) => handle,
             Ok(Err(error)) => return Err(self.explained(error).await),
             Err(_) => return Err(Error::Silent(call)),
         };
-        let _listening = self.listeners.add(&handle.progress_token, waiting.log.clone());
+        let _listening = self.listeners.add(&handle.progress_token, waiting.log.clone(), Arc::clone(&clock));
         let what = Some(GivenUp::Request(handle.id.clone()));
         let mut abandoned = Abandoned { what, given_up: self.given_up.clone() };
         let answer = tokio::select! {
             answer = handle.await_response() => answer,
+            limit = clock.run_out(&waiting.patience) => return Err(Error::Silent(limit)),
             () = waiting.cancel.cancelled() => return Err(Error::Cancelled),
         };
         abandoned.what = None;
@@ -342,7 +251,7 @@ impl Connection {
     }
 }
 
-fn strange(result: &ServerResult) -> Error {
+pub(super) fn strange(result: &ServerResult) -> Error {
     let words = serde_json::to_string(result).unwrap_or_default();
     Error::Nonsense(format!("an answer to something else: {}", cut(&words, 200)))
 }

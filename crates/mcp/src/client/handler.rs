@@ -18,7 +18,10 @@ use tokio::sync::Notify;
 use updraft_tools::{Log, Schema};
 use url::Url;
 
+use super::asking::{Asker, UnderWay};
+use super::clock::Clock;
 use super::host::{Answer, Host, Question, Wanted};
+use crate::config::Sampling;
 use crate::error::cut;
 
 /// Answers one server.
@@ -29,21 +32,27 @@ pub(super) struct Handler {
     pub(super) listeners: Listeners,
     /// Told when the server's list of tools has changed.
     pub(super) changed: Arc<Notify>,
+    /// The calls under way: whoever makes them answers what the server asks meanwhile.
+    pub(super) under_way: UnderWay,
+    /// Whether, and how, it may have models asked.
+    pub(super) sampling: Option<Sampling>,
 }
 
 /// Who wants to know of progress, by the token their request carries.
 #[derive(Clone, Default)]
-pub(super) struct Listeners(Arc<Mutex<BTreeMap<String, Log>>>);
+pub(super) struct Listeners(Arc<Mutex<Told>>);
+
+type Told = BTreeMap<String, (Log, Arc<Clock>)>;
 
 impl Listeners {
-    /// Tells `log` of progress until the guard is dropped.
-    pub(super) fn add(&self, token: &ProgressToken, log: Log) -> Listening {
+    /// Tells `log` and `clock` of progress until the guard is dropped.
+    pub(super) fn add(&self, token: &ProgressToken, log: Log, clock: Arc<Clock>) -> Listening {
         let key = token.0.to_string();
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone(), log);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone(), (log, clock));
         Listening { listeners: self.clone(), key }
     }
 
-    fn find(&self, token: &ProgressToken) -> Option<Log> {
+    fn find(&self, token: &ProgressToken) -> Option<(Log, Arc<Clock>)> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&token.0.to_string()).cloned()
     }
 }
@@ -61,10 +70,9 @@ impl Drop for Listening {
 }
 
 impl Handler {
-    /// Puts a server's question to a person. Without a person it is declined.
-    pub(super) async fn elicit(&self, params: ElicitRequestParams) -> ElicitResult {
+    /// Puts a server's question to a person: that of the run that calls, or else the host's. Without one it is declined.
+    pub(super) async fn elicit(&self, params: ElicitRequestParams, asker: Option<&Asker>) -> ElicitResult {
         let declined = ElicitResult::new(ElicitationAction::Decline);
-        let Some(people) = &self.host.people else { return declined };
         let (message, wanted) = match params {
             ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
                 let Ok(schema) = serde_json::to_value(requested_schema) else { return declined };
@@ -73,6 +81,10 @@ impl Handler {
             ElicitRequestParams::UrlElicitationParams { message, url, .. } => (message, Wanted::Visit(url)),
             _ => return declined,
         };
+        if let Some(asker) = asker.filter(|_| self.host.inquires) {
+            return asker.elicit(&self.server, cut(&message, 4_000), wanted).await;
+        }
+        let Some(people) = &self.host.people else { return declined };
         let question = Question { server: self.server.clone(), message: cut(&message, 4_000), wanted };
         match (people.ask(question.clone()).await, &question.wanted) {
             (Answer::Accept(given), Wanted::Form(schema)) => accept(schema, given).unwrap_or(declined),
@@ -83,8 +95,15 @@ impl Handler {
     }
 
     /// Has a model asked, if the caller allows that at all.
-    pub(super) async fn sample(&self, params: CreateMessageRequestParams) -> Result<CreateMessageResult, ErrorData> {
+    pub(super) async fn sample(
+        &self,
+        params: CreateMessageRequestParams,
+        asker: Option<&Asker>,
+    ) -> Result<CreateMessageResult, ErrorData> {
         let refused = |why: String| ErrorData::new(ErrorCode(-1), why, None);
+        if let (Some(asker), Some(setting)) = (asker, &self.sampling) {
+            return asker.sample(&self.server, setting, params).await.map_err(refused);
+        }
         let Some(sampler) = &self.host.sampler else {
             return Err(refused("the user does not let servers ask models".to_owned()));
         };
@@ -101,7 +120,7 @@ impl Handler {
 }
 
 /// What the person gave, with the schema's defaults for what they left out; `None` if it does not fit the schema.
-fn accept(schema: &Value, given: Value) -> Option<ElicitResult> {
+pub(super) fn accept(schema: &Value, given: Value) -> Option<ElicitResult> {
     let mut content = match given {
         Value::Object(fields) => fields,
         Value::Null => Map::new(),
@@ -123,12 +142,12 @@ impl ClientHandler for Handler {
         let mut able = ClientCapabilities::default();
         able.roots = Some(RootsCapabilities::default());
         able.extensions = Some(BTreeMap::from([(TASKS_EXTENSION_ID.to_owned(), Map::new())]));
-        if self.host.people.is_some() {
+        if self.host.people.is_some() || self.host.inquires {
             let form = FormElicitationCapability::new().with_schema_validation(true);
             able.elicitation =
                 Some(ElicitationCapability::new().with_form(form).with_url(UrlElicitationCapability::default()));
         }
-        if self.host.sampler.is_some() {
+        if self.host.sampler.is_some() || self.sampling.is_some() {
             able.sampling = Some(SamplingCapability::default());
         }
         let me = Implementation::new("updraft", env!("CARGO_PKG_VERSION"));
@@ -140,7 +159,9 @@ impl ClientHandler for Handler {
         params: CreateMessageRequestParams,
         _: RequestContext<RoleClient>,
     ) -> Result<CreateMessageResult, ErrorData> {
-        self.sample(params).await
+        // The model has limits of its own, and the server waits for it, not the other way round.
+        let _stopped = self.under_way.stop_clocks();
+        self.sample(params, self.under_way.asker().as_ref()).await
     }
 
     async fn list_roots(&self, _: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
@@ -150,13 +171,20 @@ impl ClientHandler for Handler {
     async fn create_elicitation(
         &self,
         params: ElicitRequestParams,
-        _: RequestContext<RoleClient>,
+        context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        Ok(self.elicit(params).await)
+        let _stopped = self.under_way.stop_clocks();
+        let asker = self.under_way.asker();
+        tokio::select! {
+            answer = self.elicit(params, asker.as_ref()) => Ok(answer),
+            // It does not want to know any longer.
+            () = context.ct.cancelled() => Ok(ElicitResult::new(ElicitationAction::Cancel)),
+        }
     }
 
     async fn on_progress(&self, params: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
-        let Some(log) = self.listeners.find(&params.progress_token) else { return };
+        let Some((log, clock)) = self.listeners.find(&params.progress_token) else { return };
+        clock.heard();
         let mut line = match params.total {
             Some(total) => format!("{} of {total}", params.progress),
             None => params.progress.to_string(),

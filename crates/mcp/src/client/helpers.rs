@@ -15,7 +15,7 @@ use crate::error::cut;
 /// Tools found by one search.
 const FOUND: usize = 10;
 /// Longer than any call that it passes on: their own limits are the ones that count.
-const LONGEST: Duration = Duration::from_hours(25);
+const LONGEST: Duration = Duration::from_hours(24 * 365);
 
 /// The helpers that tell of the servers.
 pub(super) fn about_servers(servers: &Servers) -> Vec<Arc<dyn Tool>> {

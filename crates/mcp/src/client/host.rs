@@ -31,7 +31,9 @@ pub struct Host {
     pub proxy: Option<Proxy>,
     /// What every tool's name begins with.
     pub prefix: String,
-    /// Who answers servers' questions. Without anybody, they are declined.
+    /// Whether calls come from runs that can put servers' questions to their person.
+    pub inquires: bool,
+    /// Who answers servers' questions outside of runs. Without anybody, they are declined.
     pub people: Option<Arc<dyn People>>,
     /// Who answers servers that want a model asked. Without anybody, they are refused.
     pub sampler: Option<Arc<dyn Sampler>>,
@@ -65,6 +67,7 @@ impl Host {
             logs: logs.into(),
             proxy: None,
             prefix: "mcp".to_owned(),
+            inquires: false,
             people: None,
             sampler: None,
             doorman: None,

@@ -135,7 +135,7 @@ impl Server {
     }
 
     /// Calls a tool: its result, and the hosts that the server reached meanwhile through our proxy. A call that may be
-    /// made again is, if the connection ends under it.
+    /// done again is, if the connection ends under it; one that can be found again is gone on with.
     pub(super) async fn call(
         &self,
         tool: &str,
@@ -143,14 +143,15 @@ impl Server {
         is_repeatable: bool,
         waiting: &Waiting<'_>,
     ) -> Result<(CallToolResult, Vec<String>), Error> {
-        let mut tries = if is_repeatable { AGAIN } else { 0 };
+        let mut tries = AGAIN;
         loop {
             let connection = self.connection().await?;
             let mark = connection.reached.mark();
             let answer = connection.call(tool, arguments.clone(), waiting).await;
             self.judge(&connection, answer.as_ref().err()).await;
             match answer {
-                Err(Error::Lost(_)) if tries > 0 => tries -= 1,
+                // What can be found again is not made again.
+                Err(Error::Lost(_)) if tries > 0 && (is_repeatable || waiting.is_found()) => tries -= 1,
                 other => return other.map(|result| (result, connection.reached.since(mark))),
             }
         }
@@ -223,7 +224,7 @@ impl Server {
     pub(super) fn waiting_for_lists<'a>(&self, cancel: &'a CancellationToken) -> Waiting<'a> {
         let start = self.config.patience.start;
         let patience = Patience { call: start, longest: start, ..self.config.patience };
-        Waiting { patience, cancel, log: Log::default() }
+        Waiting { patience, cancel, log: Log::default(), asker: None, found: std::sync::Mutex::default() }
     }
 
     /// Learns from how a call went.

@@ -91,6 +91,13 @@ impl Servers {
         self.known().names.resolve(called).map(str::to_owned)
     }
 
+    /// The bare names that only one server has, each with the name that it stands for.
+    pub fn bare_names(&self) -> Vec<(String, String)> {
+        let known = self.known();
+        let pairs = known.names.iter().filter(|(name, _, tool)| known.names.resolve(tool) == Some(name));
+        pairs.map(|(name, _, tool)| (tool.to_owned(), name.to_owned())).collect()
+    }
+
     /// Ends every server, and waits until their processes are gone.
     pub async fn close(&self) {
         let mut closing = JoinSet::new();

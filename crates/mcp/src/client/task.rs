@@ -12,6 +12,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::connection::{Abandoned, Connection, Waiting};
+use super::rounds::Handle;
 use crate::error::{Error, cut};
 
 /// How often a server is asked after a task, whatever it suggests.
@@ -26,18 +27,27 @@ impl Connection {
     /// Asks after a task until it is done. If this is dropped, the task is cancelled.
     pub(super) async fn see_through(&self, task: Task, waiting: &Waiting<'_>) -> Result<CallToolResult, Error> {
         let limit = waiting.patience.longest;
-        let until = Instant::now() + limit;
+        let mut until = Instant::now() + limit;
         let id = task.task_id;
+        // One that the next process finds again is cancelled only if that is wanted, not because ours ends.
+        let is_kept = waiting.keep(Handle::Task(id.clone())).await;
         let mut wait = interval(task.poll_interval_ms);
         let (mut answered, mut missed) = (BTreeSet::new(), 0);
         let mut abandoned = self.abandoned_task(&id);
+        if is_kept {
+            disarm(&mut abandoned);
+        }
         loop {
             if Instant::now() + wait > until {
+                drop(self.abandoned_task(&id));
                 return Err(Error::Silent(limit));
             }
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}
-                () = waiting.cancel.cancelled() => return Err(Error::Cancelled),
+                () = waiting.cancel.cancelled() => {
+                    drop(self.abandoned_task(&id));
+                    return Err(Error::Cancelled);
+                }
             }
             let request = ClientRequest::GetTaskRequest(GetTaskRequest::new(GetTaskParams::new(id.clone())));
             let state = match self.ask(request, waiting).await {
@@ -57,7 +67,10 @@ impl Connection {
             match state.payload {
                 TaskPayload::Working => {}
                 TaskPayload::InputRequired { input_requests } => {
+                    let asked = Instant::now();
                     self.answer_task(&id, input_requests, &mut answered, waiting).await?;
+                    // A person's thinking is not the task's time.
+                    until += asked.elapsed();
                 }
                 payload => {
                     disarm(&mut abandoned);
@@ -79,7 +92,7 @@ impl Connection {
         if questions.is_empty() {
             return Ok(());
         }
-        let answers = self.answers_to(questions).await?;
+        let answers = self.answers_to(questions, waiting).await?;
         let params = UpdateTaskParams::new(id.to_owned(), answers);
         self.ask(ClientRequest::UpdateTaskRequest(UpdateTaskRequest::new(params)), waiting).await.map(drop)
     }

@@ -9,17 +9,19 @@ use updraft_run::{Class, Failure, FailureKind, Millis, Prepared, Reply, ToolSpec
 use updraft_sandbox::Network;
 use updraft_tools::{CallContext, Calling, Place, Source, Tool, Traits};
 
+use super::asking::Asker;
 use super::connection::Waiting;
 use super::content;
 use super::manifest::{Hints, Listed};
+use super::rounds::Handle;
 use super::server::Server;
 use crate::config::{Link, ServerConfig};
 use crate::error::Error;
 
 /// The group that agents ask for servers' tools by.
 pub(super) const GROUP: &str = "mcp";
-/// More than the server's own limits, so that they are the ones that count.
-const SLACK: Duration = Duration::from_mins(1);
+/// The server's own limits are the ones that count; and a person whom it asks may take days.
+const LONGEST: Duration = Duration::from_hours(24 * 365);
 
 /// One tool of one server.
 pub(super) struct ServerTool {
@@ -54,7 +56,11 @@ impl ServerTool {
             return Reply::Failed(Failure::new(FailureKind::Validation, "expected an object of arguments"));
         };
         let config = self.server.config();
-        let waiting = Waiting { patience: config.patience, cancel: &cx.cancel, log: cx.log.clone() };
+        let around = &cx.around;
+        let asker = around.caller.clone().map(|caller| Asker { run: around.run.clone(), caller });
+        let found = around.handle.as_deref().and_then(Handle::read);
+        let (cancel, log) = (&cx.cancel, cx.log.clone());
+        let waiting = Waiting { patience: config.patience, cancel, log, asker, found: found.into() };
         let is_repeatable = self.traits.class.is_repeatable();
         let arguments: JsonObject = arguments;
         match self.server.call(&self.own_name, arguments, is_repeatable, &waiting).await {
@@ -105,7 +111,7 @@ fn traits(config: &ServerConfig, hints: Hints) -> Traits {
         // What is read at a stranger's is asked for in words, and words can carry things out.
         sends: !(is_confined || reads_only && hints.stays_inside),
         destroys: hints.destroys,
-        time: config.patience.longest + config.patience.start * 2 + SLACK,
+        time: LONGEST,
         blocking: false,
     }
 }
@@ -159,6 +165,7 @@ mod tests {
             trusts_hints,
             grants: Grants { network, ..Grants::default() },
             login: Login::default(),
+            sampling: None,
             fingerprint: String::new(),
         }
     }

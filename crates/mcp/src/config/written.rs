@@ -58,6 +58,19 @@ pub struct Written {
     /// How one signs in there, where that is not found out by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oauth: Option<WrittenLogin>,
+    /// Whether it may have models asked during runs: `true`, or the model that is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<WrittenSampling>,
+}
+
+/// Whether a server may have models asked, as written.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum WrittenSampling {
+    /// Yes, the agent's own; or no.
+    Switch(bool),
+    /// This model.
+    Model(String),
 }
 
 /// What a server's process may do, as written.
@@ -267,5 +280,6 @@ fn every_field() -> Written {
         trust: true,
         sandbox: Some(WrittenGrants::default()),
         oauth: Some(WrittenLogin::default()),
+        sampling: Some(WrittenSampling::Switch(true)),
     }
 }

@@ -115,6 +115,10 @@ pub struct Wait {
     pub options: Vec<String>,
     /// The call that is to be allowed.
     pub call: Value,
+    /// The form that is to be filled in, where whoever the run calls wants one.
+    pub form: Option<Value>,
+    /// Somebody whom the run calls asks: they are told of a refusal, too.
+    pub is_inquiry: bool,
 }
 
 /// What a question came to.
@@ -219,6 +223,9 @@ pub trait Face: Send + Sync + 'static {
 
     /// Answers a question; without an id, the only one that is open.
     fn answer(&self, run: String, id: Option<String>, text: String) -> Doing<'_, View>;
+
+    /// Says that a question will not be answered.
+    fn decline(&self, run: String, id: String) -> Doing<'_, View>;
 
     /// Looks for words in the workspace's files.
     fn search(&self, query: String) -> Doing<'_, Vec<Hit>>;

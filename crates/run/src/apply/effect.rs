@@ -24,8 +24,10 @@ impl Run {
             allowed_with: self.allowed_with(id),
             inner: Vec::new(),
         };
-        self.busy += u32::from(!effect.is_patient());
+        let before = self.outer_is_busy(id);
         self.open.insert(id.clone(), open);
+        self.busy += u32::from(self.is_busy(id, effect));
+        self.count_outer(id, before);
         let Some(at) = self.places.get(&id.step).copied() else { return };
         match id.kind {
             Kind::Ask => self.turn_begins(at, id.turn),
@@ -111,7 +113,9 @@ impl Run {
     pub(super) fn wished(&mut self, id: &Address, call: &ToolCall, prepared: &Prepared) {
         let Some(open) = id.outer().and_then(|outer| self.open.get_mut(&outer)) else { return };
         let wish = Some((call.clone(), prepared.clone()));
-        open.inner.push(Inner { name: call.name.clone(), class: prepared.class, wish, ended: None });
+        let inquiry = prepared.inquiry.clone().map(|inquiry| (inquiry, None));
+        let (class, attempt) = (prepared.class, open.attempt);
+        open.inner.push(Inner { name: call.name.clone(), class, wish, ended: None, attempt, inquiry });
     }
 
     /// A call that code asked for has ended: how is kept, for as long as the code runs.
@@ -119,6 +123,11 @@ impl Run {
         let Some((outer, k)) = id.outer().zip(id.inner) else { return };
         if let Some(inner) = self.open.get_mut(&outer).and_then(|open| open.inner.get_mut(k as usize)) {
             inner.wish = None;
+            if let (Some((_, answer)), Outcome::Replied(reply @ (Reply::Said(_) | Reply::Verdict(_)))) =
+                (&mut inner.inquiry, outcome)
+            {
+                *answer = Some(reply.clone());
+            }
             inner.ended = Some(match outcome {
                 Outcome::Replied(reply) => Inner::end_of(reply),
                 Outcome::Rejected(_) => "refused",
@@ -203,9 +212,12 @@ impl Run {
 
     /// Takes an effect out of those that are open, and settles its money.
     pub(super) fn close(&mut self, id: &Address, was_cut_off: bool) -> Option<Open> {
+        let before = self.outer_is_busy(id);
+        let was_busy = self.open.get(id).is_some_and(|open| self.is_busy(id, &open.effect));
         let open = self.open.remove(id)?;
         self.held.remove(id);
-        self.busy = self.busy.saturating_sub(u32::from(!open.effect.is_patient()));
+        self.busy = self.busy.saturating_sub(u32::from(was_busy));
+        self.count_outer(id, before);
         if let Funds::Reserved(ceiling) = open.funds {
             let payee = open.payee.as_deref().unwrap_or_default();
             self.ledger.free(&ceiling);
@@ -227,9 +239,24 @@ impl Run {
 
     pub(super) fn interrupted(&mut self, id: &Address) {
         let Some(open) = self.close(id, true) else { return };
-        self.busy += u32::from(!open.effect.is_patient());
         let again = Open { attempt: open.attempt + 1, funds: Funds::None, begun: None, payee: None, ..open };
+        let effect = again.effect.clone();
         self.open.insert(id.clone(), again);
+        self.busy += u32::from(self.is_busy(id, &effect));
+    }
+
+    fn outer_is_busy(&self, id: &Address) -> bool {
+        let outer = id.outer().and_then(|outer| Some((self.open.get(&outer)?, outer)));
+        outer.is_some_and(|(open, outer)| self.is_busy(&outer, &open.effect))
+    }
+
+    /// A call that begins to wait for a person is not busy meanwhile.
+    fn count_outer(&mut self, id: &Address, before: bool) {
+        match (before, self.outer_is_busy(id)) {
+            (true, false) => self.busy = self.busy.saturating_sub(1),
+            (false, true) => self.busy += 1,
+            (true, true) | (false, false) => {}
+        }
     }
 
     pub(super) fn replied(&mut self, id: &Address, reply: &Reply, prepared: &[Prepared]) {

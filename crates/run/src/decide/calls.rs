@@ -152,6 +152,7 @@ fn question(call: &ToolCall) -> Effect {
     Effect::Question {
         text: text("question").or_else(|| text("text")).unwrap_or_default().to_owned(),
         options: options.collect(),
+        inquiry: None,
     }
 }
 

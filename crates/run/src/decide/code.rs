@@ -27,6 +27,9 @@ impl Run {
         if under.inner.is_some() || matches!(self.phase, Phase::Cancelling { .. }) {
             return Vec::new();
         }
+        if let Some(inquiry) = &prepared.inquiry {
+            return self.inquire(under, open, call, (inquiry, prepared));
+        }
         let id = under.within(open.inner.len() as u32);
         let decided = match self.refusal(step, open, call, prepared) {
             Some(why) => Event::Rejected { id: id.clone(), why },
@@ -60,10 +63,15 @@ impl Run {
             return security(format!("`{name}` cannot be called from code: {}", outside_of_code(name)));
         }
         let Some(agent) = self.card(&step.spec.agent) else { return Some(gone(step)) };
-        match self.weigh_with(&self.rights(agent).code(), step, agent, call, prepared) {
-            Permission::Denied(why) => return Some(why),
-            Permission::Asked(Asking { why, .. }) => return security(why),
-            Permission::Allowed => {}
+        if let Some(fault) = prepared.fault.as_ref().filter(|_| prepared.on_behalf_of.is_some()) {
+            return Some(fault.clone());
+        }
+        if prepared.on_behalf_of.is_none() {
+            match self.weigh_with(&self.rights(agent).code(), step, agent, call, prepared) {
+                Permission::Denied(why) => return Some(why),
+                Permission::Asked(Asking { why, .. }) => return security(why),
+                Permission::Allowed => {}
+            }
         }
         let asks = u64::from(prepared.model.is_some());
         let of_step = || step.ledger.counts_break(&self.settings.step_budget, asks, 1);

@@ -21,15 +21,26 @@ const BROKEN_ANSWERS: u32 = 4;
 
 impl Run {
     pub(super) fn hear_answer(&self, id: Option<&Address>, text: &str) -> Vec<Event> {
-        let mut meant = self
-            .open
-            .iter()
-            .filter(|(at, open)| matches!(open.effect, Effect::Question { .. }) && id.is_none_or(|id| id == *at));
-        // An answer that fits several questions answers none.
-        match (meant.next(), meant.next()) {
-            (Some((at, open)), None) => vec![said(at, open, Reply::Said(text.to_owned()))],
-            (Some(_), Some(_)) | (None, _) => Vec::new(),
-        }
+        let Some((at, open)) = self.meant(id) else { return Vec::new() };
+        let Effect::Question { inquiry: Some(inquiry), .. } = &open.effect else {
+            return vec![said(at, open, Reply::Said(text.to_owned()))];
+        };
+        // One that does not fit answers nothing: whoever took it says so, and the question goes on waiting.
+        inquiry.read(text).map_or_else(|_| Vec::new(), |given| vec![said(at, open, Reply::Said(given))])
+    }
+
+    pub(super) fn hear_decline(&self, id: Option<&Address>, by: &str, dismissed: bool) -> Vec<Event> {
+        let Some((at, open)) = self.meant(id) else { return Vec::new() };
+        let because = "the person declined to answer this".to_owned();
+        let declined = Verdict { by: by.to_owned(), because, ..Verdict::default() };
+        vec![said(at, open, if dismissed { Reply::Cancelled } else { Reply::Verdict(declined) })]
+    }
+
+    /// The question that is meant. An answer that fits several questions answers none.
+    fn meant(&self, id: Option<&Address>) -> Option<(&Address, &Open)> {
+        let is_question = |open: &Open| matches!(open.effect, Effect::Question { .. });
+        let mut meant = self.open.iter().filter(|(at, open)| is_question(open) && id.is_none_or(|id| id == *at));
+        meant.next().filter(|_| meant.next().is_none())
     }
 
     pub(super) fn hear_verdict(&self, id: Option<&Address>, verdict: &Verdict) -> Vec<Event> {
@@ -106,7 +117,16 @@ impl Run {
         let stopped = matches!(self.phase, Phase::Paused | Phase::Exhausted(_));
         let interrupted = Event::Interrupted { id: id.clone(), attempt: open.attempt };
         let of_it = found.iter().find(|finding| finding.id == *id).map(|finding| &finding.found);
-        let closing = self.close_inner(id, found);
+        // With something to find it again by, it is gone on with, whatever it is.
+        let is_found_again = open.handle.as_ref().is_some_and(|handle| !handle.is_empty());
+        let is_safe = is_found_again || self.class_of(id).is_repeatable() || matches!(of_it, Some(Found::DidNotHappen));
+        let may_repeat = is_safe && may_all_repeat(open);
+        let goes_on = may_repeat && !matches!(self.phase, Phase::Cancelling { .. }) && !self.is_paid(id);
+        let mut closing = self.close_inner(id, found);
+        if goes_on {
+            // It will ask the same again, and what a person says meanwhile counts.
+            closing.retain(|event| !matches!(event, Event::Replied { id, .. } if self.is_inquiry(id)));
+        }
         match (&open.effect, of_it) {
             (Effect::Question { .. } | Effect::Approval { .. } | Effect::Timer { .. }, _) => {}
             (_, Some(Found::Happened(reply))) => {
@@ -126,8 +146,6 @@ impl Run {
                 }
             }
             (Effect::Ask | Effect::Call, found) => {
-                let is_safe = self.class_of(id).is_repeatable() || matches!(found, Some(Found::DidNotHappen));
-                let may_repeat = is_safe && may_all_repeat(open);
                 let evidence = match found {
                     Some(Found::CannotTell(evidence)) => evidence.as_str(),
                     Some(Found::Happened(_) | Found::DidNotHappen) | None => {
@@ -137,6 +155,7 @@ impl Run {
                 let evidence = format!("{evidence}{}", called_so_far(open, &closing));
                 events.extend(closing);
                 events.push(match (may_repeat, &self.phase) {
+                    (true, Phase::Cancelling { .. }) if is_found_again => said(id, open, Reply::InDoubt { evidence }),
                     (true, Phase::Cancelling { .. }) => said(id, open, Reply::Cancelled),
                     (true, Phase::New | Phase::Running | Phase::Paused | Phase::Exhausted(_) | Phase::Over { .. }) => {
                         interrupted

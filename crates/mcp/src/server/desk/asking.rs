@@ -25,6 +25,10 @@ fn request(wait: &Wait) -> Option<InputRequest> {
 }
 
 fn question(wait: &Wait) -> (String, Value) {
+    if wait.is_inquiry {
+        let nothing = || json!({ "type": "object", "properties": {} });
+        return (wait.text.clone(), wait.form.clone().unwrap_or_else(nothing));
+    }
     let answer = if wait.options.is_empty() {
         json!({ "type": "string", "title": "Answer", "minLength": 1 })
     } else {
@@ -55,12 +59,19 @@ pub(super) async fn give<F: Face>(face: &F, view: &View, replies: &InputResponse
                 let because = content["because"].as_str().unwrap_or_default().to_owned();
                 face.approve(run, id, content["allow"].as_bool() == Some(true), because).await?;
             }
+            (Some("accept"), false) if wait.is_inquiry => {
+                let given = if content.is_object() { content.to_string() } else { "{}".to_owned() };
+                face.answer(run, id, given).await?;
+            }
             (Some("accept"), false) => {
                 let Some(text) = content["answer"].as_str() else { continue };
                 face.answer(run, id, text.to_owned()).await?;
             }
             (Some("decline"), true) => {
                 face.approve(run, id, false, String::new()).await?;
+            }
+            (Some("decline"), false) if wait.is_inquiry => {
+                face.decline(run, wait.id.clone()).await?;
             }
             (Some("decline"), false) => {
                 face.answer(run, id, "(The person declined to answer this.)".to_owned()).await?;

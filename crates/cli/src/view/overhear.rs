@@ -1,0 +1,48 @@
+//! Hears of questions that those whom a run calls have for a person, while the calls are under way.
+
+use std::sync::Arc;
+
+use tokio::sync::{Mutex, mpsc};
+use updraft_engine::{Delta, Watch};
+use updraft_run::{Address, Effect, Event, Inquiry, Record, Run, RunId};
+
+/// A question: its place, its words, and what fits as an answer.
+pub(crate) type Heard = (Address, String, Inquiry);
+
+/// Questions as they come up.
+pub(crate) type Inquiries = Mutex<mpsc::UnboundedReceiver<Heard>>;
+
+struct Overhear {
+    shown: Arc<dyn Watch>,
+    send: mpsc::UnboundedSender<Heard>,
+}
+
+/// The same watcher, and the questions that pass by it. Their number is bounded by that of the run's open calls.
+pub(super) fn overhear(shown: Arc<dyn Watch>) -> (Arc<dyn Watch>, Inquiries) {
+    let (send, receive) = mpsc::unbounded_channel();
+    (Arc::new(Overhear { shown, send }), Mutex::new(receive))
+}
+
+impl Watch for Overhear {
+    fn record(&self, id: &RunId, first: u64, record: &Record, run: &Run) {
+        if self.shown.is_watching() {
+            self.shown.record(id, first, record, run);
+        }
+        for event in &record.events {
+            if let Event::Wanted { id, effect: Effect::Question { text, inquiry: Some(inquiry), .. } } = event
+                && run.open().contains_key(id)
+            {
+                // Nobody to hear it means that nobody is asked.
+                let _ = self.send.send((id.clone(), text.clone(), (**inquiry).clone()));
+            }
+        }
+    }
+
+    fn delta(&self, id: &RunId, at: &Address, delta: Delta<'_>) {
+        self.shown.delta(id, at, delta);
+    }
+
+    fn said(&self, id: &RunId, at: &Address, line: &str) {
+        self.shown.said(id, at, line);
+    }
+}

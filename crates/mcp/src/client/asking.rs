@@ -1,0 +1,171 @@
+//! Who answers what a server asks while it is called: the run that calls it, for its person and its models.
+
+#![expect(deprecated, reason = "sampling is deprecated, but servers still use it")]
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rmcp::model::{CreateMessageRequestParams, CreateMessageResult, ElicitResult, ElicitationAction};
+use serde_json::{Value, json};
+use updraft_run::{Inquiry, Reply};
+use updraft_tools::{Caller, Consultation};
+
+use super::clock::Clock;
+use super::handler::accept;
+use super::host::Wanted;
+use crate::config::Sampling;
+
+/// Bytes of a form or of a handle: more is nothing that a person fills in, or that is worth keeping.
+pub(super) const LARGEST: usize = 64 << 10;
+/// Messages of one question to a model.
+const MESSAGES: usize = 100;
+
+/// The run that makes a call, as far as a server may ask something of it.
+#[derive(Clone)]
+pub(super) struct Asker {
+    pub(super) run: String,
+    pub(super) caller: Arc<dyn Caller>,
+}
+
+impl Asker {
+    /// Puts a server's question to the run's person.
+    pub(super) async fn elicit(&self, server: &str, text: String, wanted: Wanted) -> ElicitResult {
+        let (form, visit) = match wanted {
+            Wanted::Form(form) => (Some(form), None),
+            Wanted::Visit(address) => (None, Some(address)),
+        };
+        let is_too_large = form.as_ref().is_some_and(|form| form.to_string().len() > LARGEST);
+        if is_too_large || visit.as_ref().is_some_and(|address| address.len() > LARGEST) {
+            return ElicitResult::new(ElicitationAction::Decline);
+        }
+        let inquiry = Inquiry { from: named(server), text, form: form.clone(), visit };
+        match (self.caller.inquire(inquiry).await, form) {
+            (Reply::Said(said), Some(form)) => {
+                let given = serde_json::from_str(&said).unwrap_or(Value::Null);
+                accept(&form, given).unwrap_or_else(|| ElicitResult::new(ElicitationAction::Decline))
+            }
+            (Reply::Said(_), None) => ElicitResult::new(ElicitationAction::Accept),
+            // Refused outright: nobody is asked on behalf of code, or it has asked too often.
+            (Reply::Verdict(_) | Reply::Failed(_), _) => ElicitResult::new(ElicitationAction::Decline),
+            (_, _) => ElicitResult::new(ElicitationAction::Cancel),
+        }
+    }
+
+    /// Has a model of the run asked, on the run's account.
+    pub(super) async fn sample(
+        &self,
+        server: &str,
+        setting: &Sampling,
+        params: CreateMessageRequestParams,
+    ) -> Result<CreateMessageResult, String> {
+        let wanted = serde_json::to_value(params).map_err(|error| error.to_string())?;
+        let consultation = consultation(server, setting, &wanted)?;
+        match self.caller.consult(consultation).await {
+            Reply::Output(output) => {
+                let told = output.value.clone().unwrap_or_default();
+                let result = json!({
+                    "role": "assistant", "content": { "type": "text", "text": output.text },
+                    "model": told["model"], "stopReason": told["stopReason"],
+                });
+                serde_json::from_value(result).map_err(|error| error.to_string())
+            }
+            Reply::Failed(why) => Err(why.message),
+            other => {
+                Err(format!("no model answered: {}", updraft_run::outcome_words(&updraft_run::Outcome::Replied(other))))
+            }
+        }
+    }
+}
+
+/// A server as people are told of it.
+fn named(server: &str) -> String {
+    format!("MCP server {server}")
+}
+
+/// What a server wants a model asked, as far as we do that: words, within the user's bounds.
+fn consultation(server: &str, setting: &Sampling, wanted: &Value) -> Result<Consultation, String> {
+    if wanted["tools"].as_array().is_some_and(|tools| !tools.is_empty()) {
+        return Err("models are asked for words only, without tools".to_owned());
+    }
+    let said = wanted["messages"].as_array().filter(|said| (1..=MESSAGES).contains(&said.len()));
+    let said = said.ok_or_else(|| format!("expected 1 to {MESSAGES} messages"))?;
+    let mut messages = Vec::new();
+    for message in said {
+        let parts = match &message["content"] {
+            Value::Array(parts) => parts.clone(),
+            one => vec![one.clone()],
+        };
+        let words: Option<Vec<&str>> = parts.iter().map(|part| part["text"].as_str()).collect();
+        let words = words.ok_or("models are shown words only, no pictures or sounds")?;
+        messages.push((message["role"].as_str().unwrap_or("user").to_owned(), words.join("\n")));
+    }
+    Ok(Consultation {
+        from: named(server),
+        model: setting.model.clone(),
+        system: wanted["systemPrompt"].as_str().unwrap_or_default().to_owned(),
+        messages,
+        max_tokens: wanted["maxTokens"].as_u64().unwrap_or(u64::MAX),
+    })
+}
+
+/// The calls under way on one connection. A server's question does not say which of them it belongs to.
+#[derive(Clone, Default)]
+pub(super) struct UnderWay(Arc<Mutex<(u64, Calls)>>);
+
+type Calls = BTreeMap<u64, (Option<Asker>, Arc<Clock>)>;
+
+impl UnderWay {
+    /// Counts a call as under way until this is dropped.
+    pub(super) fn enter(&self, asker: Option<Asker>, clock: Arc<Clock>) -> Entered {
+        let mut all = self.all();
+        all.0 += 1;
+        let key = all.0;
+        all.1.insert(key, (asker, clock));
+        Entered { all: self.clone(), key }
+    }
+
+    /// Who answers a question that comes now: the run that calls, through its oldest call. Where several runs call, none
+    /// of them must hear what is another's.
+    pub(super) fn asker(&self) -> Option<Asker> {
+        let all = self.all();
+        let mut askers = all.1.values().filter_map(|(asker, _)| asker.as_ref());
+        let first = askers.next()?;
+        askers.all(|other| other.run == first.run).then(|| first.clone())
+    }
+
+    /// No call's time passes until this is dropped: a person is asked.
+    pub(super) fn stop_clocks(&self) -> Stopped {
+        let clocks: Vec<Arc<Clock>> = self.all().1.values().map(|(_, clock)| Arc::clone(clock)).collect();
+        for clock in &clocks {
+            clock.stop();
+        }
+        Stopped(clocks)
+    }
+
+    fn all(&self) -> MutexGuard<'_, (u64, Calls)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A call is under way while this lives.
+pub(super) struct Entered {
+    all: UnderWay,
+    key: u64,
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        self.all.all().1.remove(&self.key);
+    }
+}
+
+/// Clocks stand still while this lives.
+pub(super) struct Stopped(Vec<Arc<Clock>>);
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        for clock in &self.0 {
+            clock.go_on();
+        }
+    }
+}

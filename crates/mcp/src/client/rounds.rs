@@ -1,0 +1,196 @@
+//! Requests that take several rounds: a server asks for something first, and what it can be found again by is kept.
+
+use std::collections::BTreeMap;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, GetPromptRequest, GetPromptRequestParams,
+    GetPromptResult, InputRequest, InputRequests, InputRequiredResult, JsonObject, ReadResourceRequest,
+    ReadResourceRequestParams, ReadResourceResult, ServerResult, Task,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::asking::LARGEST;
+use super::connection::{Connection, Waiting, strange};
+use crate::error::Error;
+
+/// Rounds of questions during one call.
+const ROUNDS: u32 = 10;
+
+/// What a call can be found again by, as the journal keeps it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Handle {
+    /// The server works on it, under this id.
+    Task(String),
+    /// Nothing has been done yet: the server waits for answers.
+    Asked(Box<InputRequiredResult>),
+}
+
+impl Handle {
+    /// Reads what `Waiting::keep` wrote.
+    pub(super) fn read(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok()
+    }
+}
+
+impl Waiting<'_> {
+    /// Writes down what the call can be found again by. True once it is on disk.
+    pub(super) async fn keep(&self, handle: Handle) -> bool {
+        let text = serde_json::to_string(&handle).ok().filter(|text| text.len() <= LARGEST);
+        let (Some(asker), Some(text)) = (&self.asker, text) else { return false };
+        let is_kept = asker.caller.note(text).await;
+        *self.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(handle).filter(|_| is_kept);
+        is_kept
+    }
+
+    /// From here on it cannot be found again: it is being done.
+    async fn forget(&self) {
+        let had = self.found.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let (Some(asker), true) = (&self.asker, had.is_some()) {
+            asker.caller.note(String::new()).await;
+        }
+    }
+
+    /// Whether it can be found again.
+    pub(super) fn is_found(&self) -> bool {
+        self.found().is_some()
+    }
+
+    fn found(&self) -> Option<Handle> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Connection {
+    /// Calls a tool, and answers what it asks meanwhile. A call that can be found again is gone on with.
+    pub(super) async fn call(
+        &self,
+        tool: &str,
+        arguments: JsonObject,
+        waiting: &Waiting<'_>,
+    ) -> Result<CallToolResult, Error> {
+        let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        let mut asked = match waiting.found() {
+            None => None,
+            Some(Handle::Asked(asked)) => Some(*asked),
+            Some(Handle::Task(id)) => {
+                let mut task = Task::default();
+                task.task_id = id;
+                return self.through(task, waiting).await;
+            }
+        };
+        for round in 0..ROUNDS {
+            if let Some(asked) = asked.take() {
+                params.request_state.clone_from(&asked.request_state);
+                params.input_responses = self.answers(asked, round, waiting).await?;
+                waiting.forget().await;
+            }
+            let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
+            match self.ask(request, waiting).await? {
+                ServerResult::CallToolResult(result) => {
+                    self.answered.fetch_add(1, Ordering::Relaxed);
+                    return Ok(result);
+                }
+                ServerResult::InputRequiredResult(questions) => {
+                    if questions.input_requests.as_ref().is_some_and(|all| !all.is_empty()) {
+                        waiting.keep(Handle::Asked(questions.clone().into())).await;
+                    }
+                    asked = Some(questions);
+                }
+                ServerResult::CreateTaskResult(created) => return self.through(created.task, waiting).await,
+                other => return Err(strange(&other)),
+            }
+        }
+        Err(Error::Nonsense(format!("it asked more than {ROUNDS} times during one call")))
+    }
+
+    async fn through(&self, task: Task, waiting: &Waiting<'_>) -> Result<CallToolResult, Error> {
+        let result = Box::pin(self.see_through(task, waiting)).await?;
+        self.answered.fetch_add(1, Ordering::Relaxed);
+        Ok(result)
+    }
+
+    pub(super) async fn read(&self, uri: &str, waiting: &Waiting<'_>) -> Result<ReadResourceResult, Error> {
+        let mut params = ReadResourceRequestParams::new(uri);
+        for round in 0..ROUNDS {
+            let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params.clone()));
+            match self.ask(request, waiting).await? {
+                ServerResult::ReadResourceResult(result) => return Ok(result),
+                ServerResult::InputRequiredResult(asked) => {
+                    params.request_state = asked.request_state.clone();
+                    params.input_responses = self.answers(asked, round, waiting).await?;
+                }
+                other => return Err(strange(&other)),
+            }
+        }
+        Err(Error::Nonsense(format!("it asked more than {ROUNDS} times")))
+    }
+
+    pub(super) async fn prompt(
+        &self,
+        name: &str,
+        arguments: JsonObject,
+        waiting: &Waiting<'_>,
+    ) -> Result<GetPromptResult, Error> {
+        let mut params = GetPromptRequestParams::new(name).with_arguments(arguments);
+        for round in 0..ROUNDS {
+            let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(params.clone()));
+            match self.ask(request, waiting).await? {
+                ServerResult::GetPromptResult(result) => return Ok(result),
+                ServerResult::InputRequiredResult(asked) => {
+                    params.request_state = asked.request_state.clone();
+                    params.input_responses = self.answers(asked, round, waiting).await?;
+                }
+                other => return Err(strange(&other)),
+            }
+        }
+        Err(Error::Nonsense(format!("it asked more than {ROUNDS} times")))
+    }
+
+    /// Answers what a server wants to know before it can go on.
+    async fn answers(
+        &self,
+        asked: InputRequiredResult,
+        round: u32,
+        waiting: &Waiting<'_>,
+    ) -> Result<Option<BTreeMap<String, Value>>, Error> {
+        let questions = asked.input_requests.unwrap_or_default();
+        if questions.is_empty() {
+            // It only wants to be asked again, and gets a little more time each round.
+            tokio::time::sleep(Duration::from_millis(100 << round.min(5))).await;
+            return Ok(None);
+        }
+        tokio::select! {
+            answers = self.answers_to(questions, waiting) => answers.map(Some),
+            () = waiting.cancel.cancelled() => Err(Error::Cancelled),
+        }
+    }
+
+    /// Answers what a server asks, by the names it gave its questions.
+    pub(super) async fn answers_to(
+        &self,
+        questions: InputRequests,
+        waiting: &Waiting<'_>,
+    ) -> Result<BTreeMap<String, Value>, Error> {
+        let (mut answers, asker) = (BTreeMap::new(), waiting.asker.as_ref());
+        for (key, question) in questions {
+            let answer = match question {
+                InputRequest::Elicitation(request) => {
+                    serde_json::to_value(self.handler.elicit(request.params, asker).await)
+                }
+                InputRequest::CreateMessage(request) => {
+                    let sampled = self.handler.sample(request.params, asker).await;
+                    serde_json::to_value(sampled.map_err(|error| Error::Nonsense(error.message.into()))?)
+                }
+                InputRequest::ListRoots(_) => serde_json::to_value(self.handler.roots()),
+                _ => return Err(Error::Nonsense("it asks for something that nobody knows".to_owned())),
+            };
+            answers.insert(key, answer.map_err(|error| Error::Nonsense(error.to_string()))?);
+        }
+        Ok(answers)
+    }
+}
