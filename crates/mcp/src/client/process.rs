@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use tokio::net::unix::pipe;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use updraft_sandbox::{Capture, Child, Command, Denied, Ended, Exit, Lifetime, Network, Output, Policy, Stdin};
+use updraft_sandbox::{
+    Capture, Child, Command, Denied, Ended, Exit, Lifetime, Network, Output, Policy, Reader, Stdin, Writer,
+};
 
 use super::host::Host;
 use crate::config::{Link, ServerConfig};
@@ -27,7 +28,7 @@ pub(super) struct Process {
 }
 
 /// The ends of its pipes, and the process.
-pub(super) type Started = (pipe::Receiver, pipe::Sender, Process);
+pub(super) type Started = (Reader, Writer, Process);
 
 /// Starts the program of a server.
 pub(super) async fn start(host: &Host, config: &ServerConfig) -> Result<Started, Error> {
