@@ -2,7 +2,6 @@
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::Write as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::FlockOperation;
@@ -95,12 +94,18 @@ impl Places {
     }
 }
 
-/// Makes a file of our own, in folders of our own: nobody else can read it, whatever the umask is.
+/// Makes a file of our own, in folders of our own: nobody else can read it, whatever the umask is. On Windows it is as
+/// private as the folder it is in.
 pub(crate) fn private_file(path: &Path, how: &mut OpenOptions) -> std::io::Result<File> {
     if let Some(folder) = path.parent() {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        let mut builder = DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.recursive(true).create(folder)?;
     }
-    how.create(true).mode(0o600).open(path)
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(how, 0o600);
+    how.create(true).open(path)
 }
 
 /// Puts new content in the place of a file of our own: whoever reads it finds the old or the new, whole.
@@ -126,5 +131,6 @@ pub(crate) fn alone_with(path: &Path) -> Result<File, Fault> {
 
 /// The user's home folder.
 pub(crate) fn home() -> Option<PathBuf> {
-    set("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
+    let given = set("HOME").or_else(|| set("USERPROFILE").filter(|_| cfg!(windows)));
+    given.map(PathBuf::from).filter(|home| home.is_absolute())
 }

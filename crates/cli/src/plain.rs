@@ -1,20 +1,14 @@
 //! Reading files that may come from anyone: never waiting for one, and never more than is sensible.
 
-use std::fs::{File, OpenOptions};
 use std::io::{Error, Read, Result};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-
-use rustix::fs::OFlags;
 
 /// Bytes of a file of settings. The longest that people write are a hundredth of it.
 pub(crate) const LARGEST_SETTINGS: u64 = 1 << 20;
 
 /// What is in an ordinary file of at most so many bytes.
 pub(crate) fn read(path: &Path, most: u64) -> Result<Vec<u8>> {
-    // A pipe or a device would be waited for.
-    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits() as i32;
-    let file: File = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let file = updraft_tools::open_plain(path)?;
     if !file.metadata()?.is_file() {
         return Err(Error::other("it is no ordinary file; put one in its place, or remove it"));
     }
@@ -33,6 +27,7 @@ pub(crate) fn read_text(path: &Path) -> Result<String> {
 }
 
 #[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use rustix::fs::{CWD, Mode};
 

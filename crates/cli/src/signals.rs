@@ -2,15 +2,41 @@
 
 use std::cell::Cell;
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::fault::{Code, Fault};
 
+/// What the system tells us by.
+#[cfg(unix)]
+mod system {
+    use std::io::Result;
+
+    use tokio::signal::unix::{Signal, SignalKind, signal};
+
+    pub(super) type Interrupt = Signal;
+    pub(super) type Terminate = Signal;
+
+    pub(super) fn interrupt() -> Result<Interrupt> {
+        signal(SignalKind::interrupt())
+    }
+
+    pub(super) fn terminate() -> Result<Terminate> {
+        signal(SignalKind::terminate())
+    }
+}
+
+/// What the system tells us by: Ctrl-C, and Ctrl-Break in place of SIGTERM. Untested.
+#[cfg(not(unix))]
+mod system {
+    pub(super) use tokio::signal::windows::{
+        CtrlBreak as Terminate, CtrlC as Interrupt, ctrl_break as terminate, ctrl_c as interrupt,
+    };
+}
+
 /// Listens for signals from the moment it is made.
 pub(crate) struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
+    interrupt: system::Interrupt,
+    terminate: system::Terminate,
     stop: CancellationToken,
     caught: Cell<Option<Code>>,
 }
@@ -18,11 +44,10 @@ pub(crate) struct Signals {
 impl Signals {
     /// Cancels `stop` at the first signal.
     pub(crate) fn listen(stop: CancellationToken) -> Result<Self, Fault> {
-        let listen =
-            |kind| signal(kind).map_err(|error| Fault::failed(format!("could not listen for signals: {error}")));
+        let failed = |error: std::io::Error| Fault::failed(format!("could not listen for signals: {error}"));
         Ok(Self {
-            interrupt: listen(SignalKind::interrupt())?,
-            terminate: listen(SignalKind::terminate())?,
+            interrupt: system::interrupt().map_err(failed)?,
+            terminate: system::terminate().map_err(failed)?,
             stop,
             caught: Cell::new(None),
         })

@@ -8,7 +8,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ignore::WalkBuilder;
-use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use updraft_run::{DOCUMENTS, Step, StepSpec};
@@ -125,9 +124,7 @@ impl Context {
 /// The first bytes of a regular file, as text. A link, a pipe or a device is none: a workspace from elsewhere must not
 /// be able to show a model what lies outside it, nor hold us up.
 fn beginning_of(path: &Path, most: usize) -> Option<String> {
-    use std::os::unix::fs::OpenOptionsExt;
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
-    let file = std::fs::OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
+    let file = updraft_tools::open_unlinked(path).ok()?;
     if !file.metadata().ok()?.is_file() {
         return None;
     }

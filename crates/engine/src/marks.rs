@@ -6,19 +6,18 @@
 mod scan;
 #[cfg(test)]
 mod tests;
+mod times;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 use updraft_journal::hash_of;
 use updraft_run::{Hash, Origins, RunId, Timestamp};
 
 use crate::Error;
-use crate::undo::write_whole;
+use crate::undo::{private, write_whole};
 
 /// What stands for every file of the workspace.
 const EVERYTHING: &str = ".";
@@ -91,7 +90,7 @@ struct Roaming {
 
 /// Tells one state of a book from another without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stamp(u64, u64, i64, i64);
+pub(crate) struct Stamp(u64, u64, i64);
 
 impl Book {
     /// Everything that is marked, in the order of paths.
@@ -152,7 +151,7 @@ impl Book {
     /// Which state the book is in; `None` where nothing was ever marked.
     pub(crate) fn stamp(&self) -> Option<Stamp> {
         let about = fs::metadata(&self.file).ok()?;
-        Some(Stamp(about.ino(), about.len(), about.mtime(), about.mtime_nsec()))
+        Some(Stamp(times::identity(&about), about.len(), times::modified(&about)))
     }
 
     /// What other runs wrote, by path.
@@ -247,10 +246,11 @@ impl Book {
     fn change<T>(&self, act: impl FnOnce(&mut Page) -> T) -> Result<T, Error> {
         let lock = || {
             let folder = self.file.parent().unwrap_or(Path::new("."));
-            fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+            let (mut builder, mut options) = private();
+            builder.recursive(true).create(folder)?;
             let file = self.file.with_extension("lock");
-            let lock = fs::OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(file)?;
-            rustix::fs::flock(&lock, FlockOperation::LockExclusive)?;
+            let lock = options.write(true).create(true).truncate(false).open(file)?;
+            lock.lock()?;
             Ok(lock)
         };
         let _lock = lock().map_err(|source| Error::Unwritten { file: self.file.clone(), source })?;

@@ -1,17 +1,11 @@
 //! Reading files that may come from anyone: never waiting for one, and never more than is sensible.
 
-use std::fs::OpenOptions;
 use std::io::{Error, Read, Result};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-
-use rustix::fs::OFlags;
 
 /// The text of an ordinary file of at most so many bytes.
 pub(crate) fn read_text(path: &Path, most: u64) -> Result<String> {
-    // A pipe or a device would be waited for.
-    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits() as i32;
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let file = updraft_tools::open_plain(path)?;
     if !file.metadata()?.is_file() {
         return Err(Error::other("it is no ordinary file; put one in its place, or remove it"));
     }

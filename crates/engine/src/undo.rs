@@ -22,7 +22,7 @@ pub use plan::{Left, Move, Plan, Why};
 pub use side::Side;
 
 use crate::Error;
-pub(crate) use record::write_whole;
+pub(crate) use record::{private, write_whole};
 use record::{Record, Records};
 
 /// The largest content that is held in memory to be put back.

@@ -44,12 +44,17 @@ pub(crate) fn make_folder(folder: &Path) -> std::io::Result<()> {
 
 /// Makes a file that only its owner can read: what agents were told and gave is nobody else's business.
 pub(crate) fn create_private(path: &Path) -> std::io::Result<std::fs::File> {
-    use std::os::unix::fs::OpenOptionsExt;
-    std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
+    let mut options = fs::OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.write(true).create(true).truncate(true).open(path)
 }
 
-/// Asks the disk to keep the names in a folder.
+/// Asks the disk to keep the names in a folder, which cannot be asked on Windows.
 pub(crate) fn sync_folder(folder: &Path) -> std::io::Result<()> {
+    if cfg!(windows) {
+        return Ok(());
+    }
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     File::open(folder)?.sync_all()
 }
@@ -62,9 +67,17 @@ pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
 }
 
 /// Whether the disk under a file has next to no room.
+#[cfg(unix)]
+#[allow(clippy::useless_conversion, reason = "systems give their numbers other widths")]
 pub(crate) fn is_full(path: &Path) -> bool {
     rustix::fs::statvfs(folder_of(path))
         .is_ok_and(|disk| disk.f_blocks > 0 && disk.f_bavail.saturating_mul(disk.f_frsize) < LEAST_ROOM)
+}
+
+/// Not looked at here: SQLite says by itself that the disk is full. Untested.
+#[cfg(not(unix))]
+pub(crate) fn is_full(_: &Path) -> bool {
+    false
 }
 
 fn folder_of(path: &Path) -> &Path {

@@ -16,7 +16,6 @@ mod lines;
 mod login;
 mod manifest;
 mod names;
-#[cfg_attr(not(target_os = "linux"), path = "client/no_process.rs")]
 mod process;
 mod rest;
 mod rounds;

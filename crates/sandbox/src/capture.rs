@@ -4,10 +4,15 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use tokio::fs::File;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Notify;
+use tokio::task::JoinSet;
+
+/// After the end of all processes, what they said is in the pipe; whoever else holds it open is not waited for.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// How much of each stream is kept in memory, and where the whole of it goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +59,7 @@ impl Captured {
 }
 
 /// Bytes that both streams have given together, and what happens when they are too many.
+#[derive(Debug)]
 pub(crate) struct Meter {
     count: AtomicU64,
     limit: u64,
@@ -62,7 +68,7 @@ pub(crate) struct Meter {
 }
 
 /// What is done with more output than the limit.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Over {
     /// Nothing more is read, and whoever waits is told.
     Stop,
@@ -166,6 +172,24 @@ impl Collector {
             captured.head.append(&mut captured.tail);
         }
         captured
+    }
+}
+
+/// Reads a stream until it ends or the meter says no.
+pub(crate) async fn collect(
+    mut stream: impl AsyncRead + Unpin,
+    mut collector: Collector,
+    meter: Arc<Meter>,
+) -> std::io::Result<Captured> {
+    collector.read_all(&mut stream, &meter).await?;
+    Ok(collector.finish().await)
+}
+
+/// What was collected. Only a process outside of the sandbox can still hold the pipe open, and is not waited for.
+pub(crate) async fn last_words(reader: &mut JoinSet<std::io::Result<Captured>>) -> std::io::Result<Captured> {
+    match tokio::time::timeout(LAST_WORDS, reader.join_next()).await {
+        Ok(Some(Ok(captured))) => captured,
+        Ok(Some(Err(_)) | None) | Err(_) => Ok(Captured::default()),
     }
 }
 

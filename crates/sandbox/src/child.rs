@@ -3,12 +3,12 @@
 use std::io;
 use std::process::Stdio;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tokio::net::unix::pipe;
 use tokio::task::JoinSet;
 
-use crate::capture::{Captured, Collector, Meter, Over};
+use crate::capture::{Captured, Collector, Meter, Over, collect, last_words};
 use crate::channel;
 use crate::command::Output;
 use crate::ended::Ended;
@@ -21,15 +21,17 @@ use crate::reached::Reached;
 use crate::refusal;
 use crate::staged::Staged;
 
-/// After the end of all processes, what they said is in the pipe; whoever else holds it open is not waited for.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+/// Our end of a child's input.
+pub type Writer = pipe::Sender;
+/// Our end of a child's output.
+pub type Reader = pipe::Receiver;
 
 /// A program in the sandbox. Dropping it ends the program and every descendant.
 ///
 /// That also holds when our own process is killed: the launcher notices, ends everything and looks after guarded files.
 pub struct Child {
     /// Its input, if [`Stdin::Pipe`](crate::Stdin::Pipe) was asked for.
-    pub stdin: Option<pipe::Sender>,
+    pub stdin: Option<Writer>,
     pub(crate) line: Line,
     pub(crate) launcher: tokio::process::Child,
     pub(crate) streams: Streams,
@@ -42,7 +44,7 @@ pub struct Child {
 
 impl Child {
     /// Its output, if [`Output::Pipe`] was asked for. Once only.
-    pub fn stdout(&mut self) -> Option<pipe::Receiver> {
+    pub fn stdout(&mut self) -> Option<Reader> {
         self.streams.piped.take()
     }
 
@@ -149,7 +151,7 @@ impl Child {
 
 /// Our ends of a child's output. What is captured is read from the start, so that no child waits for a reader.
 pub(crate) struct Streams {
-    piped: Option<pipe::Receiver>,
+    piped: Option<Reader>,
     stdout: JoinSet<io::Result<Captured>>,
     stderr: JoinSet<io::Result<Captured>>,
     meter: Arc<Meter>,
@@ -185,18 +187,5 @@ impl Streams {
 
     async fn finish(&mut self) -> io::Result<(Captured, Captured)> {
         Ok((last_words(&mut self.stdout).await?, last_words(&mut self.stderr).await?))
-    }
-}
-
-async fn collect(mut stream: pipe::Receiver, mut collector: Collector, meter: Arc<Meter>) -> io::Result<Captured> {
-    collector.read_all(&mut stream, &meter).await?;
-    Ok(collector.finish().await)
-}
-
-/// What was collected. Only a process outside of the sandbox can still hold the pipe open, and is not waited for.
-async fn last_words(reader: &mut JoinSet<io::Result<Captured>>) -> io::Result<Captured> {
-    match tokio::time::timeout(LAST_WORDS, reader.join_next()).await {
-        Ok(Some(Ok(captured))) => captured,
-        Ok(Some(Err(_)) | None) | Err(_) => Ok(Captured::default()),
     }
 }

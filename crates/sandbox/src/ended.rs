@@ -23,8 +23,7 @@ pub struct Ended {
     /// What could not be looked after.
     pub troubles: Vec<String>,
     /// What it changed in the workspace and what was there before, if that was staged.
-    #[cfg(target_os = "linux")]
-    pub staged: Option<crate::staged::Staged>,
+    pub staged: Option<crate::Staged>,
     /// Why it was not, though [`Policy::staged`](crate::Policy::staged) asks for it.
     pub unstaged: Option<String>,
     /// From the call of `spawn` to the end.

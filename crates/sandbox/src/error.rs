@@ -58,10 +58,6 @@ pub enum Error {
         /// What came back.
         source: std::io::Error,
     },
-
-    /// No sandbox exists for this operating system.
-    #[error("there is no sandbox on this system yet: Linux only; nothing of the policy would be enforced")]
-    Unsupported,
 }
 
 /// The exit code of a program whose sandbox could not be set up.
@@ -73,12 +69,9 @@ impl Error {
         match self {
             Error::Program { source, .. } if source.kind() == std::io::ErrorKind::NotFound => 127,
             Error::Program { .. } => 126,
-            Error::Policy { .. }
-            | Error::SetUp { .. }
-            | Error::Level { .. }
-            | Error::Lost
-            | Error::Io { .. }
-            | Error::Unsupported => SETUP_FAILED,
+            Error::Policy { .. } | Error::SetUp { .. } | Error::Level { .. } | Error::Lost | Error::Io { .. } => {
+                SETUP_FAILED
+            }
         }
     }
 }

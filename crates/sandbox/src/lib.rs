@@ -31,7 +31,8 @@
 //! | [`Level::Landlock`] | Landlock, seccomp, limits, in the host's own view | see [`Level`] |
 //! | [`Level::None`] | time, memory and the end of descendants | all else; only ever by the user's own word |
 //!
-//! On macOS and Windows nothing is enforced yet, and starting a child there is [`Error::Unsupported`].
+//! On macOS and Windows there is no sandbox: any level but the last is [`Error::Level`], and even that has fewer limits.
+//! What runs there (`elsewhere`) is untested.
 //!
 //! | module | holds |
 //! |---|---|
@@ -40,20 +41,24 @@
 //! | [`launch`] | the other process: namespaces, root folder, confinement, watching |
 //! | `filter` | system calls that are refused |
 //! | [`names`], `guard` | files that run later |
-//! | `staged` | what a command changed, gathered until it ends |
+//! | `staged`, `changed` | what a command changed, gathered until it ends |
 //! | [`address`], `proxy` | which hosts may be reached, and how |
 //! | `refusal` | what was refused, and what would allow it |
 //! | `probe` | what this machine offers |
+//! | `elsewhere` | children without a sandbox, on other systems |
 
 #![cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "the parts that use it exist on Linux only"))]
 
 pub mod address;
 mod capture;
+mod changed;
 #[cfg(target_os = "linux")]
 mod channel;
 #[cfg(target_os = "linux")]
 mod child;
 mod command;
+#[cfg(any(test, not(target_os = "linux")))]
+mod elsewhere;
 mod ended;
 mod error;
 #[cfg(target_os = "linux")]
@@ -77,13 +82,14 @@ mod sandbox;
 #[cfg(target_os = "linux")]
 mod staged;
 mod toolchain;
-#[cfg(not(target_os = "linux"))]
-mod unsupported;
 
 pub use capture::{Capture, Captured};
+pub use changed::{Changed, Look, Sort};
 #[cfg(target_os = "linux")]
-pub use child::Child;
+pub use child::{Child, Reader, Writer};
 pub use command::{Command, Output, Stdin};
+#[cfg(not(target_os = "linux"))]
+pub use elsewhere::{Child, Reader, Sandbox, Staged, Writer, launch};
 pub use ended::Ended;
 pub use error::{Error, SETUP_FAILED};
 pub use order::{Exit, Killed, MovedAside, Step};
@@ -94,7 +100,5 @@ pub use refusal::{Denied, Grant, Refusal, read_from as refusals};
 #[cfg(target_os = "linux")]
 pub use sandbox::Sandbox;
 #[cfg(target_os = "linux")]
-pub use staged::{Changed, Look, Sort, Staged};
+pub use staged::Staged;
 pub use toolchain::{NotAToolchain, Toolchain};
-#[cfg(not(target_os = "linux"))]
-pub use unsupported::{Child, Sandbox, launch};

@@ -66,7 +66,7 @@ impl Policy {
             read: Vec::new(),
             write: Vec::new(),
             network: Network::None,
-            environment: ENVIRONMENT.iter().map(|&name| name.to_owned()).collect(),
+            environment: ENVIRONMENT.iter().chain(SYSTEM_ENVIRONMENT).map(|&name| name.to_owned()).collect(),
             limits: Limits::default(),
             lifetime: Lifetime::Call,
             home: "/home/agent".into(),
@@ -80,19 +80,21 @@ impl Policy {
     pub fn passes(&self, name: &str) -> bool {
         self.environment.iter().any(|allowed| match allowed.strip_suffix('*') {
             Some(prefix) => name.starts_with(prefix),
-            None => allowed == name,
+            // The names of variables have no case on Windows.
+            None => allowed == name || (cfg!(windows) && allowed.eq_ignore_ascii_case(name)),
         })
     }
 
     /// Names the first thing that would make the sandbox wider or other than it reads.
     pub fn check(&self) -> Result<(), Error> {
+        self.check_folders()?;
+        self.read.iter().chain([&self.home, &self.scratch]).try_for_each(|path| check_path("path", path))
+    }
+
+    /// The same for what may be written, which is all that counts where nothing is set up.
+    pub(crate) fn check_folders(&self) -> Result<(), Error> {
         check_folder("workspace", &self.workspace)?;
-        for folder in &self.write {
-            check_folder("write", folder)?;
-        }
-        for path in self.read.iter().chain([&self.home, &self.scratch]) {
-            check_path("path", path)?;
-        }
+        self.write.iter().try_for_each(|folder| check_folder("write", folder))?;
         if self.workspace == self.home {
             return Err(refused("workspace", &self.workspace, "is the home folder; name a folder in it"));
         }
@@ -120,10 +122,40 @@ const ENVIRONMENT: [&str; 12] = [
     "RUST_BACKTRACE",
 ];
 
-/// Folders that hold more than one project or the system itself: never written as a whole.
-const TOO_WIDE: [&str; 20] = [
-    "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64", "/media", "/mnt", "/nix", "/opt", "/proc",
-    "/run", "/sbin", "/srv", "/sys", "/tmp", "/usr", "/var",
+/// Without these no program starts on Windows.
+const SYSTEM_ENVIRONMENT: &[&str] =
+    if cfg!(windows) { &["SystemRoot", "SystemDrive", "windir", "ComSpec", "PATHEXT"] } else { &[] };
+
+/// Folders that hold more than one project or the system itself: never written as a whole. The last are those of macOS.
+const TOO_WIDE: [&str; 28] = [
+    "/bin",
+    "/boot",
+    "/dev",
+    "/etc",
+    "/home",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/media",
+    "/mnt",
+    "/nix",
+    "/opt",
+    "/proc",
+    "/run",
+    "/sbin",
+    "/srv",
+    "/sys",
+    "/tmp",
+    "/usr",
+    "/var",
+    "/Applications",
+    "/Library",
+    "/System",
+    "/Users",
+    "/Volumes",
+    "/private",
+    "/private/tmp",
+    "/private/var",
 ];
 
 fn check_folder(what: &'static str, path: &Path) -> Result<(), Error> {
@@ -131,7 +163,7 @@ fn check_folder(what: &'static str, path: &Path) -> Result<(), Error> {
     if path.parent().is_none() || TOO_WIDE.iter().any(|wide| path == Path::new(wide)) {
         return Err(refused(what, path, "holds more than one project; name a folder in it"));
     }
-    let inner = ["/proc", "/sys", "/dev", "/usr", "/etc", "/boot"];
+    let inner = ["/proc", "/sys", "/dev", "/usr", "/etc", "/boot", "/System", "/private/etc"];
     // Toolchains live in /usr/src and /usr/local, but nothing there is a project that an agent should change.
     if inner.iter().any(|system| path.starts_with(system)) && !path.starts_with("/dev/shm") {
         return Err(refused(what, path, "belongs to the system"));

@@ -17,7 +17,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
-use serde::{Deserialize, Serialize};
+
+use crate::changed::Changed;
 
 pub(crate) use clear::remove;
 pub(crate) use stage::Stage;
@@ -28,52 +29,6 @@ const BEFORE: &str = "before";
 const PREFIX: &str = "command-";
 /// And those of commands that were cut off, with what is to be kept of them.
 const CUT_OFF: &str = "cut-off-";
-
-/// Something that a command made, changed or removed in the workspace.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Changed {
-    /// Relative to the workspace.
-    pub path: String,
-    /// Whether `path` is the name itself: not every name is UTF-8.
-    pub is_exact: bool,
-    /// What was there; nothing if it is new.
-    pub was: Option<Look>,
-    /// What is there now; nothing if it is gone.
-    pub now: Option<Look>,
-    /// By which [`Staged::kept`] finds what was there.
-    pub kept: Option<u64>,
-    /// Only its mode changed.
-    pub has_same_content: bool,
-    /// Somebody else changed it while the command ran; what they wrote is what was there.
-    pub contested: bool,
-}
-
-/// What something in the workspace is, besides its content.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Look {
-    /// What sort of thing.
-    pub sort: Sort,
-    /// The permission bits.
-    pub mode: u32,
-    /// Bytes of content.
-    pub len: u64,
-    /// When its content changed last, in nanoseconds since 1970.
-    pub modified: i64,
-}
-
-/// Sorts of things in a workspace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Sort {
-    /// A regular file.
-    File,
-    /// A symbolic link.
-    Link,
-    /// A folder.
-    Folder,
-    /// A pipe or a socket.
-    Other,
-}
 
 /// What one command changed, and what was there before. Gone when the last clone is dropped. Cheap to clone.
 #[derive(Clone, Debug)]

@@ -3,7 +3,6 @@
 use std::fmt::{self, Write as _};
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Read, Write as _};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use subtle::ConstantTimeEq;
@@ -21,7 +20,10 @@ impl Token {
 
     /// The token in a file, made if it is not there. One that others can read is refused: they may have read it.
     pub fn keep(file: &Path) -> std::io::Result<Self> {
-        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(file) {
+        let mut options = OpenOptions::new();
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        match options.write(true).create_new(true).open(file) {
             Ok(mut made) => {
                 let text = unguessable(32).map_err(std::io::Error::other)?;
                 made.write_all(format!("{text}\n").as_bytes())?;
@@ -37,7 +39,7 @@ impl Token {
     pub fn read(file: &Path) -> std::io::Result<Self> {
         let opened = std::fs::File::open(file)?;
         let wrong = |what: &str| std::io::Error::new(ErrorKind::InvalidData, what.to_owned());
-        if opened.metadata()?.permissions().mode() & 0o077 != 0 {
+        if is_open_to_others(&opened.metadata()?) {
             return Err(wrong("others can read this file; delete it to get a new token, or `chmod 600` it"));
         }
         let mut text = String::new();
@@ -68,6 +70,18 @@ impl fmt::Debug for Token {
     }
 }
 
+/// Whether others than its owner can read a file.
+#[cfg(unix)]
+fn is_open_to_others(about: &std::fs::Metadata) -> bool {
+    std::os::unix::fs::PermissionsExt::mode(&about.permissions()) & 0o077 != 0
+}
+
+/// Not looked at on Windows: a file in the user's own folders is the user's own there. Untested.
+#[cfg(not(unix))]
+fn is_open_to_others(_: &std::fs::Metadata) -> bool {
+    false
+}
+
 /// Random bytes in hexadecimal: nobody can guess them.
 pub(crate) fn unguessable(bytes: usize) -> Result<String, String> {
     let mut bits = vec![0; bytes];
@@ -80,7 +94,10 @@ pub(crate) fn unguessable(bytes: usize) -> Result<String, String> {
 }
 
 #[cfg(test)]
+#[cfg(unix)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]

@@ -32,7 +32,7 @@
 //! | `registry` | tools by name |
 //! | `dispatch` | one call from wish to reply |
 //! | `schema` | arguments against a JSON Schema that may be hostile |
-//! | `place` | the workspace, reached only through its directory descriptor |
+//! | `place`, `plain` | the workspace, reached only through its open folder; files elsewhere |
 //! | `confinement` | how every child process is confined |
 //! | `picture` | pictures, told by their first bytes |
 //! | [`worker`] | programs in the sandbox that serve one call after another |
@@ -50,6 +50,7 @@ mod error;
 mod limits;
 mod picture;
 mod place;
+mod plain;
 mod registry;
 mod schema;
 mod shell;
@@ -67,6 +68,7 @@ pub use error::Error;
 pub use limits::Limits;
 pub use picture::{LARGEST_PICTURE, mime_of};
 pub use place::{Inside, Place, Standing, Workspace};
+pub use plain::{open_plain, open_unlinked};
 pub use registry::Registry;
 pub use schema::{Mismatch, Schema};
 pub use tool::{Around, CallContext, Caller, Calling, Consultation, Log, Source, Tool, Traits};

@@ -221,7 +221,7 @@ impl Watched {
             };
             let landing = snapshot::ago(LANDING);
             let is_unsure = |now: Option<&Entry>| {
-                let is_recent = now.is_none_or(|now| now.stamp.changed >= landing);
+                let is_recent = now.is_none_or(|now| now.stamp.touched >= landing);
                 ending.has_met || (ending.others_go_on && is_recent)
             };
             let found = compare(&workspace, &first, &ending.moved, &after, is_unsure);

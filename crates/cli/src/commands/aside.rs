@@ -1,11 +1,11 @@
 //! `updraft aside`: files that would run later, which agents' commands made and we moved out of the way.
 
+#[cfg_attr(not(target_os = "linux"), path = "aside/not_here.rs")]
 mod putting;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::io::Errno;
 use updraft_tools::{MOVED, Moved};
 
 use crate::args::{Aside, AsideCommand};
@@ -89,7 +89,7 @@ fn restore(one: &Kept) -> Outcome {
             Err(Fault::failed(format!("`{}` is there again", shown(target)))
                 .hint("look at both, and remove the one you do not want"))
         }
-        Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
+        Err(error) if putting::met_a_link(&error) => {
             Err(Fault::failed(format!("a folder of `{}` is a link now, which may lead anywhere", shown(target)))
                 .hint("put the folder itself there, then try again"))
         }

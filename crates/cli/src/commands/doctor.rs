@@ -51,7 +51,7 @@ pub(crate) fn run(places: &Places, args: &Place) -> Code {
     let mut checks = vec![ok("version", format!("updraft {}", env!("CARGO_PKG_VERSION")))];
     checks.push(journal(places));
     checks.push(room(places));
-    checks.extend(kernel());
+    checks.extend(system());
     match wire::workspace(args.workspace.as_deref()) {
         Ok(workspace) => checks.extend(in_workspace(places, &workspace)),
         Err(fault) => checks.extend([failed("workspace", fault), confinement(places, None)]),
@@ -107,9 +107,8 @@ fn journal(places: &Places) -> Check {
 
 fn room(places: &Places) -> Check {
     let folder = places.data.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("/"));
-    match rustix::fs::statvfs(folder) {
-        Ok(disk) => {
-            let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+    match free_in(folder) {
+        Ok(free) => {
             let found = format!("{:.1} GiB free in {}", free as f64 / (1_u64 << 30) as f64, folder.display());
             if free < LITTLE_ROOM {
                 check(Health::Warn, "disk", found, "make room; `updraft prune --older-than 30d` removes old runs")
@@ -121,7 +120,29 @@ fn room(places: &Places) -> Check {
     }
 }
 
-fn kernel() -> Vec<Check> {
+/// Bytes that are free on the disk of a folder.
+#[cfg(unix)]
+fn free_in(folder: &Path) -> std::io::Result<u64> {
+    let disk = rustix::fs::statvfs(folder)?;
+    Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+#[cfg(not(unix))]
+fn free_in(_: &Path) -> std::io::Result<u64> {
+    Err(std::io::Error::other("how much room is left is not looked at on this system"))
+}
+
+/// What we need of the system. Elsewhere than on Linux nobody has tried it.
+fn system() -> Vec<Check> {
+    if !cfg!(target_os = "linux") {
+        let found = format!("Updraft is untested on {}", std::env::consts::OS);
+        let files = if cfg!(windows) {
+            "tools are kept in the workspace by checked paths, which another process could outrun"
+        } else {
+            "tools are kept in the workspace part by part, without the kernel's help"
+        };
+        return vec![check(Health::Warn, "system", found, format!("{files}; see docs/sandbox.md"))];
+    }
     let read = |path: &str| std::fs::read_to_string(path).map(|text| text.trim().to_owned()).ok();
     let mut checks = Vec::new();
     if let Some(release) = read("/proc/sys/kernel/osrelease") {
@@ -165,7 +186,7 @@ fn confinement(places: &Places, settings: Option<&Settings>) -> Check {
         (_, Err(fault)) => failed("sandbox", fault),
         (Some(Level::None), Ok(_)) => check(Health::Warn, "sandbox", found, "`level = \"full\"` confines them"),
         (None, Ok(_)) if probe.level == Level::None => {
-            check(Health::Fail, "sandbox", "agents can run no commands here", lacks)
+            check(Health::Fail, "sandbox", "agents can run no commands here, unless you choose the level `none`", lacks)
         }
         (_, Ok(_)) if probe.level == Level::Full => check(Health::Ok, "sandbox", found, lacks),
         (_, Ok(_)) => check(Health::Warn, "sandbox", found, lacks),

@@ -34,6 +34,7 @@ struct Plan {
 pub(crate) fn run(places: &Places, args: args::Run) -> Outcome {
     if args.id.is_some() {
         // In a session of its own, the end of the terminal is not the end of the run.
+        #[cfg(unix)]
         let _ = rustix::process::setsid();
     }
     let text = goal::text(&args.goal)?;

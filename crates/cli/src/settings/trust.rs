@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::Metadata;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use updraft_journal::hash_of;
@@ -168,7 +167,15 @@ fn fingerprint(workspace: &Path, files: &[String]) -> String {
     hash_of(&whole).to_string()
 }
 
+#[cfg(unix)]
 fn told(about: &Metadata) -> String {
+    use std::os::unix::fs::MetadataExt;
     let times = [about.mtime(), about.mtime_nsec(), about.ctime(), about.ctime_nsec()];
     format!("{} {} {} {times:?}", about.mode(), about.len(), about.ino())
+}
+
+/// Less is known here. Untested.
+#[cfg(not(unix))]
+fn told(about: &Metadata) -> String {
+    format!("{} {:?} {:?}", about.len(), about.created().ok(), about.modified().ok())
 }

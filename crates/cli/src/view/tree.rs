@@ -297,7 +297,18 @@ fn error_of(step: &updraft_run::Step) -> Option<String> {
 
 /// Rows and columns of the terminal.
 fn size() -> (usize, usize) {
-    let told = rustix::termios::tcgetwinsize(std::io::stderr()).ok().filter(|size| size.ws_row > 0 && size.ws_col > 0);
     let columns = || places::set("COLUMNS").and_then(|columns| columns.parse().ok()).unwrap_or(80);
-    told.map_or_else(|| (24, columns()), |size| (size.ws_row.into(), size.ws_col.into()))
+    told_size().filter(|(rows, columns)| *rows > 0 && *columns > 0).unwrap_or_else(|| (24, columns()))
+}
+
+#[cfg(unix)]
+fn told_size() -> Option<(usize, usize)> {
+    let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok()?;
+    Some((size.ws_row.into(), size.ws_col.into()))
+}
+
+/// Not asked for on Windows.
+#[cfg(not(unix))]
+fn told_size() -> Option<(usize, usize)> {
+    None
 }

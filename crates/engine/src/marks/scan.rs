@@ -1,13 +1,13 @@
 //! What changed in a workspace since a moment, by the times of files, and what a file holds.
 
 use std::collections::BTreeMap;
-use std::fs::{DirEntry, OpenOptions};
+use std::fs::DirEntry;
 use std::io::Read;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
 use updraft_run::Timestamp;
+
+use super::times;
 
 /// Files and folders that are looked at; with more, the whole workspace counts as changed.
 const LOOKED_AT: usize = 200_000;
@@ -50,13 +50,12 @@ enum News {
 fn news_of(entry: &DirEntry, moment: i64) -> News {
     // What cannot be looked at is gone.
     let Ok(about) = entry.metadata() else { return News::Nothing };
-    let millis = |seconds: i64, nanos: i64| seconds.saturating_mul(1000).saturating_add(nanos / 1_000_000);
-    let is_new = millis(about.ctime(), about.ctime_nsec()) >= moment;
+    let is_new = times::touched(&about) / 1_000_000 >= moment;
     if !about.is_dir() {
         return if is_new { News::Changed } else { News::Nothing };
     }
     // A folder in which nothing was made or removed, and that changed all the same, was given its name.
-    let is_renamed = is_new && millis(about.mtime(), about.mtime_nsec()) < moment;
+    let is_renamed = is_new && times::modified(&about) / 1_000_000 < moment;
     if is_renamed { News::Changed } else { News::Look }
 }
 
@@ -77,8 +76,7 @@ fn few(changed: Vec<String>) -> Vec<String> {
 
 /// What a regular file holds, if it is not too large. A link is not followed, and a pipe not waited for.
 pub(super) fn content(path: &Path) -> Option<Vec<u8>> {
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
+    let file = updraft_tools::open_unlinked(path).ok()?;
     let about = file.metadata().ok()?;
     if !about.is_file() || about.len() > LARGEST {
         return None;

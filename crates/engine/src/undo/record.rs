@@ -122,19 +122,31 @@ fn read(file: &Path) -> Result<Record, Error> {
     serde_json::from_slice(&bytes).map_err(|error| failed(error.into()))
 }
 
+/// Makes folders and files that nobody else can read.
+pub(crate) fn private() -> (fs::DirBuilder, fs::OpenOptions) {
+    let (mut builder, mut options) = (fs::DirBuilder::new(), fs::OpenOptions::new());
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    }
+    (builder, options)
+}
+
 /// Under another name first, then synced, then renamed: the name appears with the whole content or not at all. Nobody
 /// else can read it.
 pub(crate) fn write_whole(file: &Path, bytes: &[u8]) -> Result<(), Error> {
-    use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
     let write = || {
         let folder = file.parent().unwrap_or(Path::new("."));
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        let (mut builder, mut options) = private();
+        builder.recursive(true).create(folder)?;
         let draft = file.with_extension("part");
-        let mut opened = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+        let mut opened = options.write(true).create(true).truncate(true).open(&draft)?;
         opened.write_all(bytes)?;
         opened.sync_all()?;
         fs::rename(&draft, file)?;
-        fs::File::open(folder)?.sync_all()
+        // On Windows a folder cannot be opened to be synced.
+        if cfg!(unix) { fs::File::open(folder)?.sync_all() } else { Ok(()) }
     };
     write().map_err(|source| Error::Unwritten { file: file.to_owned(), source })
 }

@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use tokio::net::unix::pipe;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use updraft_sandbox::{
-    Capture, Child, Command, Denied, Ended, Exit, Lifetime, Network, Output, Policy, Reached, Stdin,
+    Capture, Child, Command, Denied, Ended, Exit, Lifetime, Network, Output, Policy, Reached, Reader, Stdin, Writer,
 };
 
 use super::host::Host;
@@ -30,7 +29,7 @@ pub(super) struct Process {
 }
 
 /// The ends of its pipes, and the process.
-pub(super) type Started = (pipe::Receiver, pipe::Sender, Process);
+pub(super) type Started = (Reader, Writer, Process);
 
 /// Starts the program of a server.
 pub(super) async fn start(host: &Host, config: &ServerConfig) -> Result<Started, Error> {

@@ -17,7 +17,7 @@ use rustix::process::{Resource, Rlimit};
 
 use super::clear::open_up;
 use super::stage::{Stage, times};
-use super::{Changed, Look, Sort};
+use crate::changed::{Changed, Look, Sort};
 use crate::guard::names;
 
 mod file;

@@ -74,7 +74,7 @@ fn append(args: &Value, cx: &CallContext, most: usize) -> Result<Output, Failure
     let place = &cx.place;
     let path = place.workspace.locate_for_writing(&path)?;
     let _turn = place.workspace.turn(&path);
-    let size = place.workspace.stat(&path, Links::Never).map_or(0, |stat| stat.st_size as usize);
+    let size = place.workspace.about(&path, Links::Never).map_or(0, |about| about.len as usize);
     let before = if size > most { None } else { Some(place.workspace.existing(&path, KEPT)?) };
     let changes = place.workspace.append(&path, &line)?;
     let mut output = Output { text: format!("added a line to `{path}`\n"), changes, ..Output::default() };

@@ -9,7 +9,7 @@ use updraft_run::{Change, Class, Expected, Facts, Failure, Form, Found, Hash, Ou
 
 use crate::cut;
 use crate::dispatch::hash;
-use crate::place::{Existing, Inside, Links, Place, form_of};
+use crate::place::{Existing, Inside, Links, Place};
 use crate::text;
 use crate::tool::CallContext;
 
@@ -123,7 +123,7 @@ impl Plan {
 /// What the file is now, besides its content.
 pub(super) fn look(place: &Place, path: &Inside) -> Option<Form> {
     // It is written by now, so one that somebody has taken away since is no failure.
-    place.workspace.stat(path, Links::Never).ok().map(|stat| form_of(&stat))
+    place.workspace.about(path, Links::Never).ok().map(|about| about.form())
 }
 
 /// Whether a write happened, by the hashes before and after.

@@ -14,7 +14,7 @@ use updraft_sandbox::{Changed, Ended, Look, Sort, Staged};
 use super::change;
 use crate::diffs::Diffs;
 use crate::dispatch::hash;
-use crate::place::Workspace;
+use crate::place::{Workspace, bytes_of};
 use crate::tool::CallContext;
 
 /// Bytes of contents that one command's changes may keep, the smallest files first.
@@ -151,8 +151,7 @@ impl Gathering<'_> {
         }
         self.images += look.len;
         if look.sort == Sort::Link {
-            use std::os::unix::ffi::OsStringExt;
-            return Some(std::fs::read_link(self.staged.kept(number)).ok()?.into_os_string().into_vec());
+            return std::fs::read_link(self.staged.kept(number)).ok().map(|target| bytes_of(target.into_os_string()));
         }
         let mut bytes = Vec::new();
         self.staged.open_kept(number).ok()?.take(LARGEST + 1).read_to_end(&mut bytes).ok()?;

@@ -92,13 +92,13 @@ impl ReadFile {
         mut window: Window,
         cancel: &CancellationToken,
     ) -> Result<Seen, Failure> {
-        let (mut file, stat) = place.workspace.open_file(path, Links::Inside)?;
+        let (mut file, about) = place.workspace.open_file(path, Links::Inside)?;
         let io = |error: std::io::Error| Failure::new(updraft_run::FailureKind::Tool, format!("`{path}`: {error}"));
         let mut chunk = vec![0; 64 << 10];
         let mut filled = fill(&mut file, &mut chunk).map_err(io)?;
         let encoding = Encoding::of(&chunk[..filled]);
         if matches!(encoding, Encoding::Utf16Little | Encoding::Utf16Big) {
-            if stat.st_size as u64 > self.file as u64 {
+            if about.len > self.file as u64 {
                 return failed(format!("`{path}` is UTF-16 and larger than {} bytes", self.file));
             }
             let mut bytes = chunk[..filled].to_vec();
@@ -142,16 +142,16 @@ impl Tool for ReadFile {
 
 /// The file as a picture, if it is one.
 fn picture(path: &Inside, cx: &CallContext) -> Result<Option<Output>, Failure> {
-    let (mut file, stat) = cx.place.workspace.open_file(path, Links::Inside)?;
+    let (mut file, about) = cx.place.workspace.open_file(path, Links::Inside)?;
     let io = |error: std::io::Error| Failure::new(updraft_run::FailureKind::Tool, format!("`{path}`: {error}"));
     let mut bytes = vec![0; 16];
     let filled = fill(&mut file, &mut bytes).map_err(io)?;
     bytes.truncate(filled);
     let Some(mime) = mime_of(&bytes) else { return Ok(None) };
-    if stat.st_size as u64 > LARGEST_PICTURE {
+    if about.len > LARGEST_PICTURE {
         return failed(format!(
             "`{path}` is a picture of {} bytes; models are shown at most {LARGEST_PICTURE}",
-            stat.st_size
+            about.len
         ));
     }
     file.take(LARGEST_PICTURE).read_to_end(&mut bytes).map_err(io)?;

@@ -13,7 +13,7 @@ use updraft_run::{Class, Failure, FailureKind, Output, Prepared, ToolSpec};
 use super::{change, parse, reply, spec, whole};
 use crate::cut;
 use crate::limits::Limits;
-use crate::place::{Found, Inside, Links, Place, Walk, is_folder};
+use crate::place::{Found, Inside, Links, Place, Walk};
 use crate::text::{self, Encoding};
 use crate::tool::{CallContext, Calling, Tool, Traits};
 use hits::Hits;
@@ -66,8 +66,7 @@ impl SearchFiles {
         let limit = args.limit.map_or(self.limits.matches, |limit| self.limits.matches.min(limit as usize));
         let mut hits = Hits::new(limit, args.context.unwrap_or(0).min(10) as usize);
 
-        let stat = place.workspace.stat(&start, Links::Inside)?;
-        if !is_folder(&stat) {
+        if !place.workspace.about(&start, Links::Inside)?.is_folder() {
             let bytes = self.read(&start, place, u64::MAX)?;
             hits.search(&start, &bytes, &regex, cancel);
             return Ok(hits.output());
@@ -98,12 +97,12 @@ impl SearchFiles {
     /// A file's text as UTF-8, or close to it; a failure if it is not text or too large.
     fn read(&self, path: &Inside, place: &Place, left: u64) -> Result<Vec<u8>, Failure> {
         let failed = |why: String| Failure::new(FailureKind::Tool, format!("`{path}` {why}"));
-        let (mut file, stat) = place.workspace.open_file(path, Links::Inside)?;
+        let (mut file, about) = place.workspace.open_file(path, Links::Inside)?;
         let most = left.min(self.limits.file as u64);
-        if stat.st_size as u64 > most {
+        if about.len > most {
             return Err(failed(format!("is larger than {most} bytes, too large to be searched")));
         }
-        let mut bytes = Vec::with_capacity(stat.st_size as usize + 1);
+        let mut bytes = Vec::with_capacity(about.len as usize + 1);
         let not_text = || failed("is not text: expected UTF-8, or UTF-16 with a byte order mark".into());
         let io = |error: std::io::Error| failed(format!("could not be read: {error}"));
         file.by_ref().take(SNIFFED as u64).read_to_end(&mut bytes).map_err(io)?;

@@ -1,6 +1,5 @@
 //! Asking files what they are, in the sandbox and with nothing of the user's within reach.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,7 +9,7 @@ use updraft_sandbox::{Capture, Command, Ended, Network, Output, Stdin};
 
 use super::Shared;
 use super::definition::{Annotations, Definition, Described, Problem, Severity};
-use super::find::{Found, Kind};
+use super::find::{Found, Kind, is_executable};
 use crate::schema::Schema;
 
 /// Reads Python by its syntax alone.
@@ -229,7 +228,7 @@ pub(super) fn interpreter(python: &str) -> Vec<PathBuf> {
 }
 
 fn is_program(path: &Path) -> bool {
-    path.metadata().is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
+    path.metadata().is_ok_and(|about| about.is_file() && is_executable(&about, path))
 }
 
 /// The folder that a Python is installed in. The folder above `~/bin` is the home folder, and none.
@@ -245,9 +244,10 @@ fn holds_python(prefix: &Path) -> bool {
 }
 
 #[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::fs::{Permissions, create_dir_all, set_permissions, write};
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
 

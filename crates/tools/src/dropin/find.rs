@@ -1,11 +1,9 @@
 //! The files in a folder that may be tools: what they are, and the hash of what is in them.
 
-use std::fs::{DirEntry, File, OpenOptions};
+use std::fs::{DirEntry, File, Metadata};
 use std::io::{self, Read};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
 use updraft_run::Hash;
 
@@ -56,7 +54,7 @@ pub(super) fn in_folder(folder: &ToolFolder) -> Result<Vec<Found>, String> {
         }
         let (Ok(kind), Ok(about)) = (entry.file_type(), entry.metadata()) else { continue };
         let is_python = is_python(&entry);
-        if kind.is_dir() || (!is_python && about.permissions().mode() & 0o111 == 0) {
+        if kind.is_dir() || (!is_python && !is_executable(&about, &entry.path())) {
             continue;
         }
         let path = entry.path();
@@ -95,9 +93,7 @@ pub(super) fn read(path: &Path, kind: Kind) -> Result<Content, String> {
         return Err(format!("it has {} bytes; expected at most {LARGEST_SOURCE}", about.len()));
     }
     if about.len() > LARGEST_HASHED {
-        let told = format!("{} {} {} {}", about.len(), about.ino(), about.mtime_nsec(), about.ctime_nsec());
-        let told = format!("{told} {} {}", about.mtime(), about.ctime());
-        return Ok(Content { hash: crate::dispatch::hash(told.as_bytes()), source: Vec::new() });
+        return Ok(Content { hash: crate::dispatch::hash(told(&about).as_bytes()), source: Vec::new() });
     }
     let mut bytes = Vec::new();
     file.by_ref()
@@ -110,11 +106,36 @@ pub(super) fn read(path: &Path, kind: Kind) -> Result<Content, String> {
 
 /// Opens a file that is no link, without ever waiting for it: a workspace may come from elsewhere.
 fn open(path: &Path) -> Result<File, String> {
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY).bits() as i32;
-    OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(|error| {
+    crate::plain::open_unlinked(path).map_err(|error| {
         let is_link = path.symlink_metadata().is_ok_and(|about| about.is_symlink());
         if is_link { "it is a link; put the file itself there".into() } else { format!("it cannot be read: {error}") }
     })
+}
+
+/// Whether a file is a program.
+#[cfg(unix)]
+pub(super) fn is_executable(about: &Metadata, _: &Path) -> bool {
+    std::os::unix::fs::PermissionsExt::mode(&about.permissions()) & 0o111 != 0
+}
+
+/// Whether a file is a program, which its name says here. Untested.
+#[cfg(not(unix))]
+pub(super) fn is_executable(_: &Metadata, path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ["exe", "bat", "cmd"].iter().any(|one| ending.eq_ignore_ascii_case(one)))
+}
+
+/// What tells a file from what was there before, without its content.
+#[cfg(unix)]
+fn told(about: &Metadata) -> String {
+    use std::os::unix::fs::MetadataExt;
+    let told = format!("{} {} {} {}", about.len(), about.ino(), about.mtime_nsec(), about.ctime_nsec());
+    format!("{told} {} {}", about.mtime(), about.ctime())
+}
+
+/// What tells a file from what was there before, without its content. Untested.
+#[cfg(not(unix))]
+fn told(about: &Metadata) -> String {
+    format!("{} {:?} {:?}", about.len(), about.created().ok(), about.modified().ok())
 }
 
 /// The hash of all Python files of a folder together: a worker that imported one may have imported others.

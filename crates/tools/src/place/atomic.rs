@@ -1,18 +1,17 @@
 //! Writing a file so that others see the old content or the new, never something between, whenever the power goes.
 
 use std::fs::File;
-use std::io::{Read, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, RenameFlags, Stat, Uid};
-use rustix::io::Errno;
 use sha2::{Digest, Sha256};
-use updraft_run::{Change, Failure, FailureKind, Form, FormKind, Hash};
+use updraft_run::{Change, Failure, FailureKind, Form, Hash};
 
 use crate::text::Encoding;
 
-use super::{Inside, Links, Workspace, failure, open_beneath, refuse_unless_file};
+use super::about::About;
+use super::disk::{self, Folder, How};
+use super::{Inside, Links, Workspace, failure, refuse_unless_file};
 
 /// Bytes of a file that is hashed: more would take longer than a call may.
 const LARGEST: u64 = 1 << 30;
@@ -23,41 +22,23 @@ pub(crate) struct Existing {
     pub(crate) hash: Hash,
     /// Its content, unless it is larger than was asked for.
     pub(crate) bytes: Option<Vec<u8>>,
-    stat: Stat,
+    about: About,
 }
 
 impl Existing {
     /// How many bytes it has.
     pub(crate) fn len(&self) -> usize {
-        self.stat.st_size as usize
+        self.about.len as usize
     }
 
     /// Whether it can be reached by a second name.
     pub(crate) fn has_other_names(&self) -> bool {
-        self.stat.st_nlink > 1
+        self.about.names > 1
     }
 
     /// What it is besides its content.
     pub(crate) fn form(&self) -> Form {
-        form_of(&self.stat)
-    }
-}
-
-/// What something is besides its content.
-pub(crate) fn form_of(stat: &Stat) -> Form {
-    let kind = match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => FormKind::File,
-        FileType::Symlink => FormKind::Link,
-        FileType::Directory => FormKind::Folder,
-        _ => FormKind::Other,
-    };
-    let has_content = matches!(kind, FormKind::File | FormKind::Link);
-    let modified = stat.st_mtime.saturating_mul(1_000_000_000).saturating_add(stat.st_mtime_nsec.cast_signed());
-    Form {
-        kind,
-        mode: stat.st_mode & 0o7777,
-        len: if has_content { stat.st_size as u64 } else { 0 },
-        modified: has_content.then_some(modified),
+        self.about.form()
     }
 }
 
@@ -82,21 +63,20 @@ impl Workspace {
 
     /// The file at a path, reached without links; `None` if there is none. Holds up to `most` bytes of it.
     pub(crate) fn existing(&self, path: &Inside, most: usize) -> Result<Option<Existing>, Failure> {
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let file = match open_beneath(self.dir(), path.as_str(), flags, Mode::empty(), Links::Never) {
+        let file = match self.folder().file(path.as_str(), How::Read, Links::Never) {
             Ok(file) => file,
-            Err(Errno::NOENT) => return Ok(None),
-            Err(errno) => return Err(failure(path, errno)),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(failure(path, &error)),
         };
-        let stat = rustix::fs::fstat(&file).map_err(|errno| failure(path, errno))?;
-        refuse_unless_file(path, &stat)?;
-        if stat.st_size as u64 > LARGEST {
-            let why = format!("`{path}` has {} bytes; files of more than {LARGEST} are not changed", stat.st_size);
+        let about = disk::about_file(&file).map_err(|error| failure(path, &error))?;
+        refuse_unless_file(path, &about)?;
+        if about.len > LARGEST {
+            let why = format!("`{path}` has {} bytes; files of more than {LARGEST} are not changed", about.len);
             return Err(Failure::new(FailureKind::Tool, why));
         }
-        let (hash, bytes) = taken_in(File::from(file), most)
+        let (hash, bytes) = taken_in(file, most)
             .map_err(|error| Failure::new(FailureKind::Tool, format!("`{path}` could not be read: {error}")))?;
-        Ok(Some(Existing { hash, bytes, stat }))
+        Ok(Some(Existing { hash, bytes, about }))
     }
 
     /// Puts new content at a path, through a file beside it that is synced and renamed. Folders that are missing are
@@ -109,8 +89,8 @@ impl Workspace {
     ) -> Result<Vec<Change>, Failure> {
         let (folder, name) = split(path)?;
         let (folder, made) = self.make_folders(&folder)?;
-        let stat = existing.map(|existing| &existing.stat);
-        replace_in(folder.as_fd(), name, content, stat).map_err(|errno| failure(path, errno))?;
+        let about = existing.map(|existing| &existing.about);
+        replace_in(&folder, name, content, about).map_err(|error| failure(path, &error))?;
         Ok(made)
     }
 
@@ -118,43 +98,41 @@ impl Workspace {
     pub(crate) fn append(&self, path: &Inside, line: &str) -> Result<Vec<Change>, Failure> {
         let (folder, name) = split(path)?;
         // A device is not opened for writing even for a moment: for some, opening is an act.
-        if let Ok(stat) = self.stat(path, Links::Never) {
-            refuse_unless_file(path, &stat)?;
+        if let Ok(about) = self.about(path, Links::Never) {
+            refuse_unless_file(path, &about)?;
         }
         let (folder, made) = self.make_folders(&folder)?;
-        let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let file = open_beneath(folder.as_fd(), name, flags, Mode::from(0o666), Links::Never)
-            .map_err(|errno| failure(path, errno))?;
-        let stat = rustix::fs::fstat(&file).map_err(|errno| failure(path, errno))?;
-        refuse_unless_file(path, &stat)?;
-        if stat.st_nlink > 1 {
+        let failed = |error| failure(path, &error);
+        let file = folder.file(name, How::Append(0o666), Links::Never).map_err(failed)?;
+        let about = disk::about_file(&file).map_err(failed)?;
+        refuse_unless_file(path, &about)?;
+        if about.names > 1 {
             // Unlike a write, which puts a new file in place of this name only.
             let why = "has other names (hard links), which the line would be added to as well; use write_file";
             return Err(Failure::new(FailureKind::Security, format!("`{path}` {why}")));
         }
-        let wrote = append_to(&file, stat.st_size as u64, line).and_then(|()| rustix::fs::fsync(&folder));
-        wrote.map_err(|errno| failure(path, errno))?;
+        append_to(&file, about.len, line).and_then(|()| folder.sync()).map_err(failed)?;
         Ok(made)
     }
 
     /// Opens a folder without following links, making what is missing of it. Says what was made.
-    pub(super) fn make_folders(&self, path: &Inside) -> Result<(OwnedFd, Vec<Change>), Failure> {
-        let failed = |errno| failure(path, errno);
+    pub(super) fn make_folders(&self, path: &Inside) -> Result<(Folder, Vec<Change>), Failure> {
+        let failed = |error| failure(path, &error);
         let mut folder = self.open_folder(&Inside::root(), Links::Never)?;
         let (mut made, mut at) = (Vec::new(), Inside::root());
         for part in path.parts() {
             at = at.join(part);
-            folder = match open_part(folder.as_fd(), part) {
-                Err(Errno::NOENT) => {
-                    let is_ours = match rustix::fs::mkdirat(&folder, part, Mode::from(0o777)) {
+            folder = match folder.folder(part, Links::Never) {
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    let is_ours = match folder.make_folder(part) {
                         Ok(()) => true,
-                        Err(Errno::EXIST) => false,
-                        Err(errno) => return Err(failed(errno)),
+                        Err(error) if error.kind() == ErrorKind::AlreadyExists => false,
+                        Err(error) => return Err(failed(error)),
                     };
-                    let opened = open_part(folder.as_fd(), part).map_err(failed)?;
+                    let opened = folder.folder(part, Links::Never).map_err(failed)?;
                     if is_ours {
-                        rustix::fs::fsync(&folder).map_err(failed)?;
-                        let now = rustix::fs::fstat(&opened).map(|stat| form_of(&stat)).map_err(failed)?;
+                        folder.sync().map_err(failed)?;
+                        let now = opened.itself().map_err(failed)?.form();
                         made.push(Change { path: at.to_string(), now: Some(now), ..Change::default() });
                     }
                     opened
@@ -169,10 +147,6 @@ impl Workspace {
 pub(super) fn split(path: &Inside) -> Result<(Inside, &str), Failure> {
     path.split()
         .ok_or_else(|| Failure::new(FailureKind::Validation, "the path is the workspace itself; expected a file"))
-}
-
-fn open_part(folder: BorrowedFd<'_>, name: &str) -> Result<OwnedFd, Errno> {
-    open_beneath(folder, name, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty(), Links::Never)
 }
 
 /// The hash of a file, and its content if that is at most `most` bytes.
@@ -193,78 +167,64 @@ pub(super) fn taken_in(mut file: File, most: usize) -> std::io::Result<(Hash, Op
 }
 
 /// Puts a file in its place, with the owner and mode of the one whose place it takes.
-pub(super) fn replace_in(
-    folder: BorrowedFd<'_>,
-    name: &str,
-    content: &[u8],
-    existing: Option<&Stat>,
-) -> Result<(), Errno> {
-    let (mut beside, file) = Beside::create(folder, if existing.is_some() { 0o600 } else { 0o666 })?;
-    write_all(&file, content)?;
-    if let Some(stat) = existing {
-        let (owner, group) = (Uid::from_raw(stat.st_uid), Gid::from_raw(stat.st_gid));
-        // Only root may give files away; for others it stays the file of whoever wrote it.
-        let _ = rustix::fs::fchown(&file, Some(owner), Some(group));
-        rustix::fs::fchmod(&file, Mode::from_raw_mode(stat.st_mode & 0o777))?;
+pub(super) fn replace_in(folder: &Folder, name: &str, content: &[u8], existing: Option<&About>) -> io::Result<()> {
+    let (mut beside, mut file) = Beside::create(folder, if existing.is_some() { 0o600 } else { 0o666 })?;
+    file.write_all(content)?;
+    if let Some(about) = existing {
+        disk::give(&file, about);
+        disk::set_mode(&file, about.mode & 0o777)?;
     }
-    rustix::fs::fsync(&file)?;
+    file.sync_all()?;
+    drop(file);
     beside.put(name, existing.is_some())?;
-    rustix::fs::fsync(folder)
+    folder.sync()
 }
 
 /// Puts a file in its place with the mode given, in place of what is there.
 pub(super) fn restore_in(
-    folder: BorrowedFd<'_>,
+    folder: &Folder,
     name: &str,
     content: &[u8],
     mode: u32,
-    replaced: Option<&Stat>,
-) -> Result<(), Errno> {
-    let (mut beside, file) = Beside::create(folder, 0o600)?;
-    write_all(&file, content)?;
-    if let Some(stat) = replaced {
-        // Only root may give files away; for others it stays the file of whoever wrote it.
-        let _ = rustix::fs::fchown(&file, Some(Uid::from_raw(stat.st_uid)), Some(Gid::from_raw(stat.st_gid)));
+    replaced: Option<&About>,
+) -> io::Result<()> {
+    let (mut beside, mut file) = Beside::create(folder, 0o600)?;
+    file.write_all(content)?;
+    if let Some(about) = replaced {
+        disk::give(&file, about);
     }
-    rustix::fs::fchmod(&file, Mode::from_raw_mode(mode & 0o7777))?;
-    rustix::fs::fsync(&file)?;
+    disk::set_mode(&file, mode & 0o7777)?;
+    file.sync_all()?;
+    drop(file);
     beside.put(name, replaced.is_some())?;
-    rustix::fs::fsync(folder)
+    folder.sync()
 }
 
 /// The new content while it is not yet in its place. Removed when dropped.
 struct Beside<'a> {
-    folder: BorrowedFd<'a>,
+    folder: &'a Folder,
     name: String,
     is_there: bool,
 }
 
 impl<'a> Beside<'a> {
-    fn create(folder: BorrowedFd<'a>, mode: u32) -> Result<(Self, OwnedFd), Errno> {
+    fn create(folder: &'a Folder, mode: u32) -> io::Result<(Self, File)> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
         loop {
             // Hidden, so that listings pass it over. One of that name may be left from a process that died.
             let n = COUNT.fetch_add(1, Ordering::Relaxed);
             let name = format!(".updraft-{:x}-{n:x}.tmp", std::process::id());
-            match open_beneath(folder, &name, flags, Mode::from(mode), Links::Never) {
+            match folder.file(&name, How::New(mode), Links::Never) {
                 Ok(file) => return Ok((Self { folder, name, is_there: true }, file)),
-                Err(Errno::EXIST) => {}
-                Err(errno) => return Err(errno),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
             }
         }
     }
-}
 
-impl Beside<'_> {
     /// Moves it to its place. Where nothing was there before, what someone else has put there since is not replaced.
-    fn put(&mut self, name: &str, may_replace: bool) -> Result<(), Errno> {
-        let flags = if may_replace { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
-        let moved = match rustix::fs::renameat_with(self.folder, self.name.as_str(), self.folder, name, flags) {
-            // Some file systems know no flags.
-            Err(Errno::INVAL) => rustix::fs::renameat(self.folder, self.name.as_str(), self.folder, name),
-            other => other,
-        };
+    fn put(&mut self, name: &str, may_replace: bool) -> io::Result<()> {
+        let moved = self.folder.rename(&self.name, name, may_replace);
         self.is_there = moved.is_err();
         moved
     }
@@ -273,7 +233,7 @@ impl Beside<'_> {
 impl Drop for Beside<'_> {
     fn drop(&mut self) {
         if self.is_there {
-            let _ = rustix::fs::unlinkat(self.folder, self.name.as_str(), AtFlags::empty());
+            let _ = self.folder.remove_file(&self.name);
         }
     }
 }
@@ -281,22 +241,17 @@ impl Drop for Beside<'_> {
 /// Bytes at the end of a file that show how its lines end.
 const LOOKED_AT: usize = 8 << 10;
 
-fn append_to(file: &OwnedFd, len: u64, line: &str) -> Result<(), Errno> {
-    let read = |from: u64, most: usize| -> Result<Vec<u8>, Errno> {
-        let mut bytes = vec![0; most.min((len - from) as usize)];
-        let count = rustix::io::pread(file, bytes.as_mut_slice(), from)?;
-        bytes.truncate(count);
+fn append_to(mut file: &File, len: u64, line: &str) -> io::Result<()> {
+    let mut read = |from: u64, most: usize| -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        file.seek(SeekFrom::Start(from))?;
+        file.take(most as u64).read_to_end(&mut bytes)?;
         Ok(bytes)
     };
     let encoding = Encoding::of(&read(0, 3)?);
     let end = read(len.saturating_sub(LOOKED_AT as u64) & !1, LOOKED_AT + 1)?;
-    write_all(file, &encoding.line_behind(&end, line))?;
-    rustix::fs::fsync(file)
-}
-
-fn write_all(file: &OwnedFd, content: &[u8]) -> Result<(), Errno> {
-    let mut file = File::from(file.try_clone().map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?);
-    file.write_all(content).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+    file.write_all(&encoding.line_behind(&end, line))?;
+    file.sync_all()
 }
 
 #[cfg(test)]
@@ -308,9 +263,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("taken")).unwrap();
         std::fs::write(folder.path().join("file"), "theirs").unwrap();
-        let opened = File::open(folder.path()).unwrap();
+        let opened = Folder::open(folder.path()).unwrap();
         for name in ["taken", "file", "no/such/folder"] {
-            assert!(replace_in(opened.as_fd(), name, b"ours", None).is_err(), "{name}");
+            assert!(replace_in(&opened, name, b"ours", None).is_err(), "{name}");
         }
         let mut names: Vec<_> =
             std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();

@@ -45,7 +45,7 @@ impl Workspace {
     fn is_repository(&self, folder: &[&str], with: Option<&str>) -> bool {
         let has = |mark: &str| {
             let path = Inside::from_parts(folder.iter().copied().chain([mark]));
-            with == Some(mark) || self.stat(&path, Links::Inside).is_ok()
+            with == Some(mark) || self.about(&path, Links::Inside).is_ok()
         };
         let [head, objects, refs, commondir] = MARKS.map(has);
         (head && (objects || refs || commondir)) || (objects && refs)

@@ -1,14 +1,13 @@
 //! Which files nobody wants to see: what `.gitignore` names, hidden ones, and git's own storage.
 
-use std::fs::File;
 use std::io::Read;
-use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
-use rustix::fs::{FileType, Mode, OFlags};
 
-use super::{Links, open_beneath};
+use super::Links;
+use super::about::Kind;
+use super::disk::{self, Folder, How};
 
 /// Hidden folders that are meant to be read: context, our own files, and continuous integration.
 const SHOWN: [&str; 3] = [".context", ".updraft", ".github"];
@@ -26,7 +25,7 @@ pub(super) struct Ignored {
 
 impl Ignored {
     /// These rules and those of a folder `depth` levels below the workspace.
-    pub(super) fn within(&self, folder: BorrowedFd<'_>, depth: usize) -> Self {
+    pub(super) fn within(&self, folder: &Folder, depth: usize) -> Self {
         let mut builder = GitignoreBuilder::new("");
         let mut any = false;
         for name in RULES {
@@ -60,13 +59,12 @@ impl Ignored {
     }
 }
 
-fn rules(folder: BorrowedFd<'_>, name: &str) -> String {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let Ok(file) = open_beneath(folder, name, flags, Mode::empty(), Links::Never) else { return String::new() };
-    let is_file = rustix::fs::fstat(&file).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_file());
+fn rules(folder: &Folder, name: &str) -> String {
+    let Ok(file) = folder.file(name, How::Read, Links::Never) else { return String::new() };
+    let is_file = disk::about_file(&file).is_ok_and(|about| about.kind == Kind::File);
     let mut bytes = Vec::new();
     if is_file {
-        let _ = File::from(file).take(LONGEST).read_to_end(&mut bytes);
+        let _ = file.take(LONGEST).read_to_end(&mut bytes);
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }

@@ -42,6 +42,10 @@ impl Inside {
         let mut parts: Vec<&str> = Vec::new();
         for component in relative.components() {
             match component {
+                // On Windows a colon names a stream of a file.
+                Component::Normal(part) if cfg!(windows) && part.as_encoded_bytes().contains(&b':') => {
+                    return refused(FailureKind::Security, "has a colon in a name, which leads past the file");
+                }
                 Component::Normal(part) => parts.extend(part.to_str()),
                 Component::CurDir => {}
                 Component::ParentDir if parts.pop().is_some() => {}

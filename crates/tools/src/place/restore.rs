@@ -1,14 +1,12 @@
 //! Looking at what is in the workspace, and putting back what was: for undo. Links are never followed.
 
-use std::fs::File;
-use std::os::fd::{AsFd, OwnedFd};
+use std::io::ErrorKind;
 
-use rustix::fs::{AtFlags, Mode, OFlags};
-use rustix::io::Errno;
 use updraft_run::{Failure, FailureKind, Form, FormKind, Hash};
 
-use super::atomic::{form_of, restore_in, split, taken_in};
-use super::{Inside, Links, Workspace, failure, open_beneath};
+use super::atomic::{restore_in, split, taken_in};
+use super::disk::{self, Folder, How};
+use super::{Inside, Links, Workspace, failure};
 use crate::dispatch::hash;
 
 /// What is at a path of the workspace.
@@ -25,24 +23,22 @@ pub struct Standing {
 impl Workspace {
     /// What is at a path, with up to `most` bytes of its content; `None` if nothing is there.
     pub fn standing(&self, path: &Inside, most: usize) -> Result<Option<Standing>, Failure> {
-        let failed = |errno| failure(path, errno);
+        let failed = |error| failure(path, &error);
         let Some((parent, name)) = self.parent(path)? else { return Ok(None) };
-        let stat = match rustix::fs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => stat,
-            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
-            Err(errno) => return Err(failed(errno)),
+        let form = match parent.look(name) {
+            Ok(about) => about.form(),
+            Err(error) if is_absence(error.kind()) => return Ok(None),
+            Err(error) => return Err(failed(error)),
         };
-        let form = form_of(&stat);
         let (hash, bytes) = match form.kind {
             FormKind::Link => {
-                let target = rustix::fs::readlinkat(&parent, name, Vec::new()).map_err(failed)?.into_bytes();
+                let target = parent.read_link(name).map_err(failed)?;
                 (Some(hash(&target)), Some(target))
             }
             FormKind::File => {
-                let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
-                let file = open_beneath(parent.as_fd(), name, flags, Mode::empty(), Links::Never).map_err(failed)?;
+                let file = parent.file(name, How::Read, Links::Never).map_err(failed)?;
                 let unread = |error| Failure::new(FailureKind::Tool, format!("`{path}` could not be read: {error}"));
-                let (hash, bytes) = taken_in(File::from(file), most).map_err(unread)?;
+                let (hash, bytes) = taken_in(file, most).map_err(unread)?;
                 (Some(hash), bytes)
             }
             _ => (None, None),
@@ -54,8 +50,8 @@ impl Workspace {
     pub fn put_file(&self, path: &Inside, content: &[u8], mode: u32) -> Result<(), Failure> {
         let (folder, name) = split(path)?;
         let (folder, _) = self.make_folders(&folder)?;
-        let replaced = rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).ok();
-        restore_in(folder.as_fd(), name, content, mode, replaced.as_ref()).map_err(|errno| failure(path, errno))
+        let replaced = folder.look(name).ok();
+        restore_in(&folder, name, content, mode, replaced.as_ref()).map_err(|error| failure(path, &error))
     }
 
     /// Puts a link in its place, in place of a file or link that is there.
@@ -63,7 +59,7 @@ impl Workspace {
         self.take_away(path)?;
         let (folder, name) = split(path)?;
         let (folder, _) = self.make_folders(&folder)?;
-        rustix::fs::symlinkat(target, &folder, name).map_err(|errno| failure(path, errno))
+        folder.make_link(target, name).map_err(|error| failure(path, &error))
     }
 
     /// Makes a folder; one that is there stays as it is.
@@ -73,37 +69,41 @@ impl Workspace {
 
     /// Changes the mode of a file or folder.
     pub fn set_mode(&self, path: &Inside, mode: u32) -> Result<(), Failure> {
-        let opened = self.open_at(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY, Links::Never)?;
-        rustix::fs::fchmod(&opened, Mode::from_raw_mode(mode)).map_err(|errno| failure(path, errno))
+        let opened = self.folder().file(path.as_str(), How::Read, Links::Never);
+        opened.and_then(|file| disk::set_mode(&file, mode)).map_err(|error| failure(path, &error))
     }
 
     /// Removes a file or a link; one that is gone is no error.
     pub fn take_away(&self, path: &Inside) -> Result<(), Failure> {
         let Some((parent, name)) = self.parent(path)? else { return Ok(()) };
-        match rustix::fs::unlinkat(&parent, name, AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => Ok(()),
-            Err(errno) => Err(failure(path, errno)),
+        match parent.remove_file(name) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(failure(path, &error)),
+            Ok(()) | Err(_) => Ok(()),
         }
     }
 
     /// Removes a folder if it is empty, and says whether it is gone.
     pub fn take_folder(&self, path: &Inside) -> Result<bool, Failure> {
         let Some((parent, name)) = self.parent(path)? else { return Ok(true) };
-        match rustix::fs::unlinkat(&parent, name, AtFlags::REMOVEDIR) {
-            Ok(()) | Err(Errno::NOENT) => Ok(true),
-            Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(false),
-            Err(errno) => Err(failure(path, errno)),
+        match parent.remove_folder(name).map_err(|error| (error.kind(), error)) {
+            Ok(()) | Err((ErrorKind::NotFound, _)) => Ok(true),
+            Err((ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists, _)) => Ok(false),
+            Err((_, error)) => Err(failure(path, &error)),
         }
     }
 
     /// The folder a path lies in, opened, and the name in it; `None` if there is no such folder.
-    fn parent<'a>(&self, path: &'a Inside) -> Result<Option<(OwnedFd, &'a str)>, Failure> {
+    fn parent<'a>(&self, path: &'a Inside) -> Result<Option<(Folder, &'a str)>, Failure> {
         let (folder, name) = split(path)?;
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-        match open_beneath(self.dir(), folder.as_str(), flags, Mode::empty(), Links::Never) {
+        match self.folder().folder(folder.as_str(), Links::Never) {
             Ok(opened) => Ok(Some((opened, name))),
-            Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
-            Err(errno) => Err(failure(path, errno)),
+            Err(error) if is_absence(error.kind()) => Ok(None),
+            Err(error) => Err(failure(path, &error)),
         }
     }
+}
+
+/// Whether an error says that nothing is there: the name, or a folder before it, is not.
+fn is_absence(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::NotFound | ErrorKind::NotADirectory)
 }

@@ -1,12 +1,10 @@
-//! Walking the workspace: folder by folder through descriptors, in the order of full paths, without following links.
+//! Walking the workspace: folder by folder, in the order of full paths, without following links.
 
-use std::os::fd::{AsFd, OwnedFd};
-
-use rustix::fs::{AtFlags, Dir, FileType, OFlags};
 use updraft_run::Failure;
 
+use super::about::Kind;
 use super::ignored::Ignored;
-use super::{Inside, Links, Workspace, open_beneath};
+use super::{Folder, Inside, Links, Workspace};
 
 /// Folders below folders: deeper ones are passed over, since each level is a descriptor held open.
 const DEPTH: usize = 64;
@@ -31,16 +29,16 @@ pub(crate) enum Found {
 pub(crate) struct Walk<'a> {
     workspace: &'a Workspace,
     /// Folders being read, the innermost last.
-    open: Vec<Folder>,
+    open: Vec<Level>,
     recursive: bool,
     /// How many more entries may be looked at.
     budget: usize,
     is_cut: bool,
 }
 
-struct Folder {
+struct Level {
     path: Inside,
-    fd: OwnedFd,
+    folder: Folder,
     ignored: Ignored,
     /// What is left of it, the next one last.
     rest: Vec<Entry>,
@@ -48,7 +46,7 @@ struct Folder {
 
 struct Entry {
     name: String,
-    kind: FileType,
+    kind: Kind,
 }
 
 impl<'a> Walk<'a> {
@@ -64,13 +62,13 @@ impl<'a> Walk<'a> {
         let mut above = Inside::root();
         for (depth, part) in start.parts().enumerate() {
             if let Ok(folder) = workspace.open_folder(&above, Links::Inside) {
-                ignored = ignored.within(folder.as_fd(), depth);
+                ignored = ignored.within(&folder, depth);
             }
             above = above.join(part);
         }
         let mut walk = Self { workspace, open: Vec::new(), recursive, budget, is_cut: false };
-        let fd = workspace.open_folder(start, Links::Inside)?;
-        walk.enter(start.clone(), fd, &ignored);
+        let folder = workspace.open_folder(start, Links::Inside)?;
+        walk.enter(start.clone(), folder, &ignored);
         Ok(walk)
     }
 
@@ -79,34 +77,32 @@ impl<'a> Walk<'a> {
         self.is_cut
     }
 
-    fn enter(&mut self, path: Inside, fd: OwnedFd, ignored: &Ignored) {
-        let ignored = ignored.within(fd.as_fd(), path.parts().count());
-        let mut rest = self.entries(&path, &fd, &ignored);
+    fn enter(&mut self, path: Inside, folder: Folder, ignored: &Ignored) {
+        let ignored = ignored.within(&folder, path.parts().count());
+        let mut rest = self.entries(&path, &folder, &ignored);
         // With a slash after folders, the order within a folder is that of full paths.
         rest.sort_by(|a, b| b.key().cmp(&a.key()));
-        self.open.push(Folder { path, fd, ignored, rest });
+        self.open.push(Level { path, folder, ignored, rest });
     }
 
     /// What is in a folder and not ignored. What cannot be read, or has a name that is not text, is passed over.
-    fn entries(&mut self, path: &Inside, fd: &OwnedFd, ignored: &Ignored) -> Vec<Entry> {
+    fn entries(&mut self, path: &Inside, folder: &Folder, ignored: &Ignored) -> Vec<Entry> {
         let mut entries = Vec::new();
-        let Ok(dir) = Dir::read_from(fd) else { return entries };
-        for entry in dir {
-            let Ok(entry) = entry else { break };
-            let Ok(name) = entry.file_name().to_str() else { continue };
-            if name == "." || name == ".." {
-                continue;
-            }
+        let Ok(all) = folder.entries() else { return entries };
+        for entry in all {
+            let Ok((name, kind)) = entry else { break };
+            let Some(name) = name.to_str() else { continue };
             if self.budget == 0 {
                 self.is_cut = true;
                 break;
             }
             self.budget -= 1;
-            let kind = match entry.file_type() {
-                FileType::Unknown => kind_of(fd, name),
+            // Some file systems do not tell with the name.
+            let kind = match kind {
+                Kind::Unknown => folder.look(name).map_or(Kind::Unknown, |about| about.kind),
                 known => known,
             };
-            if !ignored.covers(path.join(name).as_str(), kind.is_dir()) {
+            if !ignored.covers(path.join(name).as_str(), kind == Kind::Folder) {
                 entries.push(Entry { name: name.to_owned(), kind });
             }
         }
@@ -120,25 +116,23 @@ impl<'a> Walk<'a> {
             return;
         }
         let Some(above) = self.open.last() else { return };
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-        let mode = rustix::fs::Mode::empty();
-        if let Ok(fd) = open_beneath(above.fd.as_fd(), name, flags, mode, Links::Never) {
+        if let Ok(folder) = above.folder.folder(name, Links::Never) {
             let ignored = above.ignored.clone();
-            self.enter(path.clone(), fd, &ignored);
+            self.enter(path.clone(), folder, &ignored);
         }
     }
 
     fn file(&self, path: Inside, name: &str) -> Option<Found> {
-        let stat = rustix::fs::statat(&self.open.last()?.fd, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-        Some(Found::File { path, bytes: stat.st_size as u64, is_link: false })
+        let about = self.open.last()?.folder.look(name).ok()?;
+        Some(Found::File { path, bytes: about.len, is_link: false })
     }
 
     /// What a link stands for, if that is inside.
     fn link(&self, path: Inside) -> Option<Found> {
-        let stat = self.workspace.stat(&path, Links::Inside).ok()?;
-        match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => Some(Found::File { path, bytes: stat.st_size as u64, is_link: true }),
-            FileType::Directory => Some(Found::Folder(path)),
+        let about = self.workspace.about(&path, Links::Inside).ok()?;
+        match about.kind {
+            Kind::File => Some(Found::File { path, bytes: about.len, is_link: true }),
+            Kind::Folder => Some(Found::Folder(path)),
             _ => None,
         }
     }
@@ -156,9 +150,9 @@ impl Iterator for Walk<'_> {
             };
             let path = folder.path.join(&name);
             let found = match kind {
-                FileType::RegularFile => self.file(path, &name),
-                FileType::Symlink => self.link(path),
-                FileType::Directory => {
+                Kind::File => self.file(path, &name),
+                Kind::Link => self.link(path),
+                Kind::Folder => {
                     if self.recursive {
                         self.descend(&path, &name);
                     }
@@ -176,15 +170,9 @@ impl Iterator for Walk<'_> {
 impl Entry {
     fn key(&self) -> impl Ord {
         let mut key = self.name.clone();
-        if self.kind.is_dir() {
+        if self.kind == Kind::Folder {
             key.push('/');
         }
         key
     }
-}
-
-/// The kind of an entry on file systems that do not tell with the name.
-fn kind_of(folder: &OwnedFd, name: &str) -> FileType {
-    rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)
-        .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode))
 }

@@ -5,18 +5,15 @@
 //! may have changed once more without another stamp, so that is read again.
 
 use std::collections::BTreeMap;
-use std::ffi::{CStr, CString};
-use std::fs::File;
+use std::ffi::OsString;
 use std::io::Read;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use updraft_run::{Form, FormKind};
 
 use super::store::{Content, Store};
-use crate::place::{Links, Workspace, form_of, open_beneath};
+use crate::place::{About, Folder, How, Links, Workspace, about_file, bytes_of};
 
 /// Files and folders that are looked at. Beyond this, looking takes longer than most calls.
 pub(super) const MOST: usize = 50_000;
@@ -43,38 +40,16 @@ pub(super) struct Snapshot {
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) form: Form,
-    pub(super) stamp: Stamp,
+    /// With the times of the last change of content and of state.
+    pub(super) stamp: About,
     /// It may have changed since without another stamp.
     pub(super) is_fresh: bool,
     pub(super) content: Option<Content>,
 }
 
-/// Device, inode, mode, size, and the times of the last change of content and of state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stamp {
-    file: (u64, u64),
-    mode: u32,
-    size: i64,
-    modified: (i64, u64),
-    pub(super) changed: (i64, u64),
-}
-
-impl Stamp {
-    fn of(stat: &Stat) -> Self {
-        Self {
-            file: (stat.st_dev, stat.st_ino),
-            mode: stat.st_mode,
-            size: stat.st_size,
-            modified: (stat.st_mtime, stat.st_mtime_nsec),
-            changed: (stat.st_ctime, stat.st_ctime_nsec),
-        }
-    }
-}
-
 impl Entry {
-    fn of(stat: &Stat, settled: (i64, u64)) -> Self {
-        let stamp = Stamp::of(stat);
-        Entry { form: form_of(stat), stamp, is_fresh: stamp.changed >= settled, content: None }
+    fn of(stamp: About, settled: i64) -> Self {
+        Entry { form: stamp.form(), stamp, is_fresh: stamp.touched >= settled, content: None }
     }
 
     fn has_content(&self) -> bool {
@@ -82,18 +57,18 @@ impl Entry {
     }
 }
 
-/// A moment, as files are stamped, a little before now.
+/// A moment a little before now, as files are stamped: in nanoseconds since 1970.
 #[expect(clippy::disallowed_methods, reason = "compared with the times of files, which the system's clock gives")]
-pub(super) fn ago(length: Duration) -> (i64, u64) {
+pub(super) fn ago(length: Duration) -> i64 {
     let past = SystemTime::now().checked_sub(length).unwrap_or(UNIX_EPOCH);
     let since = past.duration_since(UNIX_EPOCH).unwrap_or_default();
-    (since.as_secs().cast_signed(), u64::from(since.subsec_nanos()))
+    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }
 
 /// Looks at everything. Nothing, if there is too much of it.
 pub(super) fn look(workspace: &Workspace, last: Option<&Snapshot>, store: Option<&Arc<Store>>) -> Option<Snapshot> {
     let mut look = Look { settled: ago(GRAIN), found: Snapshot::default() };
-    look.folder(workspace.dir(), c".", &mut Vec::new(), DEPTH)?;
+    look.folder(workspace.folder(), ".".into(), &mut Vec::new(), DEPTH)?;
     let mut found = look.found;
     let Some(store) = store else { return Some(found) };
     let (mut bytes, mut files, mut unread) = (0, 0, Vec::new());
@@ -128,9 +103,8 @@ pub(super) fn look(workspace: &Workspace, last: Option<&Snapshot>, store: Option
 /// One path as it is now, with its content. Nothing, if it is gone or cannot be read.
 pub(super) fn one(workspace: &Workspace, path: &str, store: Option<&Arc<Store>>) -> Option<Entry> {
     let inside = workspace.locate(path).ok()?;
-    let stat = workspace.stat(&inside, Links::Never).ok();
     let settled = ago(GRAIN);
-    let bare = stat.map(|stat| Entry::of(&stat, settled));
+    let bare = workspace.about(&inside, Links::Never).ok().map(|about| Entry::of(about, settled));
     match store {
         Some(store) if bare.as_ref().is_none_or(|bare| bare.has_content() && bare.form.len <= LARGEST) => {
             read(workspace, path, settled, store).or(bare)
@@ -139,21 +113,18 @@ pub(super) fn one(workspace: &Workspace, path: &str, store: Option<&Arc<Store>>)
     }
 }
 
-fn read(workspace: &Workspace, path: &str, settled: (i64, u64), store: &Arc<Store>) -> Option<Entry> {
+fn read(workspace: &Workspace, path: &str, settled: i64, store: &Arc<Store>) -> Option<Entry> {
     let (above, name) = path.rsplit_once('/').unwrap_or((".", path));
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-    let folder = open_beneath(workspace.dir(), above, flags, Mode::empty(), Links::Never).ok()?;
-    let stat = rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-    let mut entry = Entry::of(&stat, settled);
+    let folder = workspace.folder().folder(above, Links::Never).ok()?;
+    let mut entry = Entry::of(folder.look(name).ok()?, settled);
     let bytes = match entry.form.kind {
-        FormKind::Link => rustix::fs::readlinkat(&folder, name, Vec::new()).ok()?.into_bytes(),
+        FormKind::Link => folder.read_link(name).ok()?,
         FormKind::File => {
-            let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
-            let file = File::from(open_beneath(folder.as_fd(), name, flags, Mode::empty(), Links::Never).ok()?);
+            let file = folder.file(name, How::Read, Links::Never).ok()?;
             let mut bytes = Vec::with_capacity(usize::try_from(entry.form.len).ok()?);
             (&file).take(LARGEST + 1).read_to_end(&mut bytes).ok()?;
             // Somebody may be writing it at this moment.
-            entry.is_fresh |= rustix::fs::fstat(&file).ok().map(|stat| Stamp::of(&stat)) != Some(entry.stamp);
+            entry.is_fresh |= about_file(&file).ok() != Some(entry.stamp);
             bytes
         }
         _ => return Some(entry),
@@ -163,40 +134,33 @@ fn read(workspace: &Workspace, path: &str, settled: (i64, u64), store: &Arc<Stor
 }
 
 struct Look {
-    settled: (i64, u64),
+    settled: i64,
     found: Snapshot,
 }
 
 impl Look {
     /// Looks at one folder and all below. Nothing, if there is too much of it.
-    fn folder(&mut self, above: BorrowedFd<'_>, name: &CStr, path: &mut Vec<u8>, depth: usize) -> Option<()> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let opened = rustix::fs::openat(above, name, flags, Mode::empty());
+    fn folder(&mut self, above: &Folder, name: OsString, path: &mut Vec<u8>, depth: usize) -> Option<()> {
+        let opened = above.folder(&name, Links::Never);
         let (Ok(folder), true) = (opened, depth > 0) else {
             self.found.is_partial = true;
             return Some(());
         };
-        let mut names: Vec<CString> = Vec::new();
-        for entry in Dir::read_from(&folder).into_iter().flatten().flatten() {
-            let name = entry.file_name();
-            if name.to_bytes() != b"." && name.to_bytes() != b".." {
-                names.push(name.to_owned());
-            }
-        }
+        let names: Vec<OsString> = folder.entries().into_iter().flatten().flatten().map(|(name, _)| name).collect();
         for name in names {
             if self.found.entries.len() >= MOST {
                 return None;
             }
             // It may be gone since.
-            let Ok(stat) = rustix::fs::statat(&folder, &name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
+            let Ok(about) = folder.look(&name) else { continue };
             let length = path.len();
             if length > 0 {
                 path.push(b'/');
             }
-            path.extend_from_slice(name.as_bytes());
-            self.found.entries.insert(path.clone(), Entry::of(&stat, self.settled));
-            if FileType::from_raw_mode(stat.st_mode).is_dir() {
-                self.folder(folder.as_fd(), &name, path, depth - 1)?;
+            path.extend_from_slice(&bytes_of(name.clone()));
+            self.found.entries.insert(path.clone(), Entry::of(about, self.settled));
+            if about.is_folder() {
+                self.folder(&folder, name, path, depth - 1)?;
             }
             path.truncate(length);
         }

@@ -3,12 +3,14 @@
 use std::io;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::unix::pipe;
-use updraft_sandbox::{Capture, Child, Command, Ended, MovedAside, Output, Policy, Reached, Sandbox, Stdin};
+use updraft_sandbox::{
+    Capture, Child, Command, Ended, MovedAside, Output, Policy, Reached, Reader, Sandbox, Stdin, Writer,
+};
 
 use super::frame::{self, Frame, Kind, Nonce};
 use super::{Host, Printed, Program, Sizes};
@@ -23,8 +25,8 @@ const LAST_WAIT: Duration = Duration::from_secs(5);
 /// One worker.
 pub(super) struct Worker {
     child: Child,
-    input: pipe::Sender,
-    output: pipe::Receiver,
+    input: Writer,
+    output: Reader,
     /// What has come and is not taken yet.
     come: Vec<u8>,
     sizes: Sizes,
@@ -97,8 +99,8 @@ impl Worker {
     /// Whether it said anything although nothing was asked.
     fn has_babbled(&mut self) -> bool {
         let mut byte = [0];
-        let is_quiet =
-            matches!(self.output.try_read(&mut byte), Err(error) if error.kind() == io::ErrorKind::WouldBlock);
+        // What would have to be waited for was not said.
+        let is_quiet = self.output.read(&mut byte).now_or_never().is_none();
         !is_quiet || !self.come.is_empty()
     }
 
@@ -190,7 +192,7 @@ impl Worker {
 }
 
 /// May be dropped half way: what was read is kept.
-async fn read_some(output: &mut pipe::Receiver, come: &mut Vec<u8>) -> Result<(), Broken> {
+async fn read_some(output: &mut Reader, come: &mut Vec<u8>) -> Result<(), Broken> {
     come.reserve(READ);
     if output.read_buf(come).await? == 0 { Err(Broken::Ended) } else { Ok(()) }
 }

@@ -40,6 +40,10 @@ pub struct FoundPython {
 impl Python {
     /// Finds it and asks for its version, in the sandbox. A failure says what to do.
     pub async fn find(&self, confinement: &Confinement, workspace: &Path) -> Result<FoundPython, Failure> {
+        if cfg!(windows) {
+            let why = "agents can run no Python on Windows: every call is a process that forks, which it cannot do";
+            return Err(Failure::new(FailureKind::Config, why));
+        }
         let sandbox = confinement.sandbox().await?;
         let mut policy = confinement.policy_for(workspace);
         policy.limits.time = Some(Duration::from_secs(20));
@@ -78,8 +82,8 @@ impl Python {
             return vec![program.clone()];
         }
         let path = confinement.environment.iter().find(|(name, _)| name == "PATH");
-        let folders = path.map(|(_, folders)| folders.as_str()).unwrap_or_default().split(':');
-        let programs = folders.filter(|folder| folder.starts_with('/')).map(|folder| Path::new(folder).join("python3"));
+        let folders = std::env::split_paths(path.map(|(_, folders)| folders.as_str()).unwrap_or_default());
+        let programs = folders.filter(|folder| folder.is_absolute()).map(|folder| folder.join("python3"));
         programs.filter(|program| program.exists()).collect()
     }
 }

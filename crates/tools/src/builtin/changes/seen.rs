@@ -2,14 +2,12 @@
 //!
 //! It cannot be told what was there before, nor what was removed, so none of it can be undone.
 
-use std::fs::Metadata;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use updraft_run::{Change, Form, FormKind};
+use updraft_run::Change;
 
-use crate::place::Workspace;
+use crate::place::{Links, Workspace};
 
 /// Files and folders that are looked at.
 const LOOKED_AT: usize = 50_000;
@@ -18,50 +16,43 @@ const LISTED: usize = 1_000;
 
 pub(crate) fn since(workspace: &Workspace, began: SystemTime) -> Vec<Change> {
     let began = began.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let began = (began.as_secs().cast_signed(), i64::from(began.subsec_nanos()));
+    let began = i64::try_from(began.as_nanos()).unwrap_or(i64::MAX);
     let mut seen = Seen { began, looked_at: 0, found: Vec::new() };
     let mut left = vec![PathBuf::new()];
     while let Some(folder) = left.pop() {
-        left.extend(seen.folder(workspace.root(), &folder));
+        left.extend(seen.folder(workspace, &folder));
     }
     seen.found
 }
 
 struct Seen {
-    began: (i64, i64),
+    /// In nanoseconds since 1970.
+    began: i64,
     looked_at: usize,
     found: Vec<Change>,
 }
 
 impl Seen {
     /// Looks at the files of one folder, and gives the folders in it. Only times and sizes are read, and no link followed.
-    fn folder(&mut self, root: &Path, folder: &Path) -> Vec<PathBuf> {
+    fn folder(&mut self, workspace: &Workspace, folder: &Path) -> Vec<PathBuf> {
         let mut below = Vec::new();
-        for entry in std::fs::read_dir(root.join(folder)).into_iter().flatten().flatten() {
+        let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        let Ok(opened) = workspace.folder().folder(here, Links::Never) else { return below };
+        for (name, _) in opened.entries().into_iter().flatten().flatten() {
             self.looked_at += 1;
             if self.looked_at > LOOKED_AT || self.found.len() >= LISTED {
                 return Vec::new();
             }
-            let Ok(about) = entry.metadata() else { continue };
-            let path = folder.join(entry.file_name());
-            if about.is_dir() {
+            let Ok(about) = opened.look(&name) else { continue };
+            let path = folder.join(name);
+            if about.is_folder() {
                 below.push(path);
-            } else if (about.ctime(), about.ctime_nsec()) >= self.began {
-                let now = Some(form(&about));
+            } else if about.touched >= self.began {
+                let now = Some(about.form());
                 let path = path.to_string_lossy().into_owned();
                 self.found.push(Change { path, was: now, now, lost: true, ..Change::default() });
             }
         }
         below
     }
-}
-
-fn form(about: &Metadata) -> Form {
-    let kind = match (about.is_file(), about.is_symlink()) {
-        (true, _) => FormKind::File,
-        (false, true) => FormKind::Link,
-        (false, false) => FormKind::Other,
-    };
-    let modified = about.mtime().saturating_mul(1_000_000_000).saturating_add(about.mtime_nsec());
-    Form { kind, mode: about.mode() & 0o7777, len: about.len(), modified: Some(modified) }
 }

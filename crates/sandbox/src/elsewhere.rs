@@ -1,0 +1,133 @@
+//! Starting children where there is no sandbox: plain processes, and only for whoever asks for the level `none`.
+//!
+//! Written for macOS and Windows, where it is untested, and for Windows not even type-checked. Its tests run on Linux, where
+//! the module is built for them alone.
+
+#![cfg_attr(
+    target_os = "linux",
+    allow(unreachable_pub, dead_code, reason = "on Linux this is built for its tests only")
+)]
+
+mod child;
+mod group;
+#[cfg(not(target_os = "linux"))]
+mod staged;
+
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Instant;
+
+use crate::command::{Command, Output, Stdin};
+use crate::error::{Doing, Error};
+use crate::order::Step;
+use crate::policy::{Level, Lifetime, Network, Policy};
+use crate::probe::{Missing, Probe};
+
+pub use child::Child;
+#[cfg(not(target_os = "linux"))]
+pub use {child::Reader, child::Writer, staged::Staged};
+
+/// The launcher, which nothing needs here.
+pub mod launch {
+    /// The argument by which a program knows that it is wanted as the launcher.
+    pub const ARGUMENT: &str = "__sandbox";
+
+    /// Ends with the code for a sandbox that could not be set up.
+    pub fn main() -> ! {
+        std::process::exit(crate::error::SETUP_FAILED)
+    }
+}
+
+const CAUSE: &str = "a sandbox exists for Linux only";
+const REMEDY: &str = "run on Linux or in a Linux container, or choose the level `none`";
+
+/// Starts children that nothing confines. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Sandbox(());
+
+impl Sandbox {
+    /// At the level `none`. Any other is [`Error::Level`]: it is never lowered on its own.
+    pub fn new(_launcher: impl Into<PathBuf>, level: Level) -> Result<Sandbox, Error> {
+        match level {
+            Level::None => Ok(Sandbox(())),
+            Level::Landlock | Level::Full => Err(missing(level, CAUSE)),
+        }
+    }
+
+    /// The level that every child runs at.
+    #[expect(clippy::unused_self, reason = "the same signature as on Linux")]
+    pub fn level(&self) -> Level {
+        Level::None
+    }
+
+    /// What can be said without trying: nothing is enforced, and what the level `none` lacks besides.
+    #[expect(clippy::unused_async, reason = "the same signature as on Linux")]
+    pub async fn probe(_launcher: impl Into<PathBuf>) -> Result<Probe, Error> {
+        let missing = |what: &str, remedy| Missing::new(what, CAUSE, remedy);
+        let lacks =
+            "even at `none`, the limits of memory, processes and disk, and files that run later, are not watched";
+        let all = vec![
+            missing("every part of the sandbox", REMEDY),
+            missing(lacks, "run on Linux"),
+            missing(group::LACKS, "run on Linux"),
+            Missing::new("assurance that Updraft works here", "it is untested on this system", "tell us what you find"),
+        ];
+        Ok(Probe { level: Level::None, landlock_abi: 0, missing: all })
+    }
+
+    /// Nothing is set up here, so no step takes time.
+    #[expect(clippy::unused_async, reason = "the same signature as on Linux")]
+    pub async fn timings(&self) -> Result<Vec<Step>, Error> {
+        Ok(Vec::new())
+    }
+
+    /// Starts a program with the variables that the policy names, and a home and temporary folder of its own.
+    #[expect(clippy::unused_async, reason = "the same signature as on Linux")]
+    pub async fn spawn(&self, policy: &Policy, command: Command) -> Result<Child, Error> {
+        policy.check_folders()?;
+        if matches!(policy.network, Network::Allow(_)) {
+            return Err(missing(Level::Full, "a network limited to named hosts needs namespaces"));
+        }
+        let started = Instant::now();
+        let private = tempfile::tempdir().doing("making a temporary folder")?;
+        let (home, temporary) = (private.path().join("home"), private.path().join("tmp"));
+        for folder in [&home, &temporary] {
+            std::fs::create_dir(folder).doing("making a temporary folder")?;
+        }
+        let mut process = tokio::process::Command::new(&command.program);
+        process
+            .args(&command.args)
+            .env_clear()
+            .envs(command.env.iter().filter(|(name, _)| policy.passes(name)).cloned())
+            .envs(["TMPDIR", "TMP", "TEMP"].map(|name| (name, &temporary)))
+            .envs(["HOME", "USERPROFILE"].map(|name| (name, &home)))
+            .current_dir(command.cwd.as_ref().unwrap_or(&policy.workspace))
+            .kill_on_drop(true);
+        process.stdin(match command.stdin {
+            Stdin::Null => Stdio::null(),
+            Stdin::Pipe => Stdio::piped(),
+            Stdin::Inherit => Stdio::inherit(),
+        });
+        for set in [tokio::process::Command::stdout, tokio::process::Command::stderr] {
+            let inherits = command.output == Output::Inherit;
+            set(&mut process, if inherits { Stdio::inherit() } else { Stdio::piped() });
+        }
+        // Whoever reads from the user's terminal must stay in the group that may.
+        let has_group = command.stdin != Stdin::Inherit;
+        if has_group {
+            group::lead(&mut process);
+        }
+        let spawned = process.spawn();
+        let spawned = spawned.map_err(|source| Error::Program { program: command.program.clone(), source })?;
+        let time = policy.limits.time.filter(|_| policy.lifetime == Lifetime::Call);
+        Ok(Child::new(spawned, has_group, &command.output, policy.limits.output, time, started, private))
+    }
+}
+
+fn missing(wanted: Level, what: &str) -> Error {
+    Error::Level { wanted, missing: what.to_owned(), remedy: REMEDY.to_owned() }
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests;

@@ -1,0 +1,28 @@
+//! Changes that were gathered, which they never are without a sandbox: a type without values.
+
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+
+use crate::changed::Changed;
+
+/// What one command changed. There is none here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Staged {}
+
+impl Staged {
+    /// Cannot be called.
+    pub fn changes(&self) -> io::Result<Vec<Changed>> {
+        match *self {}
+    }
+
+    /// Cannot be called.
+    pub fn kept(&self, _number: u64) -> PathBuf {
+        match *self {}
+    }
+
+    /// Cannot be called.
+    pub fn open_kept(&self, _number: u64) -> io::Result<File> {
+        match *self {}
+    }
+}

@@ -1,0 +1,55 @@
+//! What is at a path, besides its content: the same words on every system.
+
+use updraft_run::{Form, FormKind};
+
+/// What something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    File,
+    Folder,
+    Link,
+    Pipe,
+    Socket,
+    Device,
+    /// Something else, or the system did not say.
+    Unknown,
+}
+
+/// What is at a path. Where a system does not know a thing, it is nought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct About {
+    pub(crate) kind: Kind,
+    /// The permission bits.
+    pub(crate) mode: u32,
+    pub(crate) len: u64,
+    /// How many names it has.
+    pub(crate) names: u64,
+    /// Who owns it: user and group.
+    pub(super) owner: (u32, u32),
+    /// When its content changed last, in nanoseconds since 1970.
+    pub(crate) modified: i64,
+    /// When its state changed last, or on systems that do not tell, its content; in nanoseconds since 1970.
+    pub(crate) touched: i64,
+    /// What tells it from what was there before: where the system puts it.
+    pub(super) place: (u64, u64),
+}
+
+impl About {
+    /// As it is recorded.
+    pub(crate) fn form(&self) -> Form {
+        let kind = match self.kind {
+            Kind::File => FormKind::File,
+            Kind::Link => FormKind::Link,
+            Kind::Folder => FormKind::Folder,
+            Kind::Pipe | Kind::Socket | Kind::Device | Kind::Unknown => FormKind::Other,
+        };
+        let has_content = matches!(kind, FormKind::File | FormKind::Link);
+        let len = if has_content { self.len } else { 0 };
+        Form { kind, mode: self.mode, len, modified: has_content.then_some(self.modified) }
+    }
+
+    /// Whether it is a folder.
+    pub(crate) fn is_folder(&self) -> bool {
+        self.kind == Kind::Folder
+    }
+}

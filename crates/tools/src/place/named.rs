@@ -1,0 +1,333 @@
+//! The disk on Windows: folders by their real path, and every path looked at before it is used. Untested there.
+//!
+//! Weaker than descriptors: between the look and the use, another process may put a link in a folder's place. Modes are
+//! only "may be written" or not, hard links are not seen, and a change that puts a file's times back is not noticed.
+
+#![cfg_attr(not(windows), allow(dead_code, reason = "elsewhere this is built for its tests only"))]
+
+use std::ffi::OsString;
+use std::fs::{File, FileType, Metadata, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::path::{Component, Path, PathBuf};
+use std::time::SystemTime;
+
+use crate::place::Links;
+use crate::place::about::{About, Kind};
+
+/// What a file is opened for.
+#[derive(Clone, Copy)]
+pub(crate) enum How {
+    /// To be read.
+    Read,
+    /// To be read and added to; made if it is not there.
+    Append(u32),
+    /// To be written; it must not be there.
+    New(u32),
+}
+
+/// A folder, by its real path.
+#[derive(Debug)]
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    /// A folder by its path from the root.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        let real = path.canonicalize()?;
+        if real.is_dir() { Ok(Self(real)) } else { Err(ErrorKind::NotADirectory.into()) }
+    }
+
+    /// Opens a file beneath.
+    pub(crate) fn file(&self, path: impl AsRef<Path>, how: How, links: Links) -> io::Result<File> {
+        let path = self.reach(path.as_ref(), links)?;
+        if path.is_dir() {
+            return Err(ErrorKind::IsADirectory.into());
+        }
+        let mut options = OpenOptions::new();
+        match how {
+            How::Read => options.read(true),
+            How::Append(_) => options.read(true).append(true).create(true),
+            How::New(_) => options.write(true).create_new(true),
+        };
+        open_no_link(&mut options);
+        let file = options.open(path)?;
+        if file.metadata()?.is_symlink() { Err(ThroughLink.into()) } else { Ok(file) }
+    }
+
+    /// A folder beneath.
+    pub(crate) fn folder(&self, path: impl AsRef<Path>, links: Links) -> io::Result<Self> {
+        let path = self.reach(path.as_ref(), links)?;
+        if path.metadata()?.is_dir() { Ok(Self(path)) } else { Err(ErrorKind::NotADirectory.into()) }
+    }
+
+    /// What is beneath at a path.
+    pub(crate) fn about(&self, path: impl AsRef<Path>, links: Links) -> io::Result<About> {
+        Ok(about(&self.reach(path.as_ref(), links)?.symlink_metadata()?))
+    }
+
+    /// What has this name in the folder, be it a link itself.
+    pub(crate) fn look(&self, name: impl AsRef<Path>) -> io::Result<About> {
+        Ok(about(&self.0.join(name).symlink_metadata()?))
+    }
+
+    /// What the folder itself is.
+    pub(crate) fn itself(&self) -> io::Result<About> {
+        Ok(about(&self.0.metadata()?))
+    }
+
+    /// Where a link in the folder leads.
+    pub(crate) fn read_link(&self, name: &str) -> io::Result<Vec<u8>> {
+        Ok(bytes_of(std::fs::read_link(self.0.join(name))?.into_os_string()))
+    }
+
+    /// Makes a link.
+    pub(crate) fn make_link(&self, target: &[u8], name: &str) -> io::Result<()> {
+        let target = str::from_utf8(target).map_err(|_| io::Error::from(ErrorKind::InvalidFilename))?;
+        make_link(&self.0, Path::new(target), &self.0.join(name))
+    }
+
+    /// Makes a folder.
+    pub(crate) fn make_folder(&self, name: &str) -> io::Result<()> {
+        std::fs::create_dir(self.0.join(name))
+    }
+
+    /// Gives a file another name in the folder. What is there already is replaced only if it may be.
+    pub(crate) fn rename(&self, from: &str, to: &str, may_replace: bool) -> io::Result<()> {
+        let (from, to) = (self.0.join(from), self.0.join(to));
+        if may_replace {
+            return std::fs::rename(from, to);
+        }
+        // A second name is given only where there is none yet; a move would replace it.
+        match std::fs::hard_link(&from, &to) {
+            Ok(()) => std::fs::remove_file(from),
+            Err(_) if to.symlink_metadata().is_ok() => Err(ErrorKind::AlreadyExists.into()),
+            // Some file systems know no second names.
+            Err(_) => std::fs::rename(from, to),
+        }
+    }
+
+    /// Removes a file or a link.
+    pub(crate) fn remove_file(&self, name: &str) -> io::Result<()> {
+        let path = self.0.join(name);
+        // A link to a folder is removed like one here.
+        if cfg!(windows) && path.is_symlink() && path.is_dir() {
+            std::fs::remove_dir(path)
+        } else {
+            std::fs::remove_file(path)
+        }
+    }
+
+    /// Removes an empty folder.
+    pub(crate) fn remove_folder(&self, name: &str) -> io::Result<()> {
+        std::fs::remove_dir(self.0.join(name))
+    }
+
+    /// Everything in the folder.
+    pub(crate) fn entries(&self) -> io::Result<impl Iterator<Item = io::Result<(OsString, Kind)>>> {
+        let entry = |entry: std::fs::DirEntry| Ok((entry.file_name(), kind(entry.file_type()?)));
+        Ok(std::fs::read_dir(&self.0)?.map(move |found| found.and_then(entry)))
+    }
+
+    /// The names in a folder cannot be asked to be kept here; the file system does so by itself.
+    #[expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "the same signature as where it can fail")]
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// The path as it is to be used, once it is seen to stay inside.
+    fn reach(&self, path: &Path, links: Links) -> io::Result<PathBuf> {
+        let mut whole = self.0.clone();
+        let mut is_there = true;
+        for part in path.components() {
+            match part {
+                Component::CurDir => continue,
+                // On Windows a colon names a stream of a file, and a drive.
+                Component::Normal(name) if !name.as_encoded_bytes().contains(&b':') => whole.push(name),
+                _ => return Err(ErrorKind::CrossesDevices.into()),
+            }
+            if matches!(links, Links::Never) && is_there {
+                match whole.symlink_metadata() {
+                    Ok(about) if about.is_symlink() => return Err(ThroughLink.into()),
+                    Ok(_) => {}
+                    Err(error) if error.kind() == ErrorKind::NotFound => is_there = false,
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        match links {
+            Links::Inside => {
+                let real = whole.canonicalize()?;
+                if real.starts_with(&self.0) { Ok(real) } else { Err(ErrorKind::CrossesDevices.into()) }
+            }
+            Links::Never => {
+                // A folder has short names too, by which nothing that is guarded would be known.
+                let there = whole.ancestors().find(|above| above.exists()).unwrap_or(&self.0);
+                let real = there.canonicalize()?;
+                let is_same = real.as_os_str().eq_ignore_ascii_case(there.as_os_str());
+                if is_same { Ok(whole) } else { Err(ThroughLink.into()) }
+            }
+        }
+    }
+}
+
+/// A link was in the way that is not followed.
+#[derive(Debug, thiserror::Error)]
+#[error("it goes through a link or a short name, which is not followed")]
+struct ThroughLink;
+
+impl From<ThroughLink> for io::Error {
+    fn from(link: ThroughLink) -> Self {
+        io::Error::other(link)
+    }
+}
+
+/// What an open file is.
+pub(crate) fn about_file(file: &File) -> io::Result<About> {
+    Ok(about(&file.metadata()?))
+}
+
+/// Lets a file be written, or not: all there is of modes.
+pub(crate) fn set_mode(file: &File, mode: u32) -> io::Result<()> {
+    let mut permissions = file.metadata()?.permissions();
+    permissions.set_readonly(mode & 0o200 == 0);
+    file.set_permissions(permissions)
+}
+
+/// A new file belongs to whoever made it.
+pub(crate) fn give(_: &File, _: &About) {}
+
+/// The bytes of a path where a link leads.
+pub(crate) fn bytes_of(path: OsString) -> Vec<u8> {
+    path.into_encoded_bytes()
+}
+
+/// Whether a link was in the way that is not followed.
+pub(crate) fn met_a_link(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(<dyn std::error::Error + Send + Sync>::is::<ThroughLink>)
+}
+
+/// Devices have no place among files here.
+pub(crate) fn met_a_device(_: &io::Error) -> bool {
+    false
+}
+
+/// Nothing of the kernel's is needed here.
+pub(crate) fn met_an_old_kernel(_: &io::Error) -> bool {
+    false
+}
+
+fn kind(told: FileType) -> Kind {
+    if told.is_symlink() {
+        Kind::Link
+    } else if told.is_dir() {
+        Kind::Folder
+    } else if told.is_file() {
+        Kind::File
+    } else {
+        Kind::Unknown
+    }
+}
+
+fn about(told: &Metadata) -> About {
+    let since_1970 = |time: io::Result<SystemTime>| {
+        let passed = time.ok().and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok()).unwrap_or_default();
+        i64::try_from(passed.as_nanos()).unwrap_or(i64::MAX)
+    };
+    let (modified, made) = (since_1970(told.modified()), since_1970(told.created()));
+    let full = if told.is_dir() { 0o777 } else { 0o666 };
+    About {
+        kind: kind(told.file_type()),
+        mode: if told.permissions().readonly() { full & 0o555 } else { full },
+        len: told.len(),
+        names: 1,
+        owner: (0, 0),
+        modified,
+        touched: modified.max(made),
+        place: (0, 0),
+    }
+}
+
+/// Asks for the link itself, should one stand at the end of the path.
+#[cfg(windows)]
+fn open_no_link(options: &mut OpenOptions) {
+    const OPEN_REPARSE_POINT: u32 = 0x0020_0000;
+    std::os::windows::fs::OpenOptionsExt::custom_flags(options, OPEN_REPARSE_POINT);
+}
+
+#[cfg(not(windows))]
+fn open_no_link(_: &mut OpenOptions) {}
+
+/// Here a link knows whether it leads to a folder.
+#[cfg(windows)]
+fn make_link(folder: &Path, target: &Path, at: &Path) -> io::Result<()> {
+    if folder.join(target).is_dir() {
+        std::os::windows::fs::symlink_dir(target, at)
+    } else {
+        std::os::windows::fs::symlink_file(target, at)
+    }
+}
+
+#[cfg(not(windows))]
+fn make_link(_: &Path, target: &Path, at: &Path) -> io::Result<()> {
+    std::os::unix::fs::symlink(target, at)
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn tree() -> (tempfile::TempDir, Folder) {
+        let outer = tempfile::tempdir().unwrap();
+        let root = outer.path().join("root");
+        std::fs::create_dir_all(root.join("a")).unwrap();
+        std::fs::write(root.join("a/f"), "inside").unwrap();
+        std::fs::write(outer.path().join("secret"), "outside").unwrap();
+        symlink("../secret", root.join("out")).unwrap();
+        symlink("..", root.join("a/up")).unwrap();
+        symlink("a", root.join("in")).unwrap();
+        let folder = Folder::open(&root).unwrap();
+        (outer, folder)
+    }
+
+    #[test]
+    fn links_are_followed_inside_only_and_never_for_writing() {
+        let (_outer, folder) = tree();
+        let read =
+            |path: &str, links| folder.file(path, How::Read, links).map_err(|error| (met_a_link(&error), error.kind()));
+        assert!(read("in/f", Links::Inside).is_ok());
+        for path in ["out", "in/up/../../secret", "../secret", "/etc/passwd", "a:b"] {
+            assert_eq!(read(path, Links::Inside).unwrap_err(), (false, ErrorKind::CrossesDevices), "{path}");
+        }
+        for path in ["out", "in/f", "a/up/a/f"] {
+            assert!(read(path, Links::Never).unwrap_err().0, "{path}");
+        }
+        assert!(folder.file("in/new", How::Append(0o666), Links::Never).is_err());
+        assert_eq!(read("a/none/deeper", Links::Never).unwrap_err(), (false, ErrorKind::NotFound));
+        assert_eq!(read("a", Links::Never).unwrap_err(), (false, ErrorKind::IsADirectory));
+    }
+
+    #[test]
+    fn a_new_name_replaces_nothing_unless_it_may() {
+        let (outer, folder) = tree();
+        let folder = folder.folder("a", Links::Never).unwrap();
+        drop(folder.file("new", How::New(0o600), Links::Never).unwrap());
+        assert_eq!(folder.rename("new", "f", false).unwrap_err().kind(), ErrorKind::AlreadyExists);
+        folder.rename("new", "g", false).unwrap();
+        assert_eq!(folder.look("new").unwrap_err().kind(), ErrorKind::NotFound);
+        folder.rename("g", "f", true).unwrap();
+        assert_eq!(std::fs::read(outer.path().join("root/a/f")).unwrap(), b"");
+    }
+
+    #[test]
+    fn what_is_there_is_told_without_following_it() {
+        let (_outer, folder) = tree();
+        let mut all: Vec<_> = folder.entries().unwrap().map(Result::unwrap).collect();
+        all.sort_by(|a, b| a.0.cmp(&b.0));
+        assert_eq!(all, [("a".into(), Kind::Folder), ("in".into(), Kind::Link), ("out".into(), Kind::Link)]);
+        assert_eq!(folder.look("out").unwrap().kind, Kind::Link);
+        assert_eq!(folder.read_link("in").unwrap(), b"a");
+        assert_eq!(folder.about("in", Links::Inside).unwrap().kind, Kind::Folder);
+    }
+}
