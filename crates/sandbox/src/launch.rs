@@ -89,18 +89,24 @@ fn run(order: &Order, stdin: Option<OwnedFd>, line: &Channel, started: Instant) 
         Level::Landlock | Level::None => without_namespaces(order, stdin, &desk, deadline)?,
     };
     let mut verdict = Verdict { exit, killed_for, unstaged, ..Verdict::default() };
+    let mut made = None;
     if let Some(stage) = stage {
         if attend::is_gone(line.as_fd()) {
             stage.discard();
         } else {
             // The command ran, whatever becomes of its changes; and what is in the workspace by now is looked after.
             verdict.is_staged = true;
-            verdict.troubles = apply::apply(&stage).unwrap_or_else(|error| {
-                vec![format!("what the command changed is lost, it could not be put into the workspace: {error}")]
+            let applied = apply::apply(&stage).unwrap_or_else(|error| apply::Applied {
+                troubles: vec![format!(
+                    "what the command changed is lost, it could not be put into the workspace: {error}"
+                )],
+                ..apply::Applied::default()
             });
+            verdict.troubles = applied.troubles;
+            made = Some(applied.made);
         }
     }
-    let outcome = desk.last_look();
+    let outcome = desk.last_look(made.as_ref().map(|made| (order.policy.workspace.as_path(), made)));
     verdict.moved_aside.extend(outcome.moved);
     verdict.troubles.extend(outcome.troubles);
     Ok(verdict)
@@ -236,7 +242,10 @@ fn without_namespaces(
 
 /// Home and temporary files where there is no private /tmp. It goes when the command does.
 fn private_folder(scratch: &Path) -> std::io::Result<tempfile::TempDir> {
-    let folder = tempfile::Builder::new().prefix("updraft-sandbox-").tempdir_in(scratch)?;
+    use std::os::unix::fs::PermissionsExt;
+    // Whatever the umask: other users have no business there.
+    let only_ours = std::fs::Permissions::from_mode(0o700);
+    let folder = tempfile::Builder::new().prefix("updraft-sandbox-").permissions(only_ours).tempdir_in(scratch)?;
     std::fs::create_dir(folder.path().join("home"))?;
     std::fs::create_dir(folder.path().join("tmp"))?;
     Ok(folder)

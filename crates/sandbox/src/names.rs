@@ -36,7 +36,7 @@ pub fn why_guarded_in_repository(folder: &str, name: &str) -> Option<&'static st
         return (!name.ends_with(".sample")).then_some(HOOK);
     }
     match (&*folder, &*name) {
-        ("", "config" | "config.worktree") => Some("git reads it, and its settings can name programs"),
+        ("", "config" | "config.worktree") => Some(GIT_SETTINGS),
         ("", "commondir") => Some("git takes settings and hooks from where it points"),
         ("info", "attributes") => Some("git runs filters by it"),
         _ => None,
@@ -54,6 +54,8 @@ pub fn why_link_guarded(folder: &str, name: &str) -> Option<&'static str> {
 const EDITOR: &str = "an editor runs tasks from it";
 const SHELL: &str = "a shell runs it at start";
 const AGENT: &str = "a coding agent takes settings from it";
+/// Why settings in git's own form are guarded.
+pub(crate) const GIT_SETTINGS: &str = "git reads it, and its settings can name programs";
 const HOOK: &str = "git runs it as a hook";
 
 /// Guarded in every folder.
@@ -87,7 +89,7 @@ const NAMES: [(&str, &str); 52] = [
     (".aider.conf.yml", AGENT),
     (".opencode", AGENT),
     (".updraft", "our own settings and agents"),
-    (".gitconfig", "git reads it, and its settings can name programs"),
+    (".gitconfig", GIT_SETTINGS),
     (".husky", HOOK),
     (".githooks", HOOK),
     (".vs", EDITOR),
@@ -124,7 +126,7 @@ const UNDOTTED: [(&str, &str); 4] = [
 const PLACES: [(&str, &str, &str); 6] = [
     (".github", "hooks", AGENT),
     (".config", "fish", SHELL),
-    (".config", "git", "git reads it, and its settings can name programs"),
+    (".config", "git", GIT_SETTINGS),
     (".config", "autostart", "a desktop runs it at start"),
     (".config", "nvim", EDITOR),
     (".config", "mise", "mise runs it on entering the folder"),

@@ -18,7 +18,7 @@ use rustix::process::{Resource, Rlimit};
 use super::clear::open_up;
 use super::stage::{Stage, times};
 use super::{Changed, Look, Sort};
-use crate::guard::names;
+use crate::guard::{Made, names};
 
 mod file;
 pub(super) mod list;
@@ -33,8 +33,17 @@ const TOLD: usize = 20;
 /// Characters of a path that are told.
 const SHOWN: usize = 200;
 
+/// What came of putting everything in its place.
+#[derive(Default)]
+pub(crate) struct Applied {
+    /// What could not be done.
+    pub(crate) troubles: Vec<String>,
+    /// All that the command made or touched and did not remove.
+    pub(crate) made: Made,
+}
+
 /// Puts everything in its place, lists the changes, and says what could not be done. An error means that nothing was done.
-pub(crate) fn apply(stage: &Stage) -> io::Result<Vec<String>> {
+pub(crate) fn apply(stage: &Stage) -> io::Result<Applied> {
     allow_many_files();
     let workspace = rustix::fs::openat(CWD, &stage.workspace, FOLDER.difference(OFlags::NOFOLLOW), Mode::empty())?;
     take_turns(&workspace);
@@ -51,12 +60,14 @@ pub(crate) fn apply(stage: &Stage) -> io::Result<Vec<String>> {
         kept: 0,
         copied: 0,
         depth: 0,
+        made: Made::new(),
         troubles: Vec::new(),
         untold: 0,
     };
     apply.folder(Path::new(""), &upper, &workspace, false);
     Apply::finish_folder(&workspace, &is);
-    Ok(apply.told())
+    let made = std::mem::take(&mut apply.made);
+    Ok(Applied { troubles: apply.told(), made })
 }
 
 /// The launcher itself needs few, a deep tree needs many.
@@ -86,6 +97,7 @@ struct Apply {
     /// Bytes copied for undo, where nothing can be moved.
     copied: u64,
     depth: usize,
+    made: Made,
     troubles: Vec<String>,
     untold: usize,
 }
@@ -138,9 +150,13 @@ impl Apply {
     fn entry(&mut self, path: &Path, upper: &OwnedFd, ws: &OwnedFd, name: &OsStr, hides: bool) -> io::Result<()> {
         let is = rustix::fs::statat(upper, name, AtFlags::SYMLINK_NOFOLLOW)?;
         let was = rustix::fs::statat(ws, name, AtFlags::SYMLINK_NOFOLLOW).ok();
-        match FileType::from_raw_mode(is.st_mode) {
-            // How an overlay writes down that something is gone.
-            FileType::CharacterDevice if is.st_rdev == 0 => self.delete(path, ws, name),
+        let kind = FileType::from_raw_mode(is.st_mode);
+        // How an overlay writes down that something is gone.
+        if kind == FileType::CharacterDevice && is.st_rdev == 0 {
+            return self.delete(path, ws, name);
+        }
+        self.made.insert(path.to_owned());
+        match kind {
             FileType::Directory => self.subfolder(path, (upper, &is), (ws, was), name, hides),
             FileType::RegularFile | FileType::Symlink | FileType::Fifo | FileType::Socket => {
                 if was.is_some_and(|was| is_folder(&was)) {
