@@ -82,3 +82,26 @@ async fn settings_that_the_user_makes_during_a_staged_command_stay() {
         ("{}".into(), "the user's own".into())
     );
 }
+
+#[tokio::test]
+async fn what_the_user_puts_into_a_folder_that_a_command_removes_stays() {
+    if !can_test(Level::Full) {
+        return;
+    }
+    let place = Workspace::new();
+    for path in ["e/old", "f/old", "g/old"] {
+        place.write(path, "old");
+    }
+    let policy = Policy { staged: Some(place.path().with_extension("aside").join("staged")), ..place.policy() };
+    let script = "mv e e2; rm -rf f; mkdir f; rm -r g; read x";
+    let ended = meanwhile(&policy, script, || {
+        place.write("e/new", "the user's own");
+        place.write("f/new", "the user's own");
+    })
+    .await;
+    assert_eq!((read(&place, "e/new"), read(&place, "f/new")), ("the user's own".into(), "the user's own".into()));
+    let is_there = |path: &str| place.path().join(path).exists();
+    assert_eq!(["e/old", "e2/old", "f/old", "g"].map(is_there), [false, true, false, false]);
+    assert_eq!(ended.troubles.len(), 2, "{:?}", ended.troubles);
+    assert!(ended.troubles.iter().all(|one| one.contains("stays though the command removed it")));
+}

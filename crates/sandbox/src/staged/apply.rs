@@ -129,8 +129,12 @@ impl Apply {
     }
 
     fn trouble(&mut self, path: &Path, error: &io::Error) {
+        self.tell(|| format!("what the command did to `{}` is lost: {error}", shown(path)));
+    }
+
+    fn tell(&mut self, words: impl FnOnce() -> String) {
         if self.troubles.len() < TOLD {
-            self.troubles.push(format!("what the command did to `{}` is lost: {error}", shown(path)));
+            self.troubles.push(words());
         } else {
             self.untold += 1;
         }
@@ -138,7 +142,7 @@ impl Apply {
 
     fn told(mut self) -> Vec<String> {
         if self.untold > 0 {
-            self.troubles.push(format!("what the command did to {} more paths is lost", self.untold));
+            self.troubles.push(format!("{} more paths are not as the command left them", self.untold));
         }
         if self.list.unlisted > 0 {
             let count = self.list.unlisted;
@@ -220,11 +224,20 @@ impl Apply {
             Err(error) => return Err(error.into()),
         };
         if !is_folder(&was) {
+            if is_later(self.since, &was) {
+                self.tell(|| {
+                    format!("`{}` stays though the command removed it: someone else changed it meanwhile", shown(path))
+                });
+                return Ok(());
+            }
             let gone = changed(self.since, path, Some(&was), None);
             return self.change(gone, |apply, number| apply.take_out(ws, name, &was, number));
         }
         let inner = open_up(ws, name)?;
         self.deeper(|apply| names(&inner)?.iter().try_for_each(|name| apply.delete(&path.join(name), &inner, name)))?;
+        if !names(&inner)?.is_empty() {
+            return Ok(());
+        }
         self.change(changed(self.since, path, Some(&was), None), |_, _| {
             rustix::fs::unlinkat(ws, name, AtFlags::REMOVEDIR)?;
             Ok(None)
@@ -264,7 +277,7 @@ impl Apply {
 
 /// A line of the list, as far as it is known before the change.
 fn changed(since: (i64, u64), path: &Path, was: Option<&Stat>, now: Option<&Stat>) -> Changed {
-    let contested = was.is_some_and(|was| !is_folder(was) && (was.st_ctime, was.st_ctime_nsec) >= since);
+    let contested = was.is_some_and(|was| !is_folder(was) && is_later(since, was));
     let (was, now) = (was.map(look), now.map(look));
     let (is_exact, path) = (path.to_str().is_some(), path.to_string_lossy().into_owned());
     Changed { path, is_exact, was, now, kept: None, has_same_content: false, contested }
@@ -277,6 +290,11 @@ fn shown(path: &Path) -> String {
         Some((at, _)) => format!("…{}", &text[at..]),
         None => text.into_owned(),
     }
+}
+
+/// Whether it was changed after the command began, and so by someone else.
+fn is_later(since: (i64, u64), was: &Stat) -> bool {
+    (was.st_ctime, was.st_ctime_nsec) >= since
 }
 
 fn is_folder(stat: &Stat) -> bool {
