@@ -193,6 +193,9 @@ impl Guard {
                 Err(error) => outcome.troubles.push(format!("could not move `{}` aside: {error}", unit.display())),
             }
         }
+        if let Err(error) = place.write_down(&outcome.moved) {
+            outcome.troubles.push(format!("could not write down what was moved aside: {error}"));
+        }
         self.bring_back_removed(&after, &mut outcome);
         outcome
     }
@@ -244,7 +247,7 @@ impl Guard {
 }
 
 #[expect(clippy::disallowed_methods, reason = "compared with the times of files, which the system's clock gives")]
-fn a_little_before_now() -> (i64, u64) {
+pub(crate) fn a_little_before_now() -> (i64, u64) {
     // File systems stamp with the clock of the last tick, at most 10 ms old.
     let past = SystemTime::now().checked_sub(Duration::from_millis(20)).unwrap_or(UNIX_EPOCH);
     let since = past.duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -7,12 +7,14 @@
 mod attend;
 mod confine;
 mod desk;
+mod disk;
 mod first;
 mod kernel;
 mod overlay;
 mod processes;
 mod program;
 mod root;
+mod second;
 mod steps;
 
 use std::os::fd::{AsFd, OwnedFd};
@@ -24,13 +26,11 @@ use rustix::process::{DumpableBehavior, Pid, PidfdFlags, Signal};
 use crate::channel::Channel;
 use crate::error::SETUP_FAILED;
 use crate::guard::Guard;
-use crate::order::{Exit, Fault, Killed, News, Order, Step, Task, Verdict};
+use crate::order::{Exit, Fault, Killed, News, Order, Step, Verdict};
 use crate::policy::{Level, Lifetime};
 use crate::staged::{Stage, apply};
-use attend::{Watch, attend};
 use desk::{Desk, Wish};
 use kernel::Fork;
-use processes::Family;
 
 /// The argument by which a program knows that it is wanted as the launcher.
 pub const ARGUMENT: &str = "__sandbox";
@@ -206,38 +206,31 @@ fn joined(theirs: Vec<Step>) -> Vec<Step> {
     steps::all()
 }
 
+/// Two processes, each of which ends all descendants if the other one is killed: see `second`.
 fn without_namespaces(
     order: &Order,
     stdin: Option<OwnedFd>,
     desk: &Desk<'_>,
     deadline: Option<Instant>,
 ) -> Result<Ending, Fault> {
-    let line = desk.line;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(|error| Fault::set_up("adopting orphans")(error.into()))?;
     let private = private_folder(&order.policy.scratch).map_err(Fault::set_up("making a temporary folder"))?;
-    let extra = program::places(order, Some(private.path()));
-    let program = program::start(order, Some(private.path()), &extra, stdin.as_ref())?;
-    if matches!(order.task, Task::Probe) {
-        let _ = line.send(&News::Steps(steps::all()), None);
-    }
-    drop(stdin);
-    program::let_go_of_streams().map_err(Fault::set_up("opening /dev/null"))?;
-    // Among a thousand busy processes our turn must come first. Only root may ask for that; others are held by the limit
-    // on processes, which does not bind root.
+    let (inner, theirs) = Channel::pair().map_err(Fault::set_up("making a socket"))?;
+    let pid = match kernel::fork_into(0).map_err(Fault::set_up("starting a process"))? {
+        Fork::Parent(pid) => pid,
+        Fork::Child => {
+            drop(inner);
+            second::main(order, stdin, &desk.beside(&theirs), private)
+        }
+    };
+    drop((theirs, stdin));
+    steps::mark("starting a second process");
     kernel::come_first();
-    let _ = line.send(&News::Started, None);
-    let ending = attend(&Watch {
-        program,
-        family: Family::Descendants,
-        limits: &order.policy.limits,
-        lifetime: order.policy.lifetime,
-        disk: &order.policy.workspace,
-        deadline,
-        desk: Some(desk),
-    });
+    let ended = follow(pid, &inner, desk, deadline);
+    // It is among them, and what it did not end itself is ours by now.
     processes::end_descendants();
-    Ok(ending)
+    ended.map(|(ending, _)| ending)
 }
 
 /// Home and temporary files where there is no private /tmp. It goes when the command does.

@@ -81,11 +81,11 @@ mod unsupported;
 
 pub use capture::{Capture, Captured};
 #[cfg(target_os = "linux")]
-pub use child::Child;
+pub use child::{Child, Handle};
 pub use command::{Command, Output, Stdin};
 pub use ended::Ended;
 pub use error::{Error, SETUP_FAILED};
-pub use order::{Exit, Killed, MovedAside, Step};
+pub use order::{Exit, Killed, MOVED, Moved, MovedAside, Step};
 pub use policy::{Level, Lifetime, Limits, Network, NotANetwork, Policy};
 pub use probe::{Missing, Probe};
 pub use refusal::{Denied, Grant, Refusal};

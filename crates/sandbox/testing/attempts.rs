@@ -38,6 +38,7 @@ pub(crate) fn attempt(args: &[String]) -> ExitCode {
         "set-id" => set_id(argument),
         "shared-segments" => shared_segments(),
         "semaphores" => semaphores(),
+        "fill-disk" => fill_disk(),
         "open-for-writing" => std::fs::OpenOptions::new().append(true).open(argument).is_ok(),
         _ => call(name, number),
     };
@@ -165,6 +166,24 @@ fn shared_segments() -> bool {
         unsafe { libc::shmctl(segment, libc::IPC_RMID, std::ptr::null_mut()) };
     }
     made.iter().all(|&segment| segment >= 0)
+}
+
+/// Writes 60 MB by children whose numbers the kernel forgets when they end.
+fn fill_disk() -> bool {
+    // SAFETY: SIG_IGN installs no code; the child only writes a file and ends, in a program with one thread.
+    unsafe {
+        libc::signal(libc::SIGCHLD, libc::SIG_IGN);
+        for number in 0..12 {
+            let child = libc::fork();
+            if child == 0 {
+                let written = std::fs::write(format!("filled{number}"), vec![0; 5_000_000]);
+                libc::_exit(i32::from(written.is_err()));
+            }
+            libc::waitpid(child, std::ptr::null_mut(), 0);
+        }
+    }
+    std::thread::sleep(Duration::from_millis(700));
+    (0..12).all(|number| std::fs::metadata(format!("filled{number}")).is_ok_and(|file| file.len() == 5_000_000))
 }
 
 /// Makes the kernel keep 200 MB of semaphores.

@@ -2,7 +2,7 @@
 
 use tokio::io::{Empty, Sink};
 
-use super::host::Host;
+use super::host::{Host, Later};
 use crate::config::ServerConfig;
 use crate::error::Error;
 
@@ -24,6 +24,14 @@ impl Process {
     }
 
     pub(super) fn ended(&self) -> Option<&String> {
+        match *self {}
+    }
+
+    pub(super) fn works_for(&self, _: &str) {
+        match *self {}
+    }
+
+    pub(super) fn look_after(&self) -> Later<'static, String> {
         match *self {}
     }
 

@@ -134,22 +134,31 @@ impl Server {
         }
     }
 
-    /// Calls a tool. One that may be done again is, if the connection ends under it.
+    /// Calls a tool, and says what it left behind that was moved aside. One that may be done again is, if the connection
+    /// ends under it.
     pub(super) async fn call(
         &self,
         tool: &str,
         arguments: JsonObject,
         is_repeatable: bool,
         waiting: &Waiting<'_>,
-    ) -> Result<CallToolResult, Error> {
+    ) -> Result<(CallToolResult, String), Error> {
         let mut tries = if is_repeatable { AGAIN } else { 0 };
         loop {
             let connection = self.connection().await?;
+            connection.works_for(waiting.run).await;
             let answer = connection.call(tool, arguments.clone(), waiting).await;
+            let left = connection.look_after().await;
             self.judge(&connection, answer.as_ref().err()).await;
             match answer {
-                Err(Error::Lost(_)) if tries > 0 => tries -= 1,
-                other => return other,
+                Ok(result) => return Ok((result, left)),
+                Err(error) => {
+                    left.lines().filter(|line| !line.is_empty()).for_each(|line| waiting.log.line(line));
+                    if tries == 0 || !matches!(error, Error::Lost(_)) {
+                        return Err(error);
+                    }
+                    tries -= 1;
+                }
             }
         }
     }
@@ -221,7 +230,7 @@ impl Server {
     pub(super) fn waiting_for_lists<'a>(&self, cancel: &'a CancellationToken) -> Waiting<'a> {
         let start = self.config.patience.start;
         let patience = Patience { call: start, longest: start, ..self.config.patience };
-        Waiting { patience, cancel, log: Log::default() }
+        Waiting { patience, cancel, log: Log::default(), run: "unknown" }
     }
 
     /// Learns from how a call went.

@@ -54,11 +54,16 @@ impl ServerTool {
             return Reply::Failed(Failure::new(FailureKind::Validation, "expected an object of arguments"));
         };
         let config = self.server.config();
-        let waiting = Waiting { patience: config.patience, cancel: &cx.cancel, log: cx.log.clone() };
+        let waiting =
+            Waiting { patience: config.patience, cancel: &cx.cancel, log: cx.log.clone(), run: &cx.around.run };
         let is_repeatable = self.traits.class.is_repeatable();
         let arguments: JsonObject = arguments;
         match self.server.call(&self.own_name, arguments, is_repeatable, &waiting).await {
-            Ok(result) => Reply::Output(Arc::new(content::output(result, &config.name, self.hosts(), cx))),
+            Ok((result, left)) => {
+                let mut output = content::output(result, &config.name, self.hosts(), cx);
+                output.text.push_str(&left);
+                Reply::Output(Arc::new(output))
+            }
             Err(error) => self.reply(&error, is_repeatable, cx),
         }
     }

@@ -29,6 +29,14 @@ impl<'a> Desk<'a> {
         Desk { line, guards, aside, is_settled: Cell::new(false) }
     }
 
+    /// The same guards, at the end of another line.
+    pub(super) fn beside<'b>(&self, line: &'b Channel) -> Desk<'b>
+    where
+        'a: 'b,
+    {
+        Desk::new(line, self.guards, self.aside)
+    }
+
     /// Reads one request, which is there, and answers it. A line that is closed asks for the end.
     pub(super) fn answer(&self) -> Wish {
         let news = match self.line.receive::<Request>() {
@@ -38,9 +46,9 @@ impl<'a> Desk<'a> {
                 self.is_settled.set(self.is_settled.get() && !is_current);
                 News::Current(is_current)
             }
-            Ok(Some((Request::LookAfter, _))) => {
+            Ok(Some((request @ (Request::LookAfter | Request::LookMeanwhile), _))) => {
                 let outcome = self.look(None);
-                self.is_settled.set(true);
+                self.is_settled.set(matches!(request, Request::LookAfter));
                 News::LookedAfter(Verdict {
                     moved_aside: outcome.moved,
                     troubles: outcome.troubles,

@@ -363,6 +363,11 @@ pub(crate) const PROCESSES: &[Attempt] = &[
     code("take more memory as semaphores", "$TRY semaphores"),
     code("open more files than granted", "$TRY descriptors 600"),
     code("write a larger file than granted", "head -c 30000000 /dev/zero > large"),
+    code(
+        "fill the disk by processes that are gone",
+        "i=0; while [ $i -lt 12 ]; do (head -c 5000000 /dev/zero > large$i &); i=$((i+1)); done; sleep 1",
+    ),
+    code("fill the disk by children that nobody waits for", "$TRY fill-disk"),
     code("start more processes than granted", "i=0; while [ $i -lt 100 ]; do sleep 0.4 & i=$((i+1)); done; wait"),
 ];
 
