@@ -1,11 +1,13 @@
 //! A running child: its pipes, its end, and the promise that nothing of it stays.
 
+use std::collections::VecDeque;
 use std::io;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Instant;
 
 use tokio::net::unix::pipe;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
 use crate::capture::{Captured, Collector, Meter, Over, collect, last_words};
@@ -40,9 +42,48 @@ pub struct Child {
     pub(crate) level: Level,
     pub(crate) started: Instant,
     pub(crate) staged: Option<Staged>,
+    pub(crate) asked: (mpsc::Sender<Asked>, mpsc::Receiver<Asked>),
+}
+
+/// What is asked of a child that someone waits for.
+pub(crate) enum Asked {
+    LookAfter(oneshot::Sender<(Vec<MovedAside>, Vec<String>)>),
+    End,
+}
+
+/// Asks something of a child while someone else [waits](Child::wait) for it. Cheap to clone.
+#[derive(Clone)]
+pub struct Handle(mpsc::Sender<Asked>);
+
+impl Handle {
+    /// Looks after files that run later, while the child may be at work. Nothing, if it has ended.
+    pub async fn look_after(&self) -> Option<(Vec<MovedAside>, Vec<String>)> {
+        let (answer, heard) = oneshot::channel();
+        self.0.send(Asked::LookAfter(answer)).await.ok()?;
+        heard.await.ok()
+    }
+
+    /// Has it ended with every descendant. Whoever waits for it hears how.
+    pub async fn end(&self) {
+        // One that has ended needs no more.
+        let _ = self.0.send(Asked::End).await;
+    }
+}
+
+/// Questions that wait to be passed on.
+const QUESTIONS: usize = 64;
+
+/// Both ends of a line for them.
+pub(crate) fn questions() -> (mpsc::Sender<Asked>, mpsc::Receiver<Asked>) {
+    mpsc::channel(QUESTIONS)
 }
 
 impl Child {
+    /// By which things can be asked of it while someone waits for its end.
+    pub fn handle(&self) -> Handle {
+        Handle(self.asked.0.clone())
+    }
+
     /// Its output, if [`Output::Pipe`] was asked for. Once only.
     pub fn stdout(&mut self) -> Option<Reader> {
         self.streams.piped.take()
@@ -61,11 +102,16 @@ impl Child {
     /// Waits for the end and gives back what was captured. Dropping this future ends the child.
     pub async fn wait(mut self) -> Result<Ended, Error> {
         drop(self.stdin.take());
-        let mut killed = None;
+        let (mut killed, mut looking) = (None, VecDeque::new());
         let verdict = loop {
             tokio::select! {
                 news = self.line.next() => match news.doing("listening to the launcher")? {
                     Some((News::Ended(verdict), _)) => break verdict,
+                    Some((News::LookedAfter(verdict), _)) => {
+                        let asked: Option<oneshot::Sender<_>> = looking.pop_front();
+                        // Whoever asked may have left.
+                        let _ = asked.map(|asked| asked.send((verdict.moved_aside, verdict.troubles)));
+                    }
                     // Among them an answer that nobody waits for any more.
                     Some(_) => {}
                     None => return Err(Error::Lost),
@@ -74,6 +120,16 @@ impl Child {
                     killed = Some(Killed::Output);
                     self.line.end().await;
                 }
+                Some(asked) = self.asked.1.recv() => match asked {
+                    Asked::LookAfter(answer) => {
+                        let frame = channel::frame(&Request::LookMeanwhile).doing("asking the launcher")?;
+                        // A launcher that cannot be asked is about to say why.
+                        if self.line.send(&frame, None).await.is_ok() {
+                            looking.push_back(answer);
+                        }
+                    }
+                    Asked::End => self.line.end().await,
+                },
             }
         };
         self.launcher.wait().await.doing("collecting the launcher")?;

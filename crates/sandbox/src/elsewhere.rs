@@ -25,7 +25,7 @@ use crate::probe::{Missing, Probe};
 
 pub use child::Child;
 #[cfg(not(target_os = "linux"))]
-pub use {child::Reader, child::Writer, staged::Staged};
+pub use {child::Handle, child::Reader, child::Writer, staged::Staged};
 
 /// The launcher, which nothing needs here.
 pub mod launch {

@@ -96,9 +96,9 @@ pub(crate) fn filters(level: Level, network: &Network) -> Result<Vec<Vec<u64>>, 
         return Ok(Vec::new());
     }
     let refused = program(refused(level, network)?, libc::EPERM)?;
-    // clone3 hides its flags behind a pointer; libraries fall back to clone. memfd memory belongs to no process and so
-    // could not be counted; libraries fall back to a file.
-    let absent = plain_rules(&[libc::SYS_clone3, libc::SYS_memfd_create]);
+    // clone3 hides its flags behind a pointer, and openat2 its mode; libraries fall back to clone and openat. memfd
+    // memory belongs to no process and so could not be counted; libraries fall back to a file.
+    let absent = plain_rules(&[libc::SYS_clone3, libc::SYS_openat2, libc::SYS_memfd_create]);
     // Space taken without writing could not be counted either; libraries fall back to writing.
     let unsupported = plain_rules(&[libc::SYS_fallocate]);
     let programs = [with_x32_refused(refused), program(absent, libc::ENOSYS)?, program(unsupported, libc::EOPNOTSUPP)?];
@@ -122,6 +122,7 @@ fn refused(level: Level, network: &Network) -> Result<Rules, seccompiler::Error>
     let terminal: Result<Vec<_>, _> =
         PUSH_INTO_TERMINAL.map(|call| when(1, SeccompCmpOp::Eq, call)).into_iter().collect();
     rules.insert(libc::SYS_ioctl, terminal?);
+    rules.extend(set_id()?);
     if level == Level::Full || *network == Network::Host {
         rules.insert(libc::SYS_socket, families(level)?);
     } else {
@@ -133,6 +134,47 @@ fn refused(level: Level, network: &Network) -> Result<Rules, seccompiler::Error>
         // Other processes of the user are in sight, and Landlock keeps only signals from them.
         rules.insert(libc::SYS_prlimit64, vec![when(0, SeccompCmpOp::Ne, 0)?]);
         rules.insert(libc::SYS_setpriority, vec![when(1, SeccompCmpOp::Ne, 0)?]);
+    }
+    Ok(rules)
+}
+
+/// Calls that give a file its mode, and which argument that is.
+const MODES: [(i64, u8); 4] =
+    [(libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (libc::SYS_fchmodat2, 2), (libc::SYS_mknodat, 2)];
+#[cfg(target_arch = "x86_64")]
+const MODES_HERE: [(i64, u8); 3] = [(libc::SYS_chmod, 1), (libc::SYS_creat, 1), (libc::SYS_mknod, 1)];
+#[cfg(not(target_arch = "x86_64"))]
+const MODES_HERE: [(i64, u8); 0] = [];
+
+/// Calls that may make a file, and which arguments are its flags and its mode.
+#[cfg(target_arch = "x86_64")]
+const OPENS: [(i64, u8, u8); 2] = [(libc::SYS_open, 1, 2), (libc::SYS_openat, 2, 3)];
+#[cfg(not(target_arch = "x86_64"))]
+const OPENS: [(i64, u8, u8); 1] = [(libc::SYS_openat, 2, 3)];
+
+/// The bit of `O_TMPFILE` that is its own.
+const TEMPORARY_FILE: i32 = libc::O_TMPFILE & !libc::O_DIRECTORY;
+
+/// Nothing gets a set-user-id or set-group-id bit: outside, the file would lend the user's rights to whoever runs it.
+/// The kernel ignores these bits when folders are made.
+fn set_id() -> Result<Rules, seccompiler::Error> {
+    let bits = [u64::from(libc::S_ISUID), u64::from(libc::S_ISGID)];
+    let mut rules = Rules::new();
+    for (call, mode) in MODES.into_iter().chain(MODES_HERE) {
+        let with_bit = bits.map(|bit| when(mode, SeccompCmpOp::MaskedEq(bit), bit));
+        rules.insert(call, with_bit.into_iter().collect::<Result<_, _>>()?);
+    }
+    for (call, flags, mode) in OPENS {
+        let mut made = Vec::new();
+        // Only where a file may be made is there a mode at all: otherwise it is whatever stood in the register.
+        for flag in [libc::O_CREAT, TEMPORARY_FILE].map(|flag| flag as u64) {
+            for bit in bits {
+                let makes = condition(flags, SeccompCmpOp::MaskedEq(flag), flag)?;
+                let with_bit = condition(mode, SeccompCmpOp::MaskedEq(bit), bit)?;
+                made.push(SeccompRule::new(vec![makes, with_bit])?);
+            }
+        }
+        rules.insert(call, made);
     }
     Ok(rules)
 }

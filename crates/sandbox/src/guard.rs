@@ -5,7 +5,9 @@
 //! afterwards.
 
 mod aside;
+mod config;
 mod harmless;
+mod held;
 mod place;
 mod saved;
 mod scan;
@@ -24,6 +26,7 @@ use rustix::io::Errno;
 use crate::order::MovedAside;
 use crate::policy::Level;
 use aside::Aside;
+use held::{Author, Mounts};
 use saved::Saved;
 use scan::{Found, Item, Walk};
 
@@ -81,7 +84,11 @@ pub(crate) struct Guard {
     /// When the walk began, less the grain of file systems' clocks.
     settled: (i64, u64),
     saved: Saved,
+    held: Mounts,
 }
+
+/// What a command made or changed in a folder, where that was gathered: paths below it.
+pub(crate) type Made = BTreeSet<PathBuf>;
 
 /// What was found after a command.
 #[derive(Default)]
@@ -98,7 +105,16 @@ impl Guard {
         let settled = a_little_before_now();
         let before = Walk::all(&root, None);
         let saved = Saved::of(&root, &before, level);
-        Ok(Guard { folder: folder.to_owned(), root, before, settled, saved })
+        let mut guard = Guard { folder: folder.to_owned(), root, before, settled, saved, held: Mounts::default() };
+        if level == Level::Full {
+            let read_only = guard.holds().into_iter().filter(|hold| hold.is_read_only).map(|hold| hold.within);
+            guard.held = Mounts::of(&guard.root, read_only);
+        }
+        Ok(guard)
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// What to mount over itself, outer folders first.
@@ -132,8 +148,9 @@ impl Guard {
         Some(target.strip_prefix(std::fs::canonicalize(&self.folder).ok()?).ok()?.to_owned())
     }
 
-    /// Walks the folder again once every process of the command is gone, and takes out of the way what is new.
-    pub(crate) fn after(&self, aside: Option<&Path>) -> Outcome {
+    /// Walks the folder again once every process of the command is gone, and takes out of the way what is new. Where it is
+    /// known what the command made, all else is the work of others.
+    pub(crate) fn after(&self, aside: Option<&Path>, made: Option<&Made>) -> Outcome {
         let after = Walk::all(&self.root, Some((&self.before, self.settled)));
         let mut outcome = Outcome { moved: Vec::new(), troubles: after.troubles.clone() };
         let mut place = Aside::new(aside);
@@ -143,8 +160,22 @@ impl Guard {
             // A folder that is guarded as a whole and did not exist goes as a whole.
             let is_known_top = tops_before.contains(&item.top);
             let unit = if is_known_top { path } else { &item.top };
-            if done.contains(unit) || !self.is_suspicious(path, item) {
+            let is_theirs = made.is_some_and(|made| !self.had_a_hand(made, path));
+            if done.contains(unit) || is_theirs || !self.is_suspicious(path, item) {
                 continue;
+            }
+            let had_other_names = self.before.items.get(path).is_some_and(|old| old.stamp.has_other_names);
+            match self.held.author(&self.root, path, had_other_names) {
+                Author::Command => {}
+                Author::Others => continue,
+                Author::Replaced if made.is_some() => continue,
+                Author::Replaced => {
+                    outcome.troubles.push(format!(
+                        "`{}` was replaced by someone else meanwhile and is left as it is; look at it if that was not you",
+                        self.folder.join(path).display()
+                    ));
+                    continue;
+                }
             }
             done.insert(unit.clone());
             let restore = self.saved.get(unit);
@@ -162,6 +193,9 @@ impl Guard {
                 Err(error) => outcome.troubles.push(format!("could not move `{}` aside: {error}", unit.display())),
             }
         }
+        if let Err(error) = place.write_down(&outcome.moved) {
+            outcome.troubles.push(format!("could not write down what was moved aside: {error}"));
+        }
         self.bring_back_removed(&after, &mut outcome);
         outcome
     }
@@ -176,6 +210,16 @@ impl Guard {
             && stamps(&now) == stamps(&self.before)
     }
 
+    /// Whether the command made the file, or made it count by making a repository around it.
+    fn had_a_hand(&self, made: &Made, path: &Path) -> bool {
+        let repository = |folder: &Path| {
+            let marks = ["HEAD", "objects", "refs", "commondir"];
+            !self.before.repositories.iter().any(|known| known == folder)
+                && marks.iter().any(|mark| made.contains(&folder.join(mark)))
+        };
+        made.contains(path) || path.ancestors().skip(1).take(2).any(repository)
+    }
+
     /// Whether it is new or changed, and could run something.
     fn is_suspicious(&self, path: &Path, item: &Item) -> bool {
         if let Some(old) = self.before.items.get(path) {
@@ -186,7 +230,7 @@ impl Guard {
             (old.stamp.inode, old.stamp.changed) == (item.stamp.inode, item.stamp.changed)
                 && item.stamp.kind != FileType::Directory
         });
-        !is_known && !harmless::is_harmless(&self.root, &self.folder, path)
+        !is_known && !harmless::is_harmless(&self.root, &self.folder, path, item.why)
     }
 
     fn bring_back_removed(&self, after: &Found, outcome: &mut Outcome) {
@@ -203,7 +247,7 @@ impl Guard {
 }
 
 #[expect(clippy::disallowed_methods, reason = "compared with the times of files, which the system's clock gives")]
-fn a_little_before_now() -> (i64, u64) {
+pub(crate) fn a_little_before_now() -> (i64, u64) {
     // File systems stamp with the clock of the last tick, at most 10 ms old.
     let past = SystemTime::now().checked_sub(Duration::from_millis(20)).unwrap_or(UNIX_EPOCH);
     let since = past.duration_since(UNIX_EPOCH).unwrap_or_default();

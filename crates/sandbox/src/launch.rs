@@ -7,6 +7,7 @@
 mod attend;
 mod confine;
 mod desk;
+mod disk;
 mod first;
 mod kernel;
 mod overlay;
@@ -14,6 +15,7 @@ mod processes;
 mod program;
 mod root;
 mod scratch;
+mod second;
 mod steps;
 
 use std::os::fd::{AsFd, OwnedFd};
@@ -25,13 +27,11 @@ use rustix::process::{DumpableBehavior, Pid, PidfdFlags, Signal};
 use crate::channel::Channel;
 use crate::error::SETUP_FAILED;
 use crate::guard::Guard;
-use crate::order::{Exit, Fault, Killed, News, Order, Step, Task, Verdict};
+use crate::order::{Exit, Fault, Killed, News, Order, Step, Verdict};
 use crate::policy::{Level, Lifetime};
 use crate::staged::{Stage, apply};
-use attend::{Watch, attend};
 use desk::{Desk, Wish};
 use kernel::Fork;
-use processes::Family;
 use scratch::Scratch;
 
 /// The argument by which a program knows that it is wanted as the launcher.
@@ -91,18 +91,24 @@ fn run(order: &Order, stdin: Option<OwnedFd>, line: &Channel, started: Instant) 
         Level::Landlock | Level::None => without_namespaces(order, stdin, &desk, deadline)?,
     };
     let mut verdict = Verdict { exit, killed_for, unstaged, ..Verdict::default() };
+    let mut made = None;
     if let Some(stage) = stage {
         if attend::is_gone(line.as_fd()) {
             stage.discard();
         } else {
             // The command ran, whatever becomes of its changes; and what is in the workspace by now is looked after.
             verdict.is_staged = true;
-            verdict.troubles = apply::apply(&stage).unwrap_or_else(|error| {
-                vec![format!("what the command changed is lost, it could not be put into the workspace: {error}")]
+            let applied = apply::apply(&stage).unwrap_or_else(|error| apply::Applied {
+                troubles: vec![format!(
+                    "what the command changed is lost, it could not be put into the workspace: {error}"
+                )],
+                ..apply::Applied::default()
             });
+            verdict.troubles = applied.troubles;
+            made = Some(applied.made);
         }
     }
-    let outcome = desk.last_look();
+    let outcome = desk.last_look(made.as_ref().map(|made| (order.policy.workspace.as_path(), made)));
     verdict.moved_aside.extend(outcome.moved);
     verdict.troubles.extend(outcome.troubles);
     Ok(verdict)
@@ -202,38 +208,31 @@ fn joined(theirs: Vec<Step>) -> Vec<Step> {
     steps::all()
 }
 
+/// Two processes, each of which ends all descendants if the other one is killed: see `second`.
 fn without_namespaces(
     order: &Order,
     stdin: Option<OwnedFd>,
     desk: &Desk<'_>,
     deadline: Option<Instant>,
 ) -> Result<Ending, Fault> {
-    let line = desk.line;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(|error| Fault::set_up("adopting orphans")(error.into()))?;
     let private = Scratch::begin(&order.policy.scratch).map_err(Fault::set_up("making a temporary folder"))?;
-    let extra = program::places(order, Some(private.path()));
-    let program = program::start(order, Some(private.path()), &extra, stdin.as_ref())?;
-    if matches!(order.task, Task::Probe) {
-        let _ = line.send(&News::Steps(steps::all()), None);
-    }
-    drop(stdin);
-    program::let_go_of_streams().map_err(Fault::set_up("opening /dev/null"))?;
-    // Among a thousand busy processes our turn must come first. Only root may ask for that; others are held by the limit
-    // on processes, which does not bind root.
+    let (inner, theirs) = Channel::pair().map_err(Fault::set_up("making a socket"))?;
+    let pid = match kernel::fork_into(0).map_err(Fault::set_up("starting a process"))? {
+        Fork::Parent(pid) => pid,
+        Fork::Child => {
+            drop(inner);
+            second::main(order, stdin, &desk.beside(&theirs), private)
+        }
+    };
+    drop((theirs, stdin));
+    steps::mark("starting a second process");
     kernel::come_first();
-    let _ = line.send(&News::Started, None);
-    let ending = attend(&Watch {
-        program,
-        family: Family::Descendants,
-        limits: &order.policy.limits,
-        lifetime: order.policy.lifetime,
-        disk: &order.policy.workspace,
-        deadline,
-        desk: Some(desk),
-    });
+    let ended = follow(pid, &inner, desk, deadline);
+    // It is among them, and what it did not end itself is ours by now.
     processes::end_descendants();
-    Ok(ending)
+    ended.map(|(ending, _)| ending)
 }
 
 /// The version of the kernel's Landlock interface, 0 if there is none. Asking changes nothing.

@@ -86,13 +86,13 @@ mod toolchain;
 pub use capture::{Capture, Captured};
 pub use changed::{Changed, Look, Sort};
 #[cfg(target_os = "linux")]
-pub use child::{Child, Reader, Writer};
+pub use child::{Child, Handle, Reader, Writer};
 pub use command::{Command, Output, Stdin};
 #[cfg(not(target_os = "linux"))]
-pub use elsewhere::{Child, Reader, Sandbox, Staged, Writer, launch};
+pub use elsewhere::{Child, Handle, Reader, Sandbox, Staged, Writer, launch};
 pub use ended::Ended;
 pub use error::{Error, SETUP_FAILED};
-pub use order::{Exit, Killed, MovedAside, Step};
+pub use order::{Exit, Killed, MOVED, Moved, MovedAside, Step};
 pub use policy::{Level, Lifetime, Limits, Network, NotANetwork, Policy};
 pub use probe::{Missing, Probe};
 pub use reached::Reached;

@@ -36,7 +36,7 @@ pub fn why_guarded_in_repository(folder: &str, name: &str) -> Option<&'static st
         return (!name.ends_with(".sample")).then_some(HOOK);
     }
     match (&*folder, &*name) {
-        ("", "config" | "config.worktree") => Some("git reads it, and its settings can name programs"),
+        ("", "config" | "config.worktree") => Some(GIT_SETTINGS),
         ("", "commondir") => Some("git takes settings and hooks from where it points"),
         ("info", "attributes") => Some("git runs filters by it"),
         _ => None,
@@ -52,12 +52,16 @@ pub fn why_link_guarded(folder: &str, name: &str) -> Option<&'static str> {
 }
 
 const EDITOR: &str = "an editor runs tasks from it";
+const DEBUGGER: &str = "a debugger runs it at start";
+const MISE: &str = "mise runs it on entering the folder";
 const SHELL: &str = "a shell runs it at start";
 const AGENT: &str = "a coding agent takes settings from it";
+/// Why settings in git's own form are guarded.
+pub(crate) const GIT_SETTINGS: &str = "git reads it, and its settings can name programs";
 const HOOK: &str = "git runs it as a hook";
 
 /// Guarded in every folder.
-const NAMES: [(&str, &str); 52] = [
+const NAMES: &[(&str, &str)] = &[
     (".vscode", EDITOR),
     (".idea", EDITOR),
     (".fleet", EDITOR),
@@ -67,10 +71,17 @@ const NAMES: [(&str, &str); 52] = [
     (".nvimrc", EDITOR),
     (".nvim.lua", EDITOR),
     (".dir-locals.el", EDITOR),
+    (".emacs", EDITOR),
+    (".emacs.d", EDITOR),
+    (".helix", EDITOR),
+    (".gdbinit", DEBUGGER),
+    (".lldbinit", DEBUGGER),
     (".devcontainer", EDITOR),
     (".devcontainer.json", EDITOR),
     (".envrc", "direnv runs it on entering the folder"),
-    (".mise.toml", "mise runs it on entering the folder"),
+    (".mise.toml", MISE),
+    (".mise.local.toml", MISE),
+    (".mise", MISE),
     (".autoenv", "autoenv runs it on entering the folder"),
     (".mcp.json", "an agent starts servers from it"),
     (".cursor", AGENT),
@@ -87,8 +98,10 @@ const NAMES: [(&str, &str); 52] = [
     (".aider.conf.yml", AGENT),
     (".opencode", AGENT),
     (".updraft", "our own settings and agents"),
-    (".gitconfig", "git reads it, and its settings can name programs"),
+    (".gitconfig", GIT_SETTINGS),
     (".husky", HOOK),
+    (".yarnrc", "yarn runs the program that it names"),
+    (".yarnrc.yml", "yarn runs the program that it names"),
     (".githooks", HOOK),
     (".vs", EDITOR),
     (".nova", EDITOR),
@@ -113,21 +126,27 @@ const NAMES: [(&str, &str); 52] = [
 ];
 
 /// Guarded in every folder, though in plain sight.
-const UNDOTTED: [(&str, &str); 4] = [
-    ("mise.toml", "mise runs it on entering the folder"),
+const UNDOTTED: &[(&str, &str)] = &[
+    ("mise.toml", MISE),
+    ("mise.local.toml", MISE),
+    ("opencode.json", AGENT),
+    ("opencode.jsonc", AGENT),
     ("mcp.json", "an agent starts servers from it"),
     ("mcp_servers.json", "an agent starts servers from it"),
     ("updraft.toml", "our own settings"),
 ];
 
 /// Guarded only in a folder of that name.
-const PLACES: [(&str, &str, &str); 6] = [
+const PLACES: &[(&str, &str, &str)] = &[
     (".github", "hooks", AGENT),
     (".config", "fish", SHELL),
-    (".config", "git", "git reads it, and its settings can name programs"),
+    (".config", "git", GIT_SETTINGS),
     (".config", "autostart", "a desktop runs it at start"),
     (".config", "nvim", EDITOR),
-    (".config", "mise", "mise runs it on entering the folder"),
+    (".config", "mise", MISE),
+    (".config", "mise.toml", MISE),
+    (".cargo", "config", "cargo runs programs that it names"),
+    (".cargo", "config.toml", "cargo runs programs that it names"),
 ];
 
 /// The name some file system would find under this spelling. Most names are that name already.
@@ -153,8 +172,19 @@ mod tests {
 
     #[test]
     fn ordinary_files_are_not_guarded() {
-        let names =
-            ["main.rs", ".gitignore", ".editorconfig", "Makefile", "config", "hooks", "profile", ".env", "vscode"];
+        let names = [
+            "main.rs",
+            ".gitignore",
+            ".editorconfig",
+            "Makefile",
+            "config",
+            "hooks",
+            "profile",
+            ".env",
+            "vscode",
+            "AGENTS.md",
+            "CLAUDE.md",
+        ];
         let guarded: Vec<&str> = names.into_iter().filter(|name| why_guarded("src", name).is_some()).collect();
         assert_eq!(guarded, [""; 0]);
     }
@@ -174,6 +204,14 @@ mod tests {
     fn some_names_count_in_one_folder_only() {
         assert!(why_guarded(".github", "hooks").is_some() && why_guarded("src", "hooks").is_none());
         assert!(why_guarded(".config", "fish").is_some() && why_guarded("aquarium", "fish").is_none());
+        assert!(why_guarded(".cargo", "config.toml").is_some() && why_guarded("src", "config.toml").is_none());
+    }
+
+    #[test]
+    fn what_other_tools_run_by_themselves_is_guarded() {
+        let names = [".helix", ".emacs", "opencode.json", "mise.local.toml", ".gdbinit", ".yarnrc.yml"];
+        let free: Vec<&str> = names.into_iter().filter(|name| why_guarded("src", name).is_none()).collect();
+        assert_eq!(free, [""; 0]);
     }
 
     #[test]

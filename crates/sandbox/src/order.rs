@@ -35,8 +35,10 @@ pub(crate) enum Task {
 pub(crate) enum Request {
     /// Are the guarded files still those it was started with?
     IsCurrent,
-    /// Look after guarded files now, as at the end.
+    /// Look after guarded files now, as at the end; nothing happens until the next request.
     LookAfter,
+    /// Look after guarded files now, while the program may go on at any moment.
+    LookMeanwhile,
 }
 
 /// What the launcher tells us.
@@ -136,4 +138,32 @@ pub struct MovedAside {
     pub why: String,
     /// Whether an older version was put back in its place.
     pub restored: bool,
+}
+
+/// The file beside those that were moved aside, which says where they came from: a list of [`Moved`].
+pub const MOVED: &str = "moved.json";
+
+/// A file that was moved aside, as it is written down beside it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moved {
+    /// Its name beside this record.
+    pub kept: String,
+    /// Where it was found.
+    pub path: PathBuf,
+    /// What would have run it.
+    pub why: String,
+    /// The run whose command made it; `unknown` until someone says.
+    pub run: String,
+    /// An older version was put back in its place.
+    #[serde(default)]
+    pub restored: bool,
+}
+
+impl Moved {
+    /// What is written down of one. Nothing, if its name here is no text.
+    pub fn of(moved: &MovedAside, run: &str) -> Option<Moved> {
+        let kept = moved.kept_at.file_name()?.to_str()?.to_owned();
+        let MovedAside { path, why, restored, .. } = moved;
+        Some(Moved { kept, path: path.clone(), why: why.clone(), run: run.to_owned(), restored: *restored })
+    }
 }

@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::OwnedReadHalf;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -146,37 +147,50 @@ impl Gate {
         text
     }
 
-    /// Passes bytes both ways, after looking whether TLS asks for the host that was connected to.
-    pub(super) async fn pass(
-        &self,
-        mut child: TcpStream,
-        mut host: TcpStream,
-        name: &str,
-        port: u16,
-    ) -> io::Result<()> {
-        let mut hello = vec![0; 16 << 10];
-        let mut got = 0;
-        // The child speaks first in TLS and HTTP; where the host does, there is no name to compare.
-        let waiting = tokio::time::timeout(Duration::from_millis(500), child.read(&mut hello));
-        if let Ok(count) = waiting.await {
-            got = count?;
-            while hello::is_unfinished(&hello[..got]) && got < hello.len() {
-                let count = tokio::time::timeout(PATIENCE, child.read(&mut hello[got..])).await??;
-                if count == 0 {
-                    break;
-                }
-                got += count;
+    /// Passes bytes both ways. What the child says first is looked at whenever it comes: whether TLS asks for the host that
+    /// was connected to.
+    pub(super) async fn pass(&self, child: TcpStream, host: TcpStream, name: &str, port: u16) -> io::Result<()> {
+        let (mut from_child, mut to_child) = child.into_split();
+        let (mut from_host, mut to_host) = host.into_split();
+        let out = async {
+            let first = self.first_words(&mut from_child, name, port).await?;
+            to_host.write_all(&first).await?;
+            tokio::io::copy(&mut from_child, &mut to_host).await?;
+            to_host.shutdown().await
+        };
+        let back = async {
+            tokio::io::copy(&mut from_host, &mut to_child).await?;
+            to_child.shutdown().await
+        };
+        tokio::try_join!(out, back).map(drop)
+    }
+
+    /// What the child says first: the whole greeting, if it is that of TLS. An error, if that asks for another host.
+    async fn first_words(&self, child: &mut OwnedReadHalf, name: &str, port: u16) -> io::Result<Vec<u8>> {
+        let mut words = vec![0; 16 << 10];
+        // Where the host speaks first, this takes as long as that does.
+        let mut got = child.read(&mut words).await?;
+        while hello::is_unfinished(&words[..got]) && got < words.len() {
+            let count = tokio::time::timeout(PATIENCE, child.read(&mut words[got..])).await??;
+            if count == 0 {
+                break;
             }
+            got += count;
         }
-        if let Some(asked) = hello::server_name(&hello[..got])
-            && !asked.eq_ignore_ascii_case(name.trim_end_matches('.'))
-        {
-            let rule = format!("TLS asked for `{name}` under the name `{asked}`");
-            self.refuse(&asked, port, rule, None);
-            return Ok(());
+        words.truncate(got);
+        let refused = |subject: &str, rule: String| {
+            self.refuse(subject, port, rule, None);
+            Err(io::ErrorKind::PermissionDenied.into())
+        };
+        if hello::is_unfinished(&words) {
+            return refused(name, "the greeting of TLS is too long to be read, or cut".to_owned());
         }
-        host.write_all(&hello[..got]).await?;
-        tokio::io::copy_bidirectional(&mut child, &mut host).await.map(drop)
+        match hello::server_name(&words) {
+            Some(asked) if !asked.eq_ignore_ascii_case(name.trim_end_matches('.')) => {
+                refused(&asked, format!("TLS asked for `{name}` under the name `{asked}`"))
+            }
+            Some(_) | None => Ok(words),
+        }
     }
 }
 

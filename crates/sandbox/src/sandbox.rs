@@ -10,7 +10,7 @@ use std::time::Instant;
 use tokio::net::unix::pipe;
 
 use crate::channel::{self, Channel};
-use crate::child::{Child, Streams};
+use crate::child::{self, Child, Streams};
 use crate::command::{Command, Output, Stdin};
 use crate::error::{Doing, Error};
 use crate::filter;
@@ -174,7 +174,8 @@ impl Sandbox {
             }
         }
         let (policy, level) = (policy.clone(), self.level);
-        let child = Child { stdin: input, line, launcher, streams, proxy, policy, level, started, staged };
+        let asked = child::questions();
+        let child = Child { stdin: input, line, launcher, streams, proxy, policy, level, started, staged, asked };
         Ok((child, steps))
     }
 }

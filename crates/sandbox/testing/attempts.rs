@@ -35,10 +35,37 @@ pub(crate) fn attempt(args: &[String]) -> ExitCode {
         "memory" => memory(number as usize),
         "descriptors" => descriptors(number as usize),
         "write-memory" => read_memory(argument),
+        "set-id" => set_id(argument),
+        "shared-segments" => shared_segments(),
+        "semaphores" => semaphores(),
+        "fill-disk" => fill_disk(),
         "open-for-writing" => std::fs::OpenOptions::new().append(true).open(argument).is_ok(),
         _ => call(name, number),
     };
     if could { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Makes `x` a program that runs as its owner, by one call or another.
+fn set_id(how: &str) -> bool {
+    let (name, mode) = (c"x".as_ptr(), 0o4755);
+    let made = std::fs::write(if how.starts_with("fchmod") { "x" } else { "y" }, "").is_ok();
+    // SAFETY: the names are literals, and the structure for openat2 is as long as said.
+    let done = unsafe {
+        let opened = libc::open(name, libc::O_RDONLY);
+        match how {
+            "fchmod" => libc::fchmod(opened, mode).into(),
+            "fchmodat2" => libc::syscall(libc::SYS_fchmodat2, libc::AT_FDCWD, name, mode, libc::AT_SYMLINK_NOFOLLOW),
+            "open" => libc::open(name, libc::O_CREAT | libc::O_WRONLY, mode).into(),
+            "openat2" => {
+                let order = [(libc::O_CREAT | libc::O_WRONLY) as u64, mode.into(), 0];
+                libc::syscall(libc::SYS_openat2, libc::AT_FDCWD, name, order.as_ptr(), 24)
+            }
+            "mknod" => libc::mknod(name, libc::S_IFREG | mode, 0).into(),
+            "tmpfile" => libc::open(c".".as_ptr(), libc::O_TMPFILE | libc::O_WRONLY, mode).into(),
+            _ => -1,
+        }
+    };
+    made && done >= 0
 }
 
 fn says_hello(mut stream: TcpStream) -> bool {
@@ -115,6 +142,61 @@ fn memory(megabytes: usize) -> bool {
     block.resize(megabytes << 20, 1_u8);
     std::thread::sleep(Duration::from_millis(300));
     block.iter().map(|&byte| usize::from(byte)).sum::<usize>() == megabytes << 20
+}
+
+/// Fills 200 MB of shared memory that no process holds.
+fn shared_segments() -> bool {
+    let size = 20 << 20;
+    // SAFETY: a segment is attached before it is written to, and no further than it reaches.
+    let made: Vec<i32> = (0..10)
+        .map(|_| unsafe {
+            let segment = libc::shmget(libc::IPC_PRIVATE, size, libc::IPC_CREAT | 0o600);
+            let at = libc::shmat(segment, null(), 0);
+            if segment < 0 || at as isize == -1 {
+                return -1;
+            }
+            libc::memset(at, 1, size);
+            libc::shmdt(at);
+            segment
+        })
+        .collect();
+    std::thread::sleep(Duration::from_millis(300));
+    for &segment in made.iter().filter(|segment| **segment >= 0) {
+        // SAFETY: removing takes no memory.
+        unsafe { libc::shmctl(segment, libc::IPC_RMID, std::ptr::null_mut()) };
+    }
+    made.iter().all(|&segment| segment >= 0)
+}
+
+/// Writes 60 MB by children whose numbers the kernel forgets when they end.
+fn fill_disk() -> bool {
+    // SAFETY: SIG_IGN installs no code; the child only writes a file and ends, in a program with one thread.
+    unsafe {
+        libc::signal(libc::SIGCHLD, libc::SIG_IGN);
+        for number in 0..12 {
+            let child = libc::fork();
+            if child == 0 {
+                let written = std::fs::write(format!("filled{number}"), vec![0; 5_000_000]);
+                libc::_exit(i32::from(written.is_err()));
+            }
+            libc::waitpid(child, std::ptr::null_mut(), 0);
+        }
+    }
+    std::thread::sleep(Duration::from_millis(700));
+    (0..12).all(|number| std::fs::metadata(format!("filled{number}")).is_ok_and(|file| file.len() == 5_000_000))
+}
+
+/// Makes the kernel keep 200 MB of semaphores.
+fn semaphores() -> bool {
+    // SAFETY: no memory is passed.
+    let made: Vec<i32> =
+        (0..100).map(|_| unsafe { libc::semget(libc::IPC_PRIVATE, 32_000, libc::IPC_CREAT | 0o600) }).collect();
+    std::thread::sleep(Duration::from_millis(300));
+    for &set in made.iter().filter(|set| **set >= 0) {
+        // SAFETY: removing takes no memory.
+        unsafe { libc::semctl(set, 0, libc::IPC_RMID) };
+    }
+    made.iter().all(|&set| set >= 0)
 }
 
 fn descriptors(count: usize) -> bool {

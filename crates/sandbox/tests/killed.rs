@@ -76,8 +76,8 @@ fn our_process_killed_takes_everything_with_it() {
 }
 
 #[test]
-fn the_launcher_killed_takes_everything_with_it_at_the_full_level() {
-    for level in levels().filter(|level| *level == Level::Full) {
+fn the_launcher_killed_takes_everything_with_it() {
+    for level in levels() {
         let place = Workspace::new();
         let mut program = start(level, &place);
         let launcher = children(program.id())[0];
@@ -87,5 +87,19 @@ fn the_launcher_killed_takes_everything_with_it_at_the_full_level() {
         wait_until_gone(&place, launcher);
         let before = sizes(&place);
         assert_eq!(sizes(&place), before, "{level}");
+    }
+}
+
+#[test]
+fn the_process_that_watches_killed_takes_everything_with_it() {
+    for level in levels() {
+        let place = Workspace::new();
+        let mut program = start(level, &place);
+        let launcher = children(program.id())[0];
+        kill(children(launcher.cast_unsigned())[0]);
+        let status = program.wait().unwrap();
+        assert!(status.success(), "it reports that all was ended");
+        wait_until_gone(&place, launcher);
+        assert!(!place.path().join(".vscode").exists(), "{level}");
     }
 }

@@ -53,6 +53,13 @@ async fn git_commits_to_a_repository_that_was_there() {
 }
 
 #[tokio::test]
+async fn archives_and_copies_keep_their_modes() {
+    let script = "set -e; mkdir -p a/b; echo x > a/b/run; chmod 750 a/b/run; chmod 1777 a; tar cf a.tar a; mkdir c; tar xpf a.tar -C c; \
+                  cp -a c/a d; install -m 755 d/b/run e; test -x e; test -x d/b/run; test -k d";
+    works("/usr/bin/tar", script, Level::Landlock).await;
+}
+
+#[tokio::test]
 async fn a_compiler_builds_and_the_program_runs() {
     works(
         "/usr/bin/cc",

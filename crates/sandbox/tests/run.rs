@@ -365,3 +365,10 @@ async fn a_grant_opens_what_it_names_and_no_more() {
         assert!(!say(level, &policy, &script).await.contains("secret"), "{level}");
     }
 }
+
+#[tokio::test]
+async fn the_private_folder_below_the_full_level_is_closed_to_other_users() {
+    let place = Workspace::new();
+    let said = say(Level::Landlock, &place.policy(), "stat -c %a $(dirname $HOME)").await;
+    assert_eq!(said, "700\n");
+}

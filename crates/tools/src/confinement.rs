@@ -1,33 +1,15 @@
 //! How every child process of a run is confined: commands, Python, drop-in tools and MCP servers alike.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
 use tokio::sync::OnceCell;
 use updraft_run::{Failure, FailureKind};
 use updraft_sandbox::{Level, MovedAside, Network, Policy, Probe, Sandbox};
+pub use updraft_sandbox::{MOVED, Moved};
 
 use crate::tool::Traits;
-
-/// The file beside those that were moved aside, which says where they came from.
-pub const MOVED: &str = "moved.json";
-
-/// A file that was moved aside.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Moved {
-    /// Its name beside this record.
-    pub kept: String,
-    /// Where it was found.
-    pub path: PathBuf,
-    /// What would have run it.
-    pub why: String,
-    /// The run whose command made it.
-    pub run: String,
-    /// An older version was put back in its place.
-    #[serde(default)]
-    pub restored: bool,
-}
 
 /// How children are run: the same for all of a process, whatever the workspace. Cheap to clone, and clones share the
 /// sandbox once it is set up.
@@ -66,6 +48,13 @@ impl Confinement {
     /// What a child may do that works in this folder.
     pub fn policy_for(&self, workspace: &Path) -> Policy {
         Policy { workspace: workspace.to_owned(), ..self.policy.clone() }
+    }
+
+    /// The same for one that only reads: nothing is writable but this folder and private temporary ones.
+    pub fn policy_for_reading(&self, empty: &Path) -> Policy {
+        let mut policy = self.policy_for(empty);
+        policy.read.append(&mut policy.write);
+        policy
     }
 
     /// The sandbox at the level that is to be had; never lower than was said, and none only where that was said.
@@ -111,23 +100,9 @@ impl Confinement {
         }
     }
 
-    /// Writes down where files came from that a child of this run made and that were moved aside, beside them.
+    /// Writes down which run's child made the files that were moved aside, beside them.
     pub fn remember(&self, moved: &[MovedAside], run: &str) {
-        let Some(folder) = moved.first().and_then(|first| first.kept_at.parent()) else { return };
-        let names = moved.iter().filter_map(|one| Some((one, one.kept_at.file_name()?.to_str()?)));
-        let all: Vec<Moved> = names
-            .map(|(one, kept)| Moved {
-                kept: kept.to_owned(),
-                path: one.path.clone(),
-                why: one.why.clone(),
-                run: run.to_owned(),
-                restored: one.restored,
-            })
-            .collect();
-        let written = serde_json::to_vec(&all).map_err(std::io::Error::from);
-        if let Err(error) = written.and_then(|bytes| std::fs::write(folder.join(MOVED), bytes)) {
-            tracing::warn!(%error, "could not write down what was moved aside");
-        }
+        remember(moved, run);
     }
 
     async fn set_up(&self) -> Result<Sandbox, Failure> {
@@ -149,7 +124,52 @@ impl Confinement {
     }
 }
 
+/// Writes down which run's child made the files that were moved aside, beside them. One child may have left some in several
+/// folders.
+pub fn remember(moved: &[MovedAside], run: &str) {
+    let mut folders: BTreeMap<&Path, Vec<Moved>> = BTreeMap::new();
+    for one in moved {
+        let (Some(folder), Some(record)) = (one.kept_at.parent(), Moved::of(one, run)) else { continue };
+        folders.entry(folder).or_default().push(record);
+    }
+    for (folder, all) in folders {
+        let written = serde_json::to_vec(&all).map_err(std::io::Error::from);
+        if let Err(error) = written.and_then(|bytes| std::fs::write(folder.join(MOVED), bytes)) {
+            tracing::warn!(%error, "could not write down what was moved aside");
+        }
+    }
+}
+
 /// A child that did not start, in words for the agent.
 pub fn not_started(error: &updraft_sandbox::Error) -> Failure {
     Failure::new(FailureKind::Security, format!("the command was not run: {error}"))
+}
+
+/// What a call left behind that is not as it made it: a line each, after the result.
+pub fn left_behind(moved: &[MovedAside], troubles: &[String]) -> String {
+    let lines = moved.iter().map(crate::builtin::aside_in_words).chain(troubles.iter().cloned());
+    lines.flat_map(|line| ["\n[".to_owned(), line, "]".to_owned()]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_one_call_left_in_two_folders_are_written_down_in_both() {
+        let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let moved = folders.each_ref().map(|folder| MovedAside {
+            path: "/srv/.envrc".into(),
+            kept_at: folder.path().join("1-.envrc"),
+            why: "direnv runs it".to_owned(),
+            restored: false,
+        });
+        remember(&moved, "run-1");
+        for folder in &folders {
+            let text = std::fs::read_to_string(folder.path().join(MOVED)).unwrap();
+            let all: Vec<Moved> = serde_json::from_str(&text).unwrap();
+            let told: Vec<_> = all.iter().map(|one| (one.kept.as_str(), one.run.as_str())).collect();
+            assert_eq!(told, [("1-.envrc", "run-1")]);
+        }
+    }
 }

@@ -18,9 +18,8 @@ use std::time::Duration;
 
 use tokio::sync::OnceCell;
 use updraft_run::{Class, Failure, FailureKind, Hash, ToolSpec};
-use updraft_sandbox::{Level, MovedAside};
+use updraft_sandbox::Level;
 
-use crate::builtin::aside_in_words;
 use crate::confinement::Confinement;
 use crate::error::Error;
 use crate::registry::Registry;
@@ -255,12 +254,6 @@ impl Shared {
         read.extend((class == Class::Pure).then(|| workspace.to_owned()));
         read
     }
-}
-
-/// What a call left behind that is not as it made it: a line each, after the result.
-fn left_behind(moved: &[MovedAside], troubles: &[String]) -> String {
-    let lines = moved.iter().map(aside_in_words).chain(troubles.iter().cloned());
-    lines.flat_map(|line| ["\n[".to_owned(), line, "]".to_owned()]).collect()
 }
 
 /// A definition as a model is told of it. Some providers refuse a tool about which nothing is said.

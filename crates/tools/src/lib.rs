@@ -61,7 +61,7 @@ mod witness;
 pub mod worker;
 
 pub use builtin::{ASK_MODEL, Nap, USUAL_TIME, ask_user_spec};
-pub use confinement::{Confinement, MOVED, Moved, not_started};
+pub use confinement::{Confinement, MOVED, Moved, left_behind, not_started, remember};
 pub use dispatch::{Called, Dispatcher};
 pub use dropin::{DropIns, ListedFile, Listing, Look, Problem, Severity, ToolFolder};
 pub use error::Error;

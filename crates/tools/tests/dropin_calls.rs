@@ -291,6 +291,34 @@ async fn a_tool_that_says_it_only_reads_cannot_write() {
 }
 
 #[tokio::test]
+async fn a_tool_that_says_it_only_reads_cannot_write_where_others_may() {
+    let extra = tempfile::tempdir().unwrap();
+    let there = extra.path().canonicalize().unwrap();
+    let function = |name: &str, said: &str| {
+        let at = there.join(name);
+        format!(
+            "def {name}() -> str:\n    '''Try.\n\n    {said}\n    '''\n    try:\n        open({at:?}, 'a').close()\n    \
+             except OSError as error:\n        return type(error).__name__\n    return 'written'\n"
+        )
+    };
+    let program = format!(
+        "#!/bin/sh\nif [ \"$1\" = --describe ]; then\n  touch {0}/described\n  echo '{{\"name\": \"sh_try\", \"parameters\": \
+         {{\"type\": \"object\"}}, \"annotations\": {{\"readOnlyHint\": true}}}}'; exit\nfi\ntouch {0}/made || echo refused\n",
+        there.display()
+    );
+    let (reads, writes) = (function("reads", "Annotations: read-only"), function("writes", "Writes."));
+    let Some(mut dropped) = Dropped::new(&[("a.py", &*reads), ("b.py", &*writes)]).await else { return };
+    dropped.settings.confinement.policy.write.push(there.clone());
+    dropped.put("p", &program);
+    dropped.list().await;
+    assert_eq!(dropped.value("reads", json!({})).await, json!("OSError"));
+    assert_eq!(dropped.output("sh_try", json!({})).await.text, "refused");
+    assert_eq!(dropped.value("writes", json!({})).await, json!("written"));
+    let names: Vec<_> = std::fs::read_dir(&there).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["writes"]);
+}
+
+#[tokio::test]
 async fn programs_take_json_and_give_json_text_or_an_error() {
     let program = |name: &str, rest: &str, body: &str| {
         let said = format!("{{\"name\": \"{name}\", \"parameters\": {{\"type\": \"object\"}}{rest}}}");

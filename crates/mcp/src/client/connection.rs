@@ -62,6 +62,8 @@ pub(super) struct Waiting<'a> {
     pub(super) asker: Option<Asker>,
     /// What the call can be found again by, from an earlier attempt or this one.
     pub(super) found: std::sync::Mutex<Option<Handle>>,
+    /// The run that it is for.
+    pub(super) run: &'a str,
 }
 
 impl Connection {
@@ -119,6 +121,22 @@ impl Connection {
 
     pub(super) fn misdeeds(&self) -> Misdeeds {
         self.ledger.misdeeds()
+    }
+
+    /// Puts down to this run what its process does from now on.
+    pub(super) async fn works_for(&self, run: &str) {
+        if let Some(process) = &*self.process.lock().await {
+            process.works_for(run);
+        }
+    }
+
+    /// Takes files that run later out of the way, if it is a process, and says what there was.
+    pub(super) async fn look_after(&self) -> String {
+        let looking = self.process.lock().await.as_ref().map(Process::look_after);
+        match looking {
+            Some(looking) => looking.await,
+            None => String::new(),
+        }
     }
 
     /// Ends it, and its process.

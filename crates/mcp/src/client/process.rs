@@ -2,16 +2,17 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use updraft_sandbox::{
-    Capture, Child, Command, Denied, Ended, Exit, Lifetime, Network, Output, Policy, Reached, Reader, Stdin, Writer,
+    Capture, Child, Command, Denied, Ended, Exit, Handle, Lifetime, Network, Output, Policy, Reached, Reader, Stdin, Writer,
 };
+use updraft_tools::{left_behind, remember};
 
-use super::host::Host;
+use super::host::{Host, Later};
 use crate::config::{Link, ServerConfig};
 use crate::error::{Error, chain, cut};
 
@@ -19,6 +20,8 @@ use crate::error::{Error, chain, cut};
 const LOG: u64 = 8 << 20;
 /// After its input has ended, a server has this long to end by itself.
 const GRACE: Duration = Duration::from_secs(2);
+/// One that is ended with all its descendants is gone within this time.
+const LAST_WAIT: Duration = Duration::from_secs(5);
 
 /// A running process. Dropping it ends the process and every descendant.
 pub(super) struct Process {
@@ -26,6 +29,9 @@ pub(super) struct Process {
     watch: JoinSet<()>,
     end: Arc<OnceLock<String>>,
     reached: Reached,
+    handle: Handle,
+    /// The run that called it last.
+    run: Arc<Mutex<String>>,
 }
 
 /// The ends of its pipes, and the process.
@@ -58,10 +64,23 @@ pub(super) async fn start(host: &Host, config: &ServerConfig) -> Result<Started,
         return Err(Error::Start(format!("`{command}` has no pipes")));
     };
     let reached = child.reached();
-    let (stop, end) = (CancellationToken::new(), Arc::new(OnceLock::new()));
+    let (stop, end, handle) = (CancellationToken::new(), Arc::new(OnceLock::new()), child.handle());
+    let run = Arc::new(Mutex::new("unknown".to_owned()));
     let mut watch = JoinSet::new();
-    watch.spawn(watched(child, stop.clone(), Arc::clone(&end), log, command.clone(), policy.network));
-    Ok((output, input, Process { stop, watch, end, reached }))
+    let watched = Watched {
+        stop: stop.clone(),
+        run: Arc::clone(&run),
+        log,
+        command: command.clone(),
+        network: policy.network,
+        tell: host.log.clone(),
+        server: config.name.clone(),
+    };
+    let told = Arc::clone(&end);
+    watch.spawn(async move {
+        let _ = told.set(watched.until_its_end(child).await);
+    });
+    Ok((output, input, Process { stop, watch, end, reached, handle, run }))
 }
 
 /// The caller's policy with what this server was granted.
@@ -85,30 +104,53 @@ fn make_room(log: &Path) {
     let _ = std::fs::rename(log, log.with_extension("log.old"));
 }
 
-async fn watched(
-    child: Child,
+/// What is known of a process that is waited for.
+struct Watched {
     stop: CancellationToken,
-    end: Arc<OnceLock<String>>,
+    run: Arc<Mutex<String>>,
     log: PathBuf,
     command: String,
     network: Network,
-) {
-    let mut waiting = std::pin::pin!(child.wait());
-    let ended = tokio::select! {
-        ended = &mut waiting => Some(ended),
-        () = stop.cancelled() => tokio::time::timeout(GRACE, &mut waiting).await.ok(),
-    };
-    let words = match ended {
-        Some(Ok(ended)) => {
-            if ended.stderr.file.is_none() {
-                let _ = tokio::fs::write(&log, ended.stderr.text()).await;
-            }
-            explain(&ended, &command, &network)
+    tell: updraft_tools::Log,
+    server: String,
+}
+
+impl Watched {
+    /// Waits for its end, and says why it came.
+    async fn until_its_end(&self, child: Child) -> String {
+        let handle = child.handle();
+        let mut waiting = std::pin::pin!(child.wait());
+        let mut ended = tokio::select! {
+            ended = &mut waiting => Some(ended),
+            () = self.stop.cancelled() => tokio::time::timeout(GRACE, &mut waiting).await.ok(),
+        };
+        if ended.is_none() {
+            // Asked for, not dropped: so it is heard what it left behind.
+            handle.end().await;
+            ended = tokio::time::timeout(LAST_WAIT, &mut waiting).await.ok();
         }
-        Some(Err(error)) => chain(&error),
-        None => "it was ended".to_owned(),
-    };
-    let _ = end.set(words);
+        match ended {
+            Some(Ok(ended)) => {
+                if ended.stderr.file.is_none() {
+                    let _ = tokio::fs::write(&self.log, ended.stderr.text()).await;
+                }
+                let left = self.left(&ended);
+                explain(&ended, &self.command, &self.network) + &left
+            }
+            Some(Err(error)) => chain(&error),
+            None => "it was ended".to_owned(),
+        }
+    }
+
+    /// Files that it left and that were moved aside, written down and told.
+    fn left(&self, ended: &Ended) -> String {
+        remember(&ended.moved_aside, &self.run.lock().unwrap_or_else(PoisonError::into_inner));
+        let left = left_behind(&ended.moved_aside, &ended.troubles);
+        for line in left.lines().filter(|line| !line.is_empty()) {
+            self.tell.line(&format!("MCP server `{}` {line}", self.server));
+        }
+        left
+    }
 }
 
 /// How it ended, its last words, and what would have allowed what it was refused.
@@ -171,6 +213,23 @@ impl Process {
     /// Why it ended, if it has.
     pub(super) fn ended(&self) -> Option<&String> {
         self.end.get()
+    }
+
+    /// From now on, what it leaves behind is put down to this run.
+    pub(super) fn works_for(&self, run: &str) {
+        run.clone_into(&mut self.run.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Takes files that run later out of the way while it goes on, writes down where they came from, and says what there
+    /// was.
+    pub(super) fn look_after(&self) -> Later<'static, String> {
+        let (handle, run) = (self.handle.clone(), Arc::clone(&self.run));
+        Box::pin(async move {
+            // One that has ended was looked after at its end.
+            let Some((moved, troubles)) = handle.look_after().await else { return String::new() };
+            remember(&moved, &run.lock().unwrap_or_else(PoisonError::into_inner));
+            left_behind(&moved, &troubles)
+        })
     }
 
     /// Lets it end, and ends it if it does not.

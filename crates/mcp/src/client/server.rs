@@ -71,6 +71,15 @@ pub struct Health {
     pub misdeeds: Misdeeds,
 }
 
+/// What came of a call.
+pub(super) struct Called {
+    pub(super) result: CallToolResult,
+    /// The hosts that the server reached meanwhile through our proxy.
+    pub(super) hosts: Vec<String>,
+    /// What it left behind that was moved aside, in words.
+    pub(super) left: String,
+}
+
 impl Server {
     /// A server that is not started yet. What was learned about it before is read from the host's memory.
     pub fn new(config: ServerConfig, host: Arc<Host>) -> Arc<Self> {
@@ -134,25 +143,34 @@ impl Server {
         }
     }
 
-    /// Calls a tool: its result, and the hosts that the server reached meanwhile through our proxy. A call that may be
-    /// done again is, if the connection ends under it; one that can be found again is gone on with.
+    /// Calls a tool. A call that may be done again is, if the connection ends under it; one that can be found again is gone
+    /// on with.
     pub(super) async fn call(
         &self,
         tool: &str,
         arguments: JsonObject,
         is_repeatable: bool,
         waiting: &Waiting<'_>,
-    ) -> Result<(CallToolResult, Vec<String>), Error> {
+    ) -> Result<Called, Error> {
         let mut tries = AGAIN;
         loop {
             let connection = self.connection().await?;
+            connection.works_for(waiting.run).await;
             let mark = connection.reached.mark();
             let answer = connection.call(tool, arguments.clone(), waiting).await;
+            let left = connection.look_after().await;
             self.judge(&connection, answer.as_ref().err()).await;
             match answer {
-                // What can be found again is not made again.
-                Err(Error::Lost(_)) if tries > 0 && (is_repeatable || waiting.is_found()) => tries -= 1,
-                other => return other.map(|result| (result, connection.reached.since(mark))),
+                Ok(result) => return Ok(Called { result, hosts: connection.reached.since(mark), left }),
+                Err(error) => {
+                    left.lines().filter(|line| !line.is_empty()).for_each(|line| waiting.log.line(line));
+                    // What can be found again is not made again.
+                    let may_go_on = is_repeatable || waiting.is_found();
+                    if tries == 0 || !may_go_on || !matches!(error, Error::Lost(_)) {
+                        return Err(error);
+                    }
+                    tries -= 1;
+                }
             }
         }
     }
@@ -224,7 +242,8 @@ impl Server {
     pub(super) fn waiting_for_lists<'a>(&self, cancel: &'a CancellationToken) -> Waiting<'a> {
         let start = self.config.patience.start;
         let patience = Patience { call: start, longest: start, ..self.config.patience };
-        Waiting { patience, cancel, log: Log::default(), asker: None, found: std::sync::Mutex::default() }
+        let found = std::sync::Mutex::default();
+        Waiting { patience, cancel, log: Log::default(), asker: None, found, run: "unknown" }
     }
 
     /// Learns from how a call went.

@@ -58,15 +58,17 @@ impl ServerTool {
         let config = self.server.config();
         let around = &cx.around;
         let asker = around.caller.clone().map(|caller| Asker { run: around.run.clone(), caller });
-        let found = around.handle.as_deref().and_then(Handle::read);
-        let (cancel, log) = (&cx.cancel, cx.log.clone());
-        let waiting = Waiting { patience: config.patience, cancel, log, asker, found: found.into() };
+        let found = around.handle.as_deref().and_then(Handle::read).into();
+        let (cancel, log, run) = (&cx.cancel, cx.log.clone(), around.run.as_str());
+        let waiting = Waiting { patience: config.patience, cancel, log, asker, found, run };
         let is_repeatable = self.traits.class.is_repeatable();
         let arguments: JsonObject = arguments;
         match self.server.call(&self.own_name, arguments, is_repeatable, &waiting).await {
-            Ok((result, reached)) => {
-                let hosts = self.hosts().into_iter().chain(reached).collect();
-                Reply::Output(Arc::new(content::output(result, &config.name, hosts, cx)))
+            Ok(called) => {
+                let hosts = self.hosts().into_iter().chain(called.hosts).collect();
+                let mut output = content::output(called.result, &config.name, hosts, cx);
+                output.text.push_str(&called.left);
+                Reply::Output(Arc::new(output))
             }
             Err(error) => self.reply(&error, is_repeatable, cx),
         }

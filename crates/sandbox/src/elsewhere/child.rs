@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
+use tokio::sync::Notify;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::task::JoinSet;
 
@@ -36,8 +37,27 @@ pub struct Child {
     meter: Arc<Meter>,
     time: Option<Duration>,
     started: Instant,
+    unwanted: Arc<Notify>,
     /// Its home and temporary files, which go with it.
     _private: TempDir,
+}
+
+/// Asks something of a child while someone else [waits](Child::wait) for it. Cheap to clone.
+#[derive(Clone)]
+pub struct Handle(Arc<Notify>);
+
+impl Handle {
+    /// Files that run later are not watched here, so none is moved.
+    #[expect(clippy::unused_async, reason = "the same signature as on Linux")]
+    pub async fn look_after(&self) -> Option<(Vec<MovedAside>, Vec<String>)> {
+        Some((Vec::new(), Vec::new()))
+    }
+
+    /// Has it ended, with its group where there are groups. Whoever waits for it hears how.
+    #[expect(clippy::unused_async, reason = "the same signature as on Linux")]
+    pub async fn end(&self) {
+        self.0.notify_one();
+    }
 }
 
 impl Child {
@@ -70,7 +90,12 @@ impl Child {
             stderr.spawn(collect(stream, collector, meter.clone()));
         }
         let (stdin, group) = (process.stdin.take(), process.id().filter(|_| has_group));
-        Child { stdin, piped, process, group, stdout, stderr, meter, time, started, _private: private }
+        Child { stdin, piped, process, group, stdout, stderr, meter, time, started, unwanted: Arc::default(), _private: private }
+    }
+
+    /// By which things can be asked of it while someone waits for its end.
+    pub fn handle(&self) -> Handle {
+        Handle(Arc::clone(&self.unwanted))
     }
 
     /// Its output, if [`Output::Pipe`] was asked for. Once only.
@@ -111,7 +136,7 @@ impl Child {
         self.watch(true).await
     }
 
-    async fn watch(mut self, is_unwanted: bool) -> Result<Ended, Error> {
+    async fn watch(mut self, mut is_unwanted: bool) -> Result<Ended, Error> {
         drop(self.stdin.take());
         let mut killed_for = None;
         if is_unwanted {
@@ -124,6 +149,10 @@ impl Child {
                 status = self.process.wait() => break status.doing("waiting for the program")?,
                 () = tokio::time::sleep(left.unwrap_or_default()), if is_free && left.is_some() => {
                     killed_for = Some(Killed::Time);
+                    self.kill();
+                }
+                () = self.unwanted.notified(), if is_free => {
+                    is_unwanted = true;
                     self.kill();
                 }
                 () = self.meter.is_over.notified(), if is_free => {

@@ -9,6 +9,7 @@ use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::scan;
+use crate::order::{MOVED, Moved, MovedAside};
 
 /// The folder that things are moved to, made when the first one is.
 pub(super) struct Aside {
@@ -47,6 +48,13 @@ impl Aside {
             Err(error) => return Err(error.into()),
         }
         Ok(kept_at)
+    }
+
+    /// Writes down beside what was moved where it came from: whoever asked for the command may not live to do it.
+    pub(super) fn write_down(&self, moved: &[MovedAside]) -> io::Result<()> {
+        let Some(folder) = &self.made else { return Ok(()) };
+        let all: Vec<Moved> = moved.iter().filter_map(|one| Moved::of(one, "unknown")).collect();
+        std::fs::write(folder.join(MOVED), serde_json::to_vec(&all)?)
     }
 
     /// A new folder for each command, so that names never meet.

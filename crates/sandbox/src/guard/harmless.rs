@@ -8,11 +8,20 @@ use std::path::Path;
 
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 
-/// Whether the file at this path only says what git itself would write.
-pub(super) fn is_harmless(root: &OwnedFd, folder: &Path, path: &Path) -> bool {
+use super::config::{self, Setting};
+use crate::names;
+
+/// Settings are short. What is longer is not read, and so is not known to be harmless.
+const LONGEST: u64 = 1 << 20;
+
+/// Whether the file at this path, guarded for this reason, only says what git itself would write.
+pub(super) fn is_harmless(root: &OwnedFd, folder: &Path, path: &Path, why: &str) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     match name {
-        "config" | "config.worktree" => text(root, path).is_some_and(|text| config_is_harmless(&text)),
+        // Other programs read files of these names otherwise.
+        "config" | "config.worktree" if why == names::GIT_SETTINGS => {
+            text(root, path).is_some_and(|text| config_is_harmless(&text))
+        }
         "commondir" => text(root, path).is_some_and(|text| text.trim_end() == "../.."),
         ".git" => text(root, path).is_some_and(|text| gitdir_is_harmless(&text, folder)),
         _ => false,
@@ -44,11 +53,8 @@ const RUN_BY_GIT: [&str; 17] = [
 pub(super) fn named_paths(root: &OwnedFd, config: &Path) -> Vec<String> {
     let Some(text) = text(root, config) else { return Vec::new() };
     let mut paths = Vec::new();
-    for line in text.lines() {
-        let Some((key, value)) = line.split_once('=') else { continue };
-        let key = key.trim().to_ascii_lowercase();
-        let key = key.rsplit([']', ' ']).next().unwrap_or_default();
-        if RUN_BY_GIT.contains(&key) {
+    for Setting { key, value, .. } in config::settings(&text).unwrap_or_default() {
+        if RUN_BY_GIT.contains(&key.as_str()) {
             let words = value.split([' ', '\t', '"', '\'', '!', ';', '=']).filter(|word| !word.is_empty());
             paths.extend(words.map(str::to_owned));
         }
@@ -65,8 +71,8 @@ fn text(root: &OwnedFd, path: &Path) -> Option<String> {
         return None;
     }
     let mut text = String::new();
-    std::fs::File::from(file).take(65_536).read_to_string(&mut text).ok()?;
-    Some(text)
+    let length = std::fs::File::from(file).take(LONGEST + 1).read_to_string(&mut text).ok()?;
+    (length as u64 <= LONGEST).then_some(text)
 }
 
 /// A link from a worktree or submodule to where git keeps such, inside the folder that we walk.
@@ -81,36 +87,21 @@ fn gitdir_is_harmless(text: &str, folder: &Path) -> bool {
 }
 
 fn config_is_harmless(text: &str) -> bool {
-    let mut section = String::new();
-    for line in text.lines().map(str::trim) {
-        if line.is_empty() || line.starts_with(['#', ';']) {
-            continue;
-        }
-        // A backslash at the end joins lines, and a quote may hide anything.
-        if line.contains('\\') {
-            return false;
-        }
-        if let Some(head) = line.strip_prefix('[') {
-            let Some(head) = head.strip_suffix(']') else { return false };
-            section = head.split([' ', '.']).next().unwrap_or_default().to_ascii_lowercase();
-            continue;
-        }
-        let (key, value) = line.split_once('=').unwrap_or((line, ""));
-        if !setting_is_harmless(&section, &key.trim().to_ascii_lowercase(), value.trim()) {
-            return false;
-        }
-    }
-    true
+    // Git writes no backslash by itself, and what comes after one has fooled others.
+    !text.contains('\\') && config::settings(text).is_some_and(|all| all.iter().all(setting_is_harmless))
 }
 
-fn setting_is_harmless(section: &str, key: &str, value: &str) -> bool {
-    match (section, key) {
+fn setting_is_harmless(setting: &Setting) -> bool {
+    let value = &setting.value;
+    match (setting.section.as_str(), setting.key.as_str()) {
         ("core", "repositoryformatversion" | "filemode" | "bare" | "logallrefupdates" | "ignorecase" | "symlinks") => {
             true
         }
         ("core", "precomposeunicode") | ("extensions", "objectformat" | "refstorage") => true,
         ("user", "name" | "email") | ("init", "defaultbranch") | ("submodule", "active") => true,
-        ("branch", "remote" | "merge") | ("remote", "fetch" | "tagopt") => true,
+        ("branch", "merge") | ("remote", "fetch" | "tagopt") => true,
+        // Instead of a name, an address may stand here.
+        ("branch", "remote") => !value.contains(':'),
         // Other transports run programs: `ext::`, or any `git-remote-` on the path.
         ("remote" | "submodule", "url") => {
             ["https://", "http://", "git://"].iter().any(|known| value.starts_with(known))
@@ -145,6 +136,9 @@ mod tests {
             "[filter \"x\"]\n\tclean = evil\n",
             "[core]\n\tbare = false\\\n\tfsmonitor = evil\n",
             "[core] fsmonitor = evil\n",
+            "[core] fsmonitor = ./evil.sh # ]\n",
+            "[core] # ]\nfsmonitor = evil",
+            "[branch \"m\"]\n\tremote = ext::sh -c evil\n",
             "[credential]\n\thelper = !evil\n",
         ];
         let passed: Vec<&str> = risky.into_iter().filter(|text| config_is_harmless(text)).collect();

@@ -56,7 +56,7 @@ impl World {
     fn moved_after(&self, level: Level, change: impl FnOnce(&World)) -> Vec<String> {
         let guard = self.guard(level);
         change(self);
-        let outcome = guard.after(Some(self.aside.path()));
+        let outcome = guard.after(Some(self.aside.path()), None);
         assert_eq!(outcome.troubles, [""; 0]);
         let name = |moved: &MovedAside| {
             let path = moved.path.strip_prefix(self.folder.path()).unwrap().display().to_string();
@@ -303,4 +303,63 @@ fn a_folder_closed_to_its_owner_is_opened_up_only_if_a_command_closed_it() {
     let mode = fs::metadata(world.path("private")).unwrap().permissions().mode();
     fs::set_permissions(world.path("private"), fs::Permissions::from_mode(0o755)).unwrap();
     assert_eq!(mode & 0o777, 0o311);
+}
+
+#[test]
+fn settings_that_are_too_long_to_read_are_not_harmless() {
+    let world = World::new();
+    let moved = world.moved_after(Level::Full, |world| {
+        world.write("new/.git/HEAD", "ref: refs/heads/main\n");
+        let long = format!("[core]\n{}\tfsmonitor = evil\n", "# nothing\n".repeat(120_000));
+        world.write("new/.git/config", &long);
+    });
+    assert_eq!(moved, ["new/.git/config"]);
+}
+
+#[test]
+fn what_was_read_only_to_a_command_is_left_to_those_who_changed_it() {
+    let world = World::new();
+    world.write("sub/.envrc", "known");
+    let guard = world.guard(Level::Full);
+    world.write(".git/config.lock", "[core]\n\teditor = vim\n");
+    fs::rename(world.path(".git/config.lock"), world.path(".git/config")).unwrap();
+    world.write(".git/hooks/pre-push", "the user's own");
+    world.write(".vscode/settings.json", "the user's own");
+    world.write("sub/.envrc", "the user's own");
+    let outcome = guard.after(Some(world.aside.path()), None);
+    assert_eq!(outcome.moved, []);
+    assert!(
+        matches!(&outcome.troubles[..], [one] if one.contains(".git/config` was replaced")),
+        "{:?}",
+        outcome.troubles
+    );
+    assert_eq!(world.read(".git/config"), "[core]\n\teditor = vim\n");
+    assert_eq!(world.read("sub/.envrc"), "the user's own");
+}
+
+#[test]
+fn a_folder_put_in_place_of_a_renamed_one_was_never_read_only() {
+    let world = World::new();
+    world.write("sub/.envrc", "known");
+    let moved = world.moved_after(Level::Full, |world| {
+        fs::rename(world.path("sub"), world.path("other")).unwrap();
+        world.write("sub/.envrc", "evil");
+    });
+    assert_eq!(moved, ["sub/.envrc"]);
+}
+
+#[test]
+fn where_the_work_of_a_command_is_known_that_of_others_stays() {
+    let world = World::new();
+    world.write("fixture/config", "[core]\n\tfsmonitor = evil\n");
+    let guard = world.guard(Level::Full);
+    for path in [".envrc", "a/.envrc", "fixture/HEAD", "fixture/objects/x"] {
+        world.write(path, "");
+    }
+    world.write(".idea/x", "the user's own");
+    let made = [".envrc", "fixture/HEAD", "fixture/objects", "fixture/objects/x"].map(PathBuf::from).into();
+    let outcome = guard.after(Some(world.aside.path()), Some(&made));
+    let moved: Vec<_> = outcome.moved.iter().map(|one| one.path.strip_prefix(world.folder.path()).unwrap()).collect();
+    assert_eq!(moved, [Path::new(".envrc"), Path::new("fixture/config")]);
+    assert!(world.path("a/.envrc").exists() && world.path(".idea/x").exists());
 }

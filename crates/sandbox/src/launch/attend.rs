@@ -1,7 +1,7 @@
 //! Staying with a program until it ends: collecting orphans, watching what is used up, ending it in time.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -9,6 +9,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, WaitOptions, WaitStatus};
 
 use super::desk::{Desk, Wish};
+use super::disk::Disks;
 use super::processes::Family;
 use crate::order::{Exit, Killed};
 use crate::policy::{Lifetime, Limits};
@@ -26,8 +27,8 @@ pub(super) struct Watch<'a> {
     pub(super) family: Family,
     pub(super) limits: &'a Limits,
     pub(super) lifetime: Lifetime,
-    /// A folder on the disk that must not fill.
-    pub(super) disk: &'a Path,
+    /// The folders it may write to, on disks that must not fill.
+    pub(super) folders: &'a [PathBuf],
     pub(super) deadline: Option<Instant>,
     /// Where its end is asked for, and other things.
     pub(super) desk: Option<&'a Desk<'a>>,
@@ -38,7 +39,7 @@ pub(super) fn attend(watch: &Watch<'_>) -> (Option<Exit>, Option<Killed>) {
     let Ok(program) = rustix::process::pidfd_open(watch.program, PidfdFlags::empty()) else {
         return (collect(watch.program), None);
     };
-    let free_at_start = free_space(watch.disk);
+    let mut disks = Disks::begin(watch.folders);
     let shortest = match watch.lifetime {
         Lifetime::Call => TICK,
         Lifetime::Session => SLOW_TICK,
@@ -59,7 +60,7 @@ pub(super) fn attend(watch: &Watch<'_>) -> (Option<Exit>, Option<Killed>) {
             News::Program => {}
             News::Nothing => {
                 let began = Instant::now();
-                if let Some(killed) = exceeded(watch, free_at_start) {
+                if let Some(killed) = exceeded(watch, &mut disks) {
                     return (None, Some(killed));
                 }
                 tick = shortest.max(began.elapsed() * SHARE);
@@ -104,7 +105,7 @@ fn exit_of(status: WaitStatus) -> Exit {
     }
 }
 
-fn exceeded(watch: &Watch<'_>, free_at_start: u64) -> Option<Killed> {
+fn exceeded(watch: &Watch<'_>, disks: &mut Disks<'_>) -> Option<Killed> {
     let usage = watch.family.usage(watch.limits.processes);
     if usage.tasks > watch.limits.processes {
         return Some(Killed::Processes);
@@ -112,13 +113,7 @@ fn exceeded(watch: &Watch<'_>, free_at_start: u64) -> Option<Killed> {
     if usage.memory > watch.limits.memory && watch.family.memory_shared_once() > watch.limits.memory {
         return Some(Killed::Memory);
     }
-    // What others write is not its fault, and what it writes again and again fills nothing: only both together count.
-    let filled = free_at_start.saturating_sub(free_space(watch.disk));
-    (usage.written.min(filled) > watch.limits.disk).then_some(Killed::Disk)
-}
-
-fn free_space(path: &Path) -> u64 {
-    rustix::fs::statvfs(path).map_or(0, |disk| disk.f_bfree * disk.f_frsize)
+    disks.are_filled(watch.limits.disk, usage.written).then_some(Killed::Disk)
 }
 
 /// Waits for one process to end and says how, whatever else happens.

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
 use crate::channel::Channel;
-use crate::guard::{Guard, Outcome};
+use crate::guard::{Guard, Made, Outcome};
 use crate::order::{News, Request, Verdict};
 
 /// The line to our process, and what is looked after in its name.
@@ -29,6 +29,14 @@ impl<'a> Desk<'a> {
         Desk { line, guards, aside, is_settled: Cell::new(false) }
     }
 
+    /// The same guards, at the end of another line.
+    pub(super) fn beside<'b>(&self, line: &'b Channel) -> Desk<'b>
+    where
+        'a: 'b,
+    {
+        Desk::new(line, self.guards, self.aside)
+    }
+
     /// Reads one request, which is there, and answers it. A line that is closed asks for the end.
     pub(super) fn answer(&self) -> Wish {
         let news = match self.line.receive::<Request>() {
@@ -38,9 +46,9 @@ impl<'a> Desk<'a> {
                 self.is_settled.set(self.is_settled.get() && !is_current);
                 News::Current(is_current)
             }
-            Ok(Some((Request::LookAfter, _))) => {
-                let outcome = self.look();
-                self.is_settled.set(true);
+            Ok(Some((request @ (Request::LookAfter | Request::LookMeanwhile), _))) => {
+                let outcome = self.look(None);
+                self.is_settled.set(matches!(request, Request::LookAfter));
                 News::LookedAfter(Verdict {
                     moved_aside: outcome.moved,
                     troubles: outcome.troubles,
@@ -52,15 +60,17 @@ impl<'a> Desk<'a> {
         if self.line.send(&news, None).is_ok() { Wish::GoOn } else { Wish::End }
     }
 
-    /// What is looked after once every process is gone. What others did since the last look is not the program's.
-    pub(super) fn last_look(&self) -> Outcome {
-        if self.is_settled.get() { Outcome::default() } else { self.look() }
+    /// What is looked after once every process is gone. What others did since the last look is not the program's, nor what
+    /// it did not make where that was gathered: in the folder given.
+    pub(super) fn last_look(&self, gathered: Option<(&Path, &Made)>) -> Outcome {
+        if self.is_settled.get() { Outcome::default() } else { self.look(gathered) }
     }
 
-    fn look(&self) -> Outcome {
+    fn look(&self, gathered: Option<(&Path, &Made)>) -> Outcome {
         let mut all = Outcome::default();
         for guard in self.guards {
-            let outcome = guard.after(self.aside);
+            let made = gathered.filter(|(folder, _)| *folder == guard.folder()).map(|(_, made)| made);
+            let outcome = guard.after(self.aside, made);
             all.moved.extend(outcome.moved);
             all.troubles.extend(outcome.troubles);
         }

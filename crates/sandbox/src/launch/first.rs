@@ -75,12 +75,13 @@ fn live(
     }
     program::let_go_of_streams().map_err(Fault::set_up("opening /dev/null"))?;
     let _ = line.send(&News::Started, None);
+    let folders: Vec<_> = order.policy.write.iter().chain([&order.policy.workspace]).cloned().collect();
     let (exit, killed_for) = attend(&Watch {
         program,
         family: Family::Namespace,
         limits: &order.policy.limits,
         lifetime: order.policy.lifetime,
-        disk: &order.policy.workspace,
+        folders: &folders,
         deadline: None,
         desk: None,
     });

@@ -2,10 +2,10 @@
 //!
 //! It goes when the command does. If the launcher is killed, the next one removes it: nobody holds it any more.
 
-use std::fs::DirBuilder;
+use std::fs::{DirBuilder, Permissions};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FlockOperation, Mode, OFlags};
@@ -29,7 +29,10 @@ impl Scratch {
         DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
         sweep(parent);
         for _ in 0..TRIES {
-            let path = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?.keep();
+            // Whatever the umask: other users have no business there.
+            let only_ours = Permissions::from_mode(0o700);
+            let folder = tempfile::Builder::new().prefix(PREFIX).permissions(only_ours).tempdir_in(parent)?;
+            let path = folder.keep();
             let Some(held) = hold(&path).filter(|held| is_at(held, &path)) else { continue };
             let scratch = Scratch { path, _held: held };
             std::fs::create_dir(scratch.path.join("home"))?;

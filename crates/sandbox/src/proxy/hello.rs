@@ -4,27 +4,45 @@ const HANDSHAKE: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
 const SERVER_NAME: u16 = 0;
 
-/// Whether this begins a TLS message whose end has not come yet.
+/// Whether this begins a greeting of TLS whose end has not come yet.
 pub(super) fn is_unfinished(bytes: &[u8]) -> bool {
-    match bytes {
-        [HANDSHAKE, 3, _, high, low, rest @ ..] => rest.len() < usize::from(u16::from_be_bytes([*high, *low])),
-        [HANDSHAKE] | [HANDSHAKE, 3] | [HANDSHAKE, 3, _] | [HANDSHAKE, 3, _, _] => true,
+    let (joined, is_cut) = joined(bytes);
+    let is_short = match joined.as_slice() {
+        [CLIENT_HELLO, high, middle, low, rest @ ..] => {
+            rest.len() < u32::from_be_bytes([0, *high, *middle, *low]) as usize
+        }
+        [] | [CLIENT_HELLO, ..] => bytes.first() == Some(&HANDSHAKE),
         _ => false,
+    };
+    is_cut || is_short
+}
+
+/// What the records of TLS at the beginning carry, one after the other, and whether the last of them is cut. A greeting may
+/// be spread over as many of them as a client likes.
+fn joined(bytes: &[u8]) -> (Vec<u8>, bool) {
+    let (mut joined, mut rest) = (Vec::new(), bytes);
+    loop {
+        rest = match rest {
+            [HANDSHAKE, 3, _, high, low, carried @ ..] => {
+                let length = usize::from(u16::from_be_bytes([*high, *low]));
+                let Some((whole, rest)) = carried.split_at_checked(length) else { return (joined, true) };
+                joined.extend_from_slice(whole);
+                rest
+            }
+            [HANDSHAKE] | [HANDSHAKE, 3] | [HANDSHAKE, 3, _] | [HANDSHAKE, 3, _, _] => return (joined, true),
+            _ => return (joined, false),
+        }
     }
 }
 
-/// The host that a client asks for, if this is the first message of TLS and names one.
+/// The host that a client asks for, if this is a greeting of TLS and names one.
 pub(super) fn server_name(bytes: &[u8]) -> Option<String> {
-    let mut record = Reader(bytes);
-    if record.number(1)? != u64::from(HANDSHAKE) {
-        return None;
-    }
-    record.take(2)?;
-    let mut message = Reader(record.block(2).unwrap_or(record.0));
+    let (joined, _) = joined(bytes);
+    let mut message = Reader(&joined);
     if message.number(1)? != u64::from(CLIENT_HELLO) {
         return None;
     }
-    let mut hello = Reader(message.block(3).unwrap_or(message.0));
+    let mut hello = Reader(message.block(3)?);
     hello.take(2 + 32)?;
     hello.block(1)?;
     hello.block(2)?;
@@ -96,6 +114,19 @@ pub(super) mod tests {
     fn the_name_is_found() {
         assert_eq!(server_name(&hello("example.com")).as_deref(), Some("example.com"));
         assert!(!is_unfinished(&hello("example.com")));
+    }
+
+    #[test]
+    fn a_greeting_in_several_records_has_the_same_name() {
+        let whole = hello("example.com");
+        let carried = &whole[5..];
+        for size in [1, 7, 60] {
+            let record = |part: &[u8]| [&[22, 3, 1, 0, part.len() as u8][..], part].concat();
+            let parts: Vec<u8> = carried.chunks(size).flat_map(record).collect();
+            assert_eq!(server_name(&parts).as_deref(), Some("example.com"), "{size}");
+            assert!(!is_unfinished(&parts));
+            assert!((1..parts.len()).all(|end| is_unfinished(&parts[..end])), "{size}");
+        }
     }
 
     #[test]

@@ -153,3 +153,29 @@ async fn tls_for_the_tunnels_own_name_passes() {
     assert!(heard.ends_with("hello"), "{heard}");
     assert_eq!(host.join_next().await.unwrap().unwrap(), hello::tests::hello("Good.Test"));
 }
+
+#[tokio::test]
+async fn tls_for_another_name_is_cut_however_late_it_comes() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let mut host = JoinSet::new();
+    host.spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream.write_all(b"welcome").await.unwrap();
+        let mut heard = Vec::new();
+        // Cut off, it may be told so by an error.
+        let _ = stream.read_to_end(&mut heard).await;
+        heard
+    });
+    let (proxy, at) = proxy(&[&format!("good.test:{port}")]).await;
+    let mut child = TcpStream::connect(at).await.unwrap();
+    child.write_all(format!("CONNECT good.test:{port} HTTP/1.1\r\n\r\n").as_bytes()).await.unwrap();
+    let mut heard = Vec::new();
+    while !heard.ends_with(b"welcome") {
+        child.read_buf(&mut heard).await.unwrap();
+    }
+    child.write_all(&hello::tests::hello("evil.test")).await.unwrap();
+    child.shutdown().await.unwrap();
+    assert_eq!(host.join_next().await.unwrap().unwrap(), b"");
+    assert_eq!(proxy.refused().len(), 1);
+}

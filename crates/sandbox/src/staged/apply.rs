@@ -18,7 +18,7 @@ use rustix::process::{Resource, Rlimit};
 use super::clear::open_up;
 use super::stage::{Stage, times};
 use crate::changed::{Changed, Look, Sort};
-use crate::guard::names;
+use crate::guard::{Made, names};
 
 mod file;
 pub(super) mod list;
@@ -33,8 +33,17 @@ const TOLD: usize = 20;
 /// Characters of a path that are told.
 const SHOWN: usize = 200;
 
+/// What came of putting everything in its place.
+#[derive(Default)]
+pub(crate) struct Applied {
+    /// What could not be done.
+    pub(crate) troubles: Vec<String>,
+    /// All that the command made or touched and did not remove.
+    pub(crate) made: Made,
+}
+
 /// Puts everything in its place, lists the changes, and says what could not be done. An error means that nothing was done.
-pub(crate) fn apply(stage: &Stage) -> io::Result<Vec<String>> {
+pub(crate) fn apply(stage: &Stage) -> io::Result<Applied> {
     allow_many_files();
     let workspace = rustix::fs::openat(CWD, &stage.workspace, FOLDER.difference(OFlags::NOFOLLOW), Mode::empty())?;
     take_turns(&workspace);
@@ -51,12 +60,14 @@ pub(crate) fn apply(stage: &Stage) -> io::Result<Vec<String>> {
         kept: 0,
         copied: 0,
         depth: 0,
+        made: Made::new(),
         troubles: Vec::new(),
         untold: 0,
     };
     apply.folder(Path::new(""), &upper, &workspace, false);
     Apply::finish_folder(&workspace, &is);
-    Ok(apply.told())
+    let made = std::mem::take(&mut apply.made);
+    Ok(Applied { troubles: apply.told(), made })
 }
 
 /// The launcher itself needs few, a deep tree needs many.
@@ -86,6 +97,7 @@ struct Apply {
     /// Bytes copied for undo, where nothing can be moved.
     copied: u64,
     depth: usize,
+    made: Made,
     troubles: Vec<String>,
     untold: usize,
 }
@@ -117,8 +129,12 @@ impl Apply {
     }
 
     fn trouble(&mut self, path: &Path, error: &io::Error) {
+        self.tell(|| format!("what the command did to `{}` is lost: {error}", shown(path)));
+    }
+
+    fn tell(&mut self, words: impl FnOnce() -> String) {
         if self.troubles.len() < TOLD {
-            self.troubles.push(format!("what the command did to `{}` is lost: {error}", shown(path)));
+            self.troubles.push(words());
         } else {
             self.untold += 1;
         }
@@ -126,7 +142,7 @@ impl Apply {
 
     fn told(mut self) -> Vec<String> {
         if self.untold > 0 {
-            self.troubles.push(format!("what the command did to {} more paths is lost", self.untold));
+            self.troubles.push(format!("{} more paths are not as the command left them", self.untold));
         }
         if self.list.unlisted > 0 {
             let count = self.list.unlisted;
@@ -138,9 +154,13 @@ impl Apply {
     fn entry(&mut self, path: &Path, upper: &OwnedFd, ws: &OwnedFd, name: &OsStr, hides: bool) -> io::Result<()> {
         let is = rustix::fs::statat(upper, name, AtFlags::SYMLINK_NOFOLLOW)?;
         let was = rustix::fs::statat(ws, name, AtFlags::SYMLINK_NOFOLLOW).ok();
-        match FileType::from_raw_mode(is.st_mode) {
-            // How an overlay writes down that something is gone.
-            FileType::CharacterDevice if is.st_rdev == 0 => self.delete(path, ws, name),
+        let kind = FileType::from_raw_mode(is.st_mode);
+        // How an overlay writes down that something is gone.
+        if kind == FileType::CharacterDevice && is.st_rdev == 0 {
+            return self.delete(path, ws, name);
+        }
+        self.made.insert(path.to_owned());
+        match kind {
             FileType::Directory => self.subfolder(path, (upper, &is), (ws, was), name, hides),
             FileType::RegularFile | FileType::Symlink | FileType::Fifo | FileType::Socket => {
                 if was.is_some_and(|was| is_folder(&was)) {
@@ -204,11 +224,20 @@ impl Apply {
             Err(error) => return Err(error.into()),
         };
         if !is_folder(&was) {
+            if is_later(self.since, &was) {
+                self.tell(|| {
+                    format!("`{}` stays though the command removed it: someone else changed it meanwhile", shown(path))
+                });
+                return Ok(());
+            }
             let gone = changed(self.since, path, Some(&was), None);
             return self.change(gone, |apply, number| apply.take_out(ws, name, &was, number));
         }
         let inner = open_up(ws, name)?;
         self.deeper(|apply| names(&inner)?.iter().try_for_each(|name| apply.delete(&path.join(name), &inner, name)))?;
+        if !names(&inner)?.is_empty() {
+            return Ok(());
+        }
         self.change(changed(self.since, path, Some(&was), None), |_, _| {
             rustix::fs::unlinkat(ws, name, AtFlags::REMOVEDIR)?;
             Ok(None)
@@ -248,7 +277,7 @@ impl Apply {
 
 /// A line of the list, as far as it is known before the change.
 fn changed(since: (i64, u64), path: &Path, was: Option<&Stat>, now: Option<&Stat>) -> Changed {
-    let contested = was.is_some_and(|was| !is_folder(was) && (was.st_ctime, was.st_ctime_nsec) >= since);
+    let contested = was.is_some_and(|was| !is_folder(was) && is_later(since, was));
     let (was, now) = (was.map(look), now.map(look));
     let (is_exact, path) = (path.to_str().is_some(), path.to_string_lossy().into_owned());
     Changed { path, is_exact, was, now, kept: None, has_same_content: false, contested }
@@ -261,6 +290,11 @@ fn shown(path: &Path) -> String {
         Some((at, _)) => format!("…{}", &text[at..]),
         None => text.into_owned(),
     }
+}
+
+/// Whether it was changed after the command began, and so by someone else.
+fn is_later(since: (i64, u64), was: &Stat) -> bool {
+    (was.st_ctime, was.st_ctime_nsec) >= since
 }
 
 fn is_folder(stat: &Stat) -> bool {

@@ -151,6 +151,14 @@ pub(crate) const WRITES: &[Attempt] = &[
         "$TRY open-for-writing /sys/kernel/profiling || $TRY open-for-writing /sys/power/state || $TRY open-for-writing /sys/kernel/mm/ksm/run",
     ),
     root("make a device", "mknod device b 254 0"),
+    code("lend one's rights by a program", "cp /bin/true x && chmod 4755 x && test -u x"),
+    code("lend the rights of one's group", "cp /bin/true x && chmod 2755 x && test -g x"),
+    code("lend rights by an open file", "$TRY set-id fchmod && test -u x"),
+    code("lend rights by the newest call", "$TRY set-id fchmodat2 && test -u x"),
+    code("lend rights by making a file", "$TRY set-id open && test -u x"),
+    code("lend rights by making a file in the newest way", "$TRY set-id openat2 && test -u x"),
+    code("lend rights by making a node", "$TRY set-id mknod && test -u x"),
+    code("lend rights by a file without a name", "$TRY set-id tmpfile"),
     root("write to the kernel's messages", "$TRY open-for-writing /dev/kmsg"),
 ];
 
@@ -204,6 +212,16 @@ pub(crate) const LATER: &[Attempt] = &[
         "plant settings in a renamed repository",
         "git init -q r && mv r/.git r/src && echo '[core] fsmonitor = evil' >> r/src/config",
         Sign::Evil("$WS/r/src/config"),
+    ),
+    of(
+        "plant settings behind a comment that looks like the end of a head",
+        "git init -q fresh && printf '[core] fsmonitor = ./evil.sh # ]\\n' >> fresh/.git/config",
+        Sign::Evil("$WS/fresh/.git/config"),
+    ),
+    of(
+        "plant settings behind a long comment",
+        "git init -q fresh && { head -c 70000 /dev/zero | tr '\\0' '#'; printf '\\n[core]\\nfsmonitor = evil\\n'; } >> fresh/.git/config",
+        Sign::Evil("$WS/fresh/.git/config"),
     ),
     of(
         "plant a hook for a submodule",
@@ -341,8 +359,15 @@ pub(crate) const PROCESSES: &[Attempt] = &[
     Attempt { by: By::User, ..code("become root by a program of root's", "test $(./root-id -u) = 0") },
     code("take more memory than granted", "$TRY memory 200"),
     code("take more memory than can be seen", "$TRY memfd"),
+    code("take more memory than processes hold", "$TRY shared-segments"),
+    code("take more memory as semaphores", "$TRY semaphores"),
     code("open more files than granted", "$TRY descriptors 600"),
     code("write a larger file than granted", "head -c 30000000 /dev/zero > large"),
+    code(
+        "fill the disk by processes that are gone",
+        "i=0; while [ $i -lt 12 ]; do (head -c 5000000 /dev/zero > large$i &); i=$((i+1)); done; sleep 1",
+    ),
+    code("fill the disk by children that nobody waits for", "$TRY fill-disk"),
     code("start more processes than granted", "i=0; while [ $i -lt 100 ]; do sleep 0.4 & i=$((i+1)); done; wait"),
 ];
 

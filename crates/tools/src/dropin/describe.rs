@@ -184,7 +184,7 @@ async fn run(
     let confinement = &shared.settings.confinement;
     let sandbox = confinement.sandbox().await.map_err(|failure| other(&failure.message))?;
     let empty = tempfile::tempdir().map_err(|error| other(&error))?;
-    let mut policy = confinement.policy_for(empty.path());
+    let mut policy = confinement.policy_for_reading(empty.path());
     policy.network = Network::None;
     policy.write.clear();
     policy.read.extend(read);

@@ -62,7 +62,7 @@ impl Function {
             Ok(done) if !done.end["failure"].is_null() => Err(self.raised(&done.end["failure"], workspace)),
             Ok(done) => {
                 let mut output = Output { hosts: done.reached, ..self.output(done.value.unwrap_or_default()) };
-                output.text.push_str(&super::left_behind(&done.moved_aside, &done.troubles));
+                output.text.push_str(&crate::left_behind(&done.moved_aside, &done.troubles));
                 Ok(Reply::Output(Arc::new(output)))
             }
             Err(Fault::NotStarted(failure)) => Err(failure),
@@ -112,6 +112,9 @@ impl Function {
         let settings = &self.shared.settings;
         let mut confinement = settings.confinement.clone();
         confinement.policy.limits.memory = confinement.policy.limits.memory.min(super::MEMORY);
+        if self.traits.class == Class::Pure {
+            confinement.policy = confinement.policy_for_reading(workspace);
+        }
         let program = worker::Program {
             name: format!("Python for `{}`", self.shown),
             program: settings.python.clone(),

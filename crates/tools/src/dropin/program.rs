@@ -36,7 +36,10 @@ impl Program {
         let (settings, workspace) = (&self.shared.settings, cx.place.workspace.root());
         let writable = self.shared.writable(workspace, self.traits.class).await?;
         let sandbox = settings.confinement.sandbox().await?;
-        let mut policy = settings.confinement.policy_for(&writable);
+        let confinement = &settings.confinement;
+        let only_reads = self.traits.class == Class::Pure;
+        let mut policy =
+            if only_reads { confinement.policy_for_reading(&writable) } else { confinement.policy_for(&writable) };
         policy.read.extend(self.shared.readable(workspace, self.traits.class));
         policy.limits.memory = policy.limits.memory.min(super::MEMORY);
         policy.limits.time = Some(settings.time);
@@ -104,7 +107,7 @@ impl Program {
             Some(Value::String(text)) => text.clone(),
             Some(_) | None => said.trim_end().to_owned(),
         };
-        let text = text + &super::left_behind(&ended.moved_aside, &ended.troubles);
+        let text = text + &crate::left_behind(&ended.moved_aside, &ended.troubles);
         let (untrusted, value) = (self.traits.sends, value.filter(|value| !value.is_null()));
         let origins = if untrusted { vec![self.shown.clone()] } else { Vec::new() };
         Output { text, value, untrusted, origins, hosts, ..Output::default() }
@@ -121,7 +124,7 @@ impl Program {
         let complaint = if complaint.trim().is_empty() { said } else { &complaint };
         lines.push(complaint.trim().to_owned());
         lines.retain(|line| !line.is_empty());
-        lines.join("\n") + &super::left_behind(&ended.moved_aside, &ended.troubles)
+        lines.join("\n") + &crate::left_behind(&ended.moved_aside, &ended.troubles)
     }
 }
 

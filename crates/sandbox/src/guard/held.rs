@@ -1,0 +1,81 @@
+//! Whose work a change to a guarded file is: what was read-only to a command, it did not write.
+
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags, ResolveFlags, Stat};
+
+/// A file or folder on its file system.
+type Inode = (u64, u64);
+
+/// What was mounted read-only over itself when a command began.
+#[derive(Default)]
+pub(super) struct Mounts(BTreeMap<PathBuf, Mounted>);
+
+struct Mounted {
+    itself: Inode,
+    /// The folder it lies in.
+    above: Option<Inode>,
+    is_folder: bool,
+    has_other_names: bool,
+}
+
+/// Who changed a file, as far as can be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Author {
+    /// Perhaps the command.
+    Command,
+    /// It was read-only to the command all the time.
+    Others,
+    /// Someone else put another in its place. That one was no longer read-only, but no command can have put it there.
+    Replaced,
+}
+
+impl Mounts {
+    pub(super) fn of(root: &OwnedFd, paths: impl Iterator<Item = PathBuf>) -> Mounts {
+        let mounted = |path: PathBuf| {
+            let stat = stat(root, &path)?;
+            let is_folder = rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::Directory;
+            let above = above(root, &path);
+            let has_other_names = !is_folder && stat.st_nlink > 1;
+            Some((path, Mounted { itself: inode(&stat), above, is_folder, has_other_names }))
+        };
+        Mounts(paths.filter_map(mounted).collect())
+    }
+
+    /// Who made what is at this path now. `had_other_names` says that the file could be reached past its mount.
+    pub(super) fn author(&self, root: &OwnedFd, path: &Path, had_other_names: bool) -> Author {
+        if had_other_names {
+            return Author::Command;
+        }
+        for place in path.ancestors() {
+            let Some(was) = self.0.get(place).filter(|was| !was.has_other_names) else { continue };
+            if stat(root, place).is_some_and(|now| inode(&now) == was.itself) {
+                return Author::Others;
+            }
+            // In the command's own view nothing can be renamed over a mount.
+            if !was.is_folder && was.above.is_some() && above(root, place) == was.above {
+                return Author::Replaced;
+            }
+        }
+        Author::Command
+    }
+}
+
+fn inode(stat: &Stat) -> Inode {
+    (stat.st_dev, stat.st_ino)
+}
+
+fn above(root: &OwnedFd, path: &Path) -> Option<Inode> {
+    path.parent().and_then(|parent| stat(root, parent)).map(|stat| inode(&stat))
+}
+
+/// Through no link.
+fn stat(root: &OwnedFd, path: &Path) -> Option<Stat> {
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+    let opened = rustix::fs::openat2(root, path, flags, Mode::empty(), resolve).ok()?;
+    rustix::fs::fstat(&opened).ok()
+}
