@@ -150,6 +150,7 @@ impl Starter {
         rules.workspace.clone_from(&self.workspace);
         rules.sandbox.clone_from(&self.level);
         rules.workspace_trusted = self.settings.standing.is_trusted();
+        rules.strange_tools = self.dispatcher.registry().strange();
         let tools = |wanted: &[String]| self.dispatcher.registry().specs_for(wanted);
         let only_reads = |name: &str| wire::only_reads(&self.dispatcher, name);
         let models = |wanted: &str| reach::agents_model(wanted, &self.spec, name, &self.access);

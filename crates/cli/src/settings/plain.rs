@@ -27,7 +27,7 @@ pub(super) fn read(path: &Path, most: u64) -> Result<Vec<u8>> {
 }
 
 /// The same, as text.
-pub(super) fn read_text(path: &Path) -> Result<String> {
+pub(crate) fn read_text(path: &Path) -> Result<String> {
     let bytes = read(path, LARGEST_SETTINGS)?;
     String::from_utf8(bytes).map_err(|_| Error::other("it is no text in UTF-8"))
 }
