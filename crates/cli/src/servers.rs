@@ -147,8 +147,11 @@ pub(crate) fn format_of(file: &Path) -> Format {
     if file.extension().is_some_and(|ending| ending == "toml") { Format::Toml } else { Format::Json }
 }
 
-/// The servers in a file, as they are written there, and what is wrong with others.
-pub(crate) fn written_in(file: &Path) -> Result<(Vec<(String, Written)>, Vec<Wrong>), Fault> {
+/// Servers as they are written, and what is wrong with others.
+type Read = (Vec<(String, Written)>, Vec<Wrong>);
+
+/// The servers in a file.
+pub(crate) fn written_in(file: &Path) -> Result<Read, Fault> {
     let text = std::fs::read_to_string(file).map_err(|error| Fault::file("read", file, &error))?;
     Ok(read_written(&text, format_of(file), &file.display().to_string()))
 }

@@ -20,12 +20,12 @@ pub(crate) fn seals(places: &Places) -> BTreeSet<String> {
 }
 
 /// Keeps the seal of a server's descriptions in place of an older one, or takes it back. False if nothing changes.
-pub(crate) fn keep(places: &Places, server: &str, seal: Option<String>) -> Result<bool, Fault> {
+pub(crate) fn keep(places: &Places, server: &str, seal: Option<&str>) -> Result<bool, Fault> {
     let mut all = all(places);
-    let before = match seal.clone() {
-        Some(seal) => all.insert(server.to_owned(), seal),
+    let before = match seal {
+        Some(seal) => all.insert(server.to_owned(), seal.to_owned()),
         None => all.remove(server),
     };
     places::replace_private(&file(places), &serde_json::to_vec_pretty(&all).unwrap_or_default())?;
-    Ok(before != seal)
+    Ok(before.as_deref() != seal)
 }

@@ -23,10 +23,10 @@ impl Own {
         };
         let whole = document(&text, Format::Json);
         let whole = whole.map_err(|why| Fault::config(format!("{}: {why}", file.display())))?;
-        match whole.is_object() || whole.is_array() {
-            true => Ok(Self(whole)),
-            false => Err(Fault::config(format!("{}: expected `{TABLE}` or a list of servers", file.display()))),
+        if !whole.is_object() && !whole.is_array() {
+            return Err(Fault::config(format!("{}: expected `{TABLE}` or a list of servers", file.display())));
         }
+        Ok(Self(whole))
     }
 
     pub(super) fn has(&self, name: &str) -> bool {

@@ -35,7 +35,7 @@ pub(super) async fn vouch(places: &Places, args: &McpTrust) -> Outcome {
             return Ok(Code::Failed);
         }
     }
-    vouched::keep(places, name, Some(known.seal(name)))?;
+    vouched::keep(places, name, Some(&known.seal(name)))?;
     out::note(&format!("the descriptions by `{name}` count as yours until they change"));
     Ok(Code::Done)
 }
