@@ -209,8 +209,10 @@ fn runs_use_the_reference_servers_of_pypi() {
         "fetch": server("mcp_server_fetch", &["--ignore-robots-txt", "--allow-private-ips"], "host")}});
     world.config("mcp.json", &servers.to_string());
     world.updraft(&["mcp", "check"]).code(0);
-    // What reaches the network is asked about as long as nobody has read what it says about its tools.
-    world.updraft(&["mcp", "trust", "fetch", "--yes"]).code(0);
+    // What reaches the network is asked about as long as nobody has read what they say about their tools.
+    for name in ["git", "time", "fetch"] {
+        world.updraft(&["mcp", "trust", name, "--yes"]).code(0);
+    }
     let log = call_in_a_run(&world, "mcp_git_git_log", &json!({"repo_path": ws, "max_count": 1}));
     let time = json!({"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"});
     let time = call_in_a_run(&world, "mcp_time_convert_time", &time);
