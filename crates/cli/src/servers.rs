@@ -1,23 +1,29 @@
 //! Which MCP servers there are, from files and the environment, and what they are lent.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs::OpenOptions;
-use std::io::{ErrorKind, Write as _};
+mod keys;
+mod named;
+mod programs;
+pub(crate) mod vouched;
+
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use updraft_mcp::config::{Fault as Wrong, Format, Link, ServerConfig, Written, read, read_written};
-use updraft_mcp::{Host, Keys, Proxy, Servers};
+use updraft_mcp::config::{Fault as Wrong, Format, Link, ServerConfig, Written, read_written};
+use updraft_mcp::{Host, Proxy, Servers};
+use updraft_run::Approvals;
 use updraft_tools::{Dispatcher, Limits, Look};
 
 use crate::fault::Fault;
 use crate::places::{self, Places};
-use crate::settings::{Settings, read_dotenv};
+use crate::settings::Settings;
 use crate::{confine, dropins, plain, wire};
 
-/// The files of a workspace that name servers. They count only in a trusted one.
-pub(crate) const IN_WORKSPACE: [&str; 3] = [".updraft/mcp.json", ".mcp.json", "mcp_servers.json"];
+pub(crate) use keys::KeyFiles;
+pub(crate) use named::{Variables, is_list, of_workspace};
+pub(crate) use programs::of as run_by;
+
 /// How long a run waits for servers that it has never met; those it knows are not waited for.
 const FIRST_MEETING: Duration = Duration::from_secs(20);
 
@@ -40,36 +46,18 @@ pub(crate) fn own_file(places: &Places) -> PathBuf {
 /// Reads every place where servers may be named. The user's own win over the workspace's of the same name.
 pub(crate) fn configured(places: &Places, settings: &Settings, workspace: &Path) -> Configured {
     let is_trusted = settings.standing.is_trusted();
-    let dotenv = if is_trusted { read_dotenv(&workspace.join(".env")) } else { BTreeMap::default() };
-    let find = |name: &str| places::env(name).or_else(|| dotenv.get(name).cloned());
-    let set = |name: &str| find(name).filter(|value| !value.trim().is_empty());
-    let mut all = Configured { prefix: find("MCP_TOOL_PREFIX"), ..Configured::default() };
-    if set("MCP_ENABLED").is_some_and(|word| matches!(word.to_lowercase().as_str(), "false" | "0" | "no" | "off")) {
+    let variables = Variables::of(workspace, is_trusted);
+    let mut all = Configured { prefix: variables.find("MCP_TOOL_PREFIX"), ..Configured::default() };
+    let is_off = |word: String| matches!(word.to_lowercase().as_str(), "false" | "0" | "no" | "off");
+    if variables.set("MCP_ENABLED").is_some_and(is_off) {
         return all;
     }
-    let lookup = |name: &str| match name {
-        "workspaceFolder" => Some(workspace.display().to_string()),
-        "userHome" => places::home().map(|home| home.display().to_string()),
-        other => find(other),
-    };
-    for variable in ["UPDRAFT_MCP_SERVERS", "GEMINI_MCP_SERVERS"] {
-        if let Some(text) = set(variable) {
-            all.take(read(&text, Format::Json, variable, &lookup), variable);
-        }
-    }
-    let mut files = vec![own_file(places), places.config.join("mcp_servers.json")];
-    if let Some(file) = set("MCP_SERVERS_CONFIG") {
-        files.insert(0, workspace.join(file));
-    }
-    if is_trusted {
-        files.extend(IN_WORKSPACE.iter().map(|file| workspace.join(file)));
-    }
-    for file in files {
-        let shown = file.display().to_string();
-        match plain::read_text(&file) {
-            Ok(text) => all.take(read(&text, format_of(&file), &shown, &lookup), &shown),
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
-            Err(error) => all.faults.push(Wrong { file: shown, server: None, field: None, what: error.to_string() }),
+    let own = named::of_user(places, workspace);
+    let theirs = if is_trusted { named::of_workspace(workspace) } else { (Vec::new(), Vec::new()) };
+    for (sources, faults) in [own, theirs] {
+        all.faults.extend(faults);
+        for source in sources {
+            all.take(source.servers(&variables), &source.shown);
         }
     }
     all
@@ -120,8 +108,12 @@ pub(crate) async fn host(
     host.environment = places::all();
     // Outside of runs nobody calls who could ask, and servers' questions are declined.
     host.inquires = true;
+    host.vouched = vouched::seals(places);
     host.memory = Some(state.join("known"));
-    host.keys = Some(Arc::new(KeyFiles(state.join("keys"))));
+    host.keys = Some(Arc::new(KeyFiles::new(places)));
+    if settings.meant.rules().approvals == Approvals::ReadOnly {
+        host.instead = Some(state.join("scratch"));
+    }
     let proxy = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"].iter().find_map(|name| places::set(name));
     let except = places::set("NO_PROXY").or_else(|| places::set("no_proxy"));
     host.proxy = proxy.map(|address| Proxy { address, except });
@@ -161,45 +153,11 @@ pub(crate) fn format_of(file: &Path) -> Format {
     if file.extension().is_some_and(|ending| ending == "toml") { Format::Toml } else { Format::Json }
 }
 
-/// The servers in a file, as they are written there; none if there is no such file.
-pub(crate) fn written_in(file: &Path) -> Result<Vec<(String, Written)>, Fault> {
-    let text = match plain::read_text(file) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(Fault::file("read", file, &error)),
-    };
-    let (servers, faults) = read_written(&text, format_of(file), &file.display().to_string());
-    match faults.first() {
-        Some(fault) => Err(Fault::config(fault.to_string())),
-        None => Ok(servers),
-    }
-}
+/// Servers as they are written, and what is wrong with others.
+type Read = (Vec<(String, Written)>, Vec<Wrong>);
 
-/// What was signed in with, in a file for each server that nobody else can read.
-struct KeyFiles(PathBuf);
-
-impl KeyFiles {
-    fn file(&self, server: &str) -> PathBuf {
-        let name: String = server.bytes().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
-        self.0.join(name)
-    }
-}
-
-impl Keys for KeyFiles {
-    fn load(&self, server: &str) -> Option<Vec<u8>> {
-        std::fs::read(self.file(server)).ok()
-    }
-
-    fn save(&self, server: &str, secret: Option<Vec<u8>>) -> std::io::Result<()> {
-        let file = self.file(server);
-        let Some(secret) = secret else {
-            return match std::fs::remove_file(&file) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-                _ => Ok(()),
-            };
-        };
-        let beside = file.with_extension("new");
-        places::private_file(&beside, OpenOptions::new().write(true).truncate(true))?.write_all(&secret)?;
-        std::fs::rename(&beside, &file)
-    }
+/// The servers in a file.
+pub(crate) fn written_in(file: &Path) -> Result<Read, Fault> {
+    let text = plain::read_text(file).map_err(|error| Fault::file("read", file, &error))?;
+    Ok(read_written(&text, format_of(file), &file.display().to_string()))
 }

@@ -6,6 +6,7 @@ mod expand;
 mod lenient;
 mod written;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
@@ -20,6 +21,9 @@ pub use expand::Lookup;
 pub use written::{Written, WrittenGrants, WrittenLogin, WrittenSampling};
 
 use expand::expand;
+
+/// Bytes of a value that may be a key.
+const SHORTEST_KEY: usize = 4;
 
 /// A text that will not print: it may hold a key.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -66,8 +70,45 @@ pub struct ServerConfig {
     pub login: Login,
     /// Whether it may have models asked during runs, on their account.
     pub sampling: Option<Sampling>,
-    /// A hash of what was written: what was learned about another configuration does not count.
+    /// A hash of what was written and of the values filled in: what was learned about another configuration does not
+    /// count.
     pub fingerprint: String,
+    /// How it is reached, as it was written: for people, without values of variables and without what may be a key.
+    pub shown: String,
+    /// The values of variables that were filled in, by their names. Nobody is shown them.
+    pub filled: BTreeMap<String, Secret>,
+}
+
+impl ServerConfig {
+    /// A text for people, models and journals, without the values that were filled in.
+    pub fn hide(&self, text: &str) -> String {
+        let mut hidden = text.to_owned();
+        if let Link::Remote { url, .. } = &self.link {
+            hidden = hidden.replace(url.as_str(), &self.shown);
+        }
+        for (name, value) in &self.filled {
+            for form in forms_of(value.reveal()) {
+                hidden = hidden.replace(&form, &format!("${{{name}}}"));
+            }
+        }
+        hidden
+    }
+}
+
+/// A value as it is, and as it stands in addresses.
+fn forms_of(value: &str) -> Vec<String> {
+    let mut forms = vec![value.to_owned()];
+    if let Ok(mut url) = Url::parse("http://x/") {
+        url.set_path(value);
+        url.set_query(Some(value));
+        let _ = url.set_password(Some(value));
+        forms.extend([url.path().trim_start_matches('/'), url.query().unwrap_or_default()].map(str::to_owned));
+        forms.extend(url.password().map(str::to_owned));
+    }
+    forms.extend([url::form_urlencoded::byte_serialize(value.as_bytes()).collect()]);
+    // Shorter ones are no keys, and stand in many words by chance.
+    forms.retain(|form| form.len() >= SHORTEST_KEY);
+    forms
 }
 
 /// How a server is reached.
@@ -190,13 +231,17 @@ pub enum Format {
     Toml,
 }
 
-/// The servers written in a text, as they are written. `file` is what faults call it.
-pub fn read_written(text: &str, format: Format, file: &str) -> (Vec<(String, Written)>, Vec<Fault>) {
-    let document = match format {
+/// A file of servers as it is, with all that we do not know.
+pub fn document(text: &str, format: Format) -> Result<serde_json::Value, String> {
+    match format {
         Format::Json => lenient::parse(text).map_err(|error| error.to_string()),
         Format::Toml => toml::from_str::<serde_json::Value>(text).map_err(|error| error.to_string()),
-    };
-    match document {
+    }
+}
+
+/// The servers written in a text, as they are written. `file` is what faults call it.
+pub fn read_written(text: &str, format: Format, file: &str) -> (Vec<(String, Written)>, Vec<Fault>) {
+    match document(text, format) {
         Ok(document) => written::all_in(&document, file),
         Err(what) => (Vec::new(), vec![Fault::of_file(file, what.trim_end())]),
     }
@@ -224,6 +269,9 @@ pub fn read(text: &str, format: Format, file: &str, lookup: Lookup<'_>) -> (Vec<
     (servers, faults)
 }
 
+/// Variables that name places and hide nothing.
+const PLACES: [&str; 2] = ["workspaceFolder", "userHome"];
+
 /// A field and what is wrong with it.
 type Wrong = (String, String);
 
@@ -233,24 +281,43 @@ impl Written {
         if name.trim().is_empty() || name.len() > 64 || name.chars().any(char::is_control) {
             return wrong("name", "expected 1 to 64 visible characters");
         }
+        if let Some(file) = &self.env_file {
+            let what = format!(
+                "`{file}` is not read; write its variables into `env`, as \"NAME\": \"${{NAME}}\", and set them"
+            );
+            return wrong("envFile", what);
+        }
+        let used = RefCell::new(BTreeMap::new());
+        let recording = |name: &str| {
+            let value = lookup(name)?;
+            used.borrow_mut().insert(name.to_owned(), Secret(value.clone()));
+            Some(value)
+        };
+        let lookup: Lookup<'_> = &recording;
         let login = self.oauth.clone().unwrap_or_default();
         let secret = login.client_secret.map(|text| filled("oauth.clientSecret", &text, lookup)).transpose()?;
+        let (link, grants) = (self.link(lookup)?, self.grants(lookup)?);
+        let mut filled = used.take();
+        let fingerprint = self.fingerprint(&filled);
+        filled.retain(|name, _| !PLACES.contains(&name.as_str()));
         Ok(ServerConfig {
             name: name.to_owned(),
             enabled: self.enabled,
-            link: self.link(lookup)?,
+            link,
             patience: self.patience()?,
             tools: self.tools.clone(),
             except: self.except.clone(),
             trusts_hints: self.trust,
-            grants: self.grants(lookup)?,
+            grants,
             login: Login { client_id: login.client_id, client_secret: secret.map(Secret), scopes: login.scopes },
             sampling: match &self.sampling {
                 None | Some(WrittenSampling::Switch(false)) => None,
                 Some(WrittenSampling::Switch(true)) => Some(Sampling::default()),
                 Some(WrittenSampling::Model(model)) => Some(Sampling { model: Some(model.clone()) }),
             },
-            fingerprint: self.fingerprint(),
+            fingerprint,
+            shown: self.shown(),
+            filled,
         })
     }
 
@@ -335,10 +402,24 @@ impl Written {
         })
     }
 
-    fn fingerprint(&self) -> String {
+    /// How it is reached, without what may be a key: arguments, and what an address holds besides host and path.
+    fn shown(&self) -> String {
+        let Some(url) = self.url.as_deref().filter(|_| self.command.is_none()) else {
+            let command = self.command.clone().unwrap_or_default();
+            return if self.args.is_empty() { command } else { format!("{command} …") };
+        };
+        let plain = url.split(['?', '#']).next().unwrap_or_default();
+        let (scheme, rest) = plain.split_once("://").unwrap_or(("http", plain));
+        let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let host = host.rsplit('@').next().unwrap_or_default();
+        format!("{scheme}://{host}{path}")
+    }
+
+    fn fingerprint(&self, filled: &BTreeMap<String, Secret>) -> String {
         // Whether it is switched on and how long it is waited for does not change what it is.
         let same = Self { enabled: true, start: None, call: None, longest: None, ..self.clone() };
-        let bytes = serde_json::to_vec(&same).unwrap_or_default();
+        let filled: BTreeMap<&String, &str> = filled.iter().map(|(name, value)| (name, value.reveal())).collect();
+        let bytes = serde_json::to_vec(&(same, filled)).unwrap_or_default();
         Hash(Sha256::digest(&bytes).into()).to_string()
     }
 }

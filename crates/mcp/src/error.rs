@@ -74,6 +74,21 @@ impl Error {
     }
 }
 
+impl Error {
+    /// The same with other words.
+    pub(crate) fn reworded(self, words: impl Fn(&str) -> String) -> Self {
+        match self {
+            Error::Start(text) => Error::Start(words(&text)),
+            Error::Unreachable(text) => Error::Unreachable(words(&text)),
+            Error::Lost(text) => Error::Lost(words(&text)),
+            Error::Resting { times, last, wait } => Error::Resting { times, last: words(&last), wait },
+            Error::Refused { code, message } => Error::Refused { code, message: words(&message) },
+            Error::Nonsense(text) => Error::Nonsense(words(&text)),
+            same @ (Error::Unknown(_) | Error::Login(_) | Error::Silent(_) | Error::Cancelled) => same,
+        }
+    }
+}
+
 /// At most `limit` bytes of a text on one line, with an ellipsis where it was cut.
 pub(crate) fn cut(text: &str, limit: usize) -> String {
     let text = text.trim().replace(['\n', '\r'], " ");

@@ -142,6 +142,10 @@ pub struct Prepared {
     /// What it does cannot be undone by us.
     #[serde(default, skip_serializing_if = "is_false")]
     pub destroys: bool,
+    /// The tool that is really called, where this one only passes calls on. All the rest here is said of that one, and
+    /// rules speak of both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passed_on_to: Option<String>,
     /// The model it asks: its money is reserved and settled like that of a question to the agent's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -170,6 +174,7 @@ impl Default for Prepared {
             because: None,
             sends: false,
             destroys: false,
+            passed_on_to: None,
             model: None,
             on_behalf_of: None,
             inquiry: None,
@@ -185,6 +190,11 @@ impl Prepared {
         let touches_nothing = writes.is_empty() && hosts.is_empty() && command.is_none() && fault.is_none();
         let touches_nothing = touches_nothing && model.is_none();
         *class == Class::Pure && touches_nothing && !(*outside || *sends || *destroys)
+    }
+
+    /// The tool that is really called by a call of this name.
+    pub fn meant<'a>(&'a self, called: &'a str) -> &'a str {
+        self.passed_on_to.as_deref().unwrap_or(called)
     }
 
     /// Whether it changes something.

@@ -176,6 +176,10 @@ pub struct Settings {
     /// The user trusts the files of the workspace.
     #[serde(skip_serializing_if = "is_true")]
     pub workspace_trusted: bool,
+    /// Tools whose definitions are words from outside, each with the place they come from: whoever may use one has read
+    /// them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub strange_tools: BTreeMap<String, String>,
     /// The blob with the context the run started with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<Hash>,
@@ -229,6 +233,7 @@ impl Default for Settings {
             deny: Vec::new(),
             rules: Rules::default(),
             workspace_trusted: true,
+            strange_tools: BTreeMap::new(),
             context: None,
             step_budget: Budget::default(),
             max_output: 8_192,

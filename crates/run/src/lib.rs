@@ -69,7 +69,7 @@ pub use id::{Address, BadId, Cost, Hash, Kind, Millis, RunId, StepId, Timestamp}
 pub use input::{Finding, ForkChange, Found, Input, Record};
 pub use inquiry::Field;
 pub use message::{Answer, Finish, Message, Picture, Price, ToolCall, ToolResult, ToolSpec, Usage};
-pub use origins::{Origins, STRANGE_WORKSPACE};
+pub use origins::{Origins, STRANGE_DEFINITIONS, STRANGE_WORKSPACE};
 pub use permit::{Asking, Permission};
 pub use protocol::{Parsed, TextCall, read as read_calls, split_reasoning};
 pub use repair::{Fault, Repair, Repaired, repair, repair_with};

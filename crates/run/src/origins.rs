@@ -20,6 +20,9 @@ pub(crate) const IMPORTED: &str = "the file that this run was imported from";
 /// The files of a workspace that the user has not trusted.
 pub const STRANGE_WORKSPACE: &str = "the files of this workspace, which you have not trusted";
 
+/// The definitions of a server's tools, before its name.
+pub const STRANGE_DEFINITIONS: &str = "the descriptions by MCP server ";
+
 /// Where the words that something is made of came from. Empty: from the user and their own files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]

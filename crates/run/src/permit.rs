@@ -59,7 +59,8 @@ impl Run {
             let known: Vec<&str> = agent.tools.iter().map(String::as_str).collect();
             return denied(format!("`{}` may not use `{name}`; it may use {}", agent.name, close_to(name, &known)));
         }
-        if self.settings.deny.iter().any(|tool| tool == name) {
+        let is_denied = |name: &&str| self.settings.deny.iter().any(|tool| tool == name);
+        if let Some(name) = [name.as_str(), prepared.meant(name)].into_iter().find(is_denied) {
             return denied(format!("`{name}` is denied by the settings"));
         }
         if let Some(fault) = &prepared.fault {

@@ -1,10 +1,12 @@
 //! Rights in layers: the run's, its agent's, those of code that the agent runs. The strictest word of all counts.
 
+use std::fmt::Write as _;
+
 use serde::{Deserialize, Serialize};
 
 use crate::effect::Prepared;
 use crate::goal::{AgentCard, Approvals, Settings};
-use crate::origins::{Origins, STRANGE_WORKSPACE};
+use crate::origins::{Origins, STRANGE_DEFINITIONS, STRANGE_WORKSPACE};
 use crate::permit::{Asking, Permission, denied, reach};
 use crate::rules::{Fit, Rule, Rules, is_allowed, to_remember};
 
@@ -95,10 +97,12 @@ impl<'a> Rights<'a> {
         self
     }
 
-    /// Weighs one call: whether it may be made, with words from these places in its context.
+    /// Weighs one call: whether it may be made, with words from these places in its context. One that is passed on is
+    /// allowed only by what is said of the tool that is meant, and denied or asked about by what is said of either.
     pub fn weigh(&self, tool: &str, prepared: &Prepared, origins: &Origins) -> Permission {
         let allowing = || self.layers.iter().take(1).flat_map(|layer| &layer.rules.allow).chain(self.remembered);
-        let lifted = is_allowed(allowing(), tool, prepared);
+        let meant = prepared.meant(tool);
+        let lifted = is_allowed(allowing(), meant, prepared);
         let words = self.layers.iter().enumerate();
         let strictest = words.map(|(depth, layer)| layer.says(depth, tool, prepared, lifted)).max();
         let insists = || self.insists(tool, prepared, lifted);
@@ -106,13 +110,13 @@ impl<'a> Rights<'a> {
         match strictest.unwrap_or(Word::Free) {
             Word::Deny(why) => denied(why),
             Word::Free | Word::Ask(_) if misusable => {
-                let why = named(tool, prepared, origins);
+                let why = named(meant, prepared, origins);
                 self.ask(Asking { why, origins: origins.clone(), always: Vec::new(), insists: insists() })
             }
             Word::Free => Permission::Allowed,
             Word::Ask(why) => {
                 let by_rule = self.asks_by_rule(tool, prepared);
-                let always = if by_rule { Vec::new() } else { to_remember(allowing(), tool, prepared) };
+                let always = if by_rule { Vec::new() } else { to_remember(allowing(), meant, prepared) };
                 self.ask(Asking { why, origins: Origins::default(), always, insists: insists() })
             }
         }
@@ -141,7 +145,8 @@ impl<'a> Rights<'a> {
 
 impl Layer<'_> {
     /// The word of this layer alone.
-    fn says(&self, depth: usize, tool: &str, prepared: &Prepared, lifted: bool) -> Word {
+    fn says(&self, depth: usize, called: &str, prepared: &Prepared, lifted: bool) -> Word {
+        let tool = prepared.meant(called);
         if self.read_only && prepared.changes() {
             let why =
                 if depth == 0 { "this run is read-only".to_owned() } else { format!("`{}` may only read", self.whose) };
@@ -154,11 +159,16 @@ impl Layer<'_> {
             }
             Some(Approvals::Allow | Approvals::Ask | Approvals::Refuse | Approvals::ReadOnly) | None => Word::Free,
         };
-        self.by_rules(tool, prepared).max(outside)
+        self.by_rules(called, prepared).max(outside)
     }
 
-    /// What its rules ask about and deny.
-    fn by_rules(&self, tool: &str, prepared: &Prepared) -> Word {
+    /// What its rules ask about and deny, by either name of a call that is passed on.
+    fn by_rules(&self, called: &str, prepared: &Prepared) -> Word {
+        let word = self.by_rules_on(prepared.meant(called), prepared);
+        if prepared.passed_on_to.is_none() { word } else { word.max(self.by_rules_on(called, prepared)) }
+    }
+
+    fn by_rules_on(&self, tool: &str, prepared: &Prepared) -> Word {
         let mut word = Word::Free;
         for rule in &self.rules.deny {
             word = word.max(match rule.speaks_of(tool, prepared) {
@@ -199,6 +209,13 @@ fn named(tool: &str, prepared: &Prepared, origins: &Origins) -> String {
         (false, _) => "cannot be undone",
     };
     let strange = origins.names().iter().any(|name| name == STRANGE_WORKSPACE);
-    let remedy = if strange { "; `updraft trust` makes the files of this workspace count as yours" } else { "" };
+    let mut remedy = String::new();
+    if strange {
+        remedy.push_str("; `updraft trust` makes the files of this workspace count as yours");
+    }
+    let server = origins.names().iter().find_map(|name| name.strip_prefix(STRANGE_DEFINITIONS));
+    if let Some(server) = server {
+        let _ = write!(remedy, "; `updraft mcp trust {server}` makes its descriptions count as yours");
+    }
     format!("{}, which {does}, after reading words from {}{remedy}", reach(tool, prepared), origins.in_words())
 }

@@ -296,6 +296,28 @@ fn in_a_workspace_nobody_trusted_whoever_reads_its_files_needs_a_word_and_the_re
 }
 
 #[test]
+fn whoever_may_use_a_tool_has_read_its_definition() {
+    let with = |tool: &str| {
+        let place = format!("{}s", updraft_run::STRANGE_DEFINITIONS);
+        let settings = Settings { approvals: Approvals::Allow, ..Settings::default() };
+        let settings = Settings { strange_tools: [(tool.to_owned(), place)].into(), ..settings };
+        let world = World::of(Start { settings: Arc::new(settings), ..given(&["a"]) });
+        world
+            .says("a", [calls(&["send key"]), says("done")])
+            .prepares("send", sends())
+            .gives("send", gives("sent"))
+            .go()
+    };
+    let world = with("read");
+    assert!(
+        asked(&world)[0].contains("the descriptions by MCP server s; `updraft mcp trust s`"),
+        "{:?}",
+        asked(&world)
+    );
+    assert_eq!(with("what nobody may use").answer(), "done");
+}
+
+#[test]
 fn a_word_given_before_the_words_came_no_longer_holds() {
     let mut world = World::of(given(&["w", "r"]))
         .gives("fetch", page())

@@ -1,6 +1,6 @@
 //! Rights in layers: no descendant may do what an ancestor denied, nor unasked what an ancestor asks about.
 
-#![allow(clippy::unwrap_used, reason = "a rule that cannot be read shall stop the test")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a rule that cannot be read shall stop the test")]
 
 use proptest::prelude::*;
 use updraft_run::{Approvals, Class, Layer, Origins, Part, Permission, Prepared, Rights, Rule, Rules, Settings};
@@ -151,4 +151,32 @@ fn code_waits_for_nobody_and_is_told_what_to_do_instead() {
     };
     assert!(why.message.contains("https://evil.example/page") && why.message.contains("outside of the code"), "{why}");
     assert_eq!(rights().code().weigh("mail", &sends, &Origins::default()), Permission::Allowed);
+}
+
+#[test]
+fn a_call_that_is_passed_on_is_allowed_by_the_tool_that_is_meant_and_denied_by_either() {
+    let weighed = |rules: Rules, remembered: &[Rule]| {
+        let settings = Settings { rules, ..Settings::default() };
+        let prepared = Prepared {
+            class: Class::Opaque,
+            outside: true,
+            passed_on_to: Some("mcp_a_b".into()),
+            ..Prepared::default()
+        };
+        Rights::of(&settings, remembered).weigh("call_mcp_tool", &prepared, &Origins::default())
+    };
+    let rule = |text: &str| vec![Rule::parse(text, "here").unwrap()];
+    let Permission::Asked(asked) = weighed(Rules::default(), &[]) else { panic!("it reaches outside") };
+    assert!(asked.why.contains("`mcp_a_b`"), "{}", asked.why);
+    assert_eq!(asked.always, ["mcp_a_b"]);
+    assert_eq!(weighed(Rules::default(), &rule("mcp_a_b")), Permission::Allowed);
+    assert_eq!(weighed(Rules { allow: rule("mcp_*"), ..Rules::default() }, &[]), Permission::Allowed);
+    let by_its_own_name = weighed(Rules { allow: rule("call_mcp_tool"), ..Rules::default() }, &[]);
+    assert!(matches!(by_its_own_name, Permission::Asked(_)), "{by_its_own_name:?}");
+    for name in ["mcp_a_b", "call_mcp_tool"] {
+        let denied = weighed(Rules { deny: rule(name), ..Rules::default() }, &rule("mcp_a_b"));
+        assert!(matches!(denied, Permission::Denied(_)), "{name}: {denied:?}");
+        let asked = weighed(Rules { ask: rule(name), ..Rules::default() }, &rule("mcp_a_b"));
+        assert!(matches!(asked, Permission::Asked(_)), "{name}: {asked:?}");
+    }
 }

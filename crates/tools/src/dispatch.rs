@@ -67,7 +67,10 @@ impl Dispatcher {
     /// What a call would touch, or why it cannot be made. Has no effects.
     pub fn prepare(&self, call: &ToolCall, place: &Place) -> Prepared {
         let prepared = self.find(call).and_then(|(entry, args)| {
-            caught(&call.name, || entry.tool.prepare(&args, place)).map_err(|failure| failure.0)
+            let prepared = caught(&call.name, || entry.tool.prepare(&args, place)).map_err(|failure| failure.0)?;
+            let name = &entry.tool.spec().name;
+            let passed_on_to = (*name != call.name).then(|| name.clone());
+            Ok(Prepared { passed_on_to, ..prepared })
         });
         prepared.unwrap_or_else(|fault| Prepared { fault: Some(fault), ..Prepared::default() })
     }
@@ -132,22 +135,27 @@ impl Dispatcher {
         }
     }
 
-    /// The tool and the arguments as it should see them, or why the call cannot be made.
+    /// The tool that is meant and the arguments as it should see them, or why the call cannot be made.
     fn find<'a>(&self, call: &'a ToolCall) -> Result<(&Entry, Cow<'a, Value>), Failure> {
-        let invalid = |message| Err(Failure::new(FailureKind::Validation, cut_message(message)));
-        let Some(entry) = self.registry.entry(&call.name) else {
-            let close = self.registry.close_names(&call.name);
-            let close: Vec<String> = close.iter().map(|name| format!("`{name}`")).collect();
-            let hint = if close.is_empty() { String::new() } else { format!("; did you mean {}?", close.join(" or ")) };
-            return invalid(format!("there is no tool named `{}`{hint}", cut::line(&call.name, 64)));
-        };
+        let entry = self.named(&call.name)?;
         if let Some(fault) = &call.fault {
             return invalid(format!("the arguments of `{}` could not be read: {fault}", call.name));
         }
-        match entry.schema.accept(&call.args) {
-            Ok(args) => Ok((entry, args)),
-            Err(mismatch) => invalid(format!("the arguments of `{}` do not fit its schema: {mismatch}", call.name)),
+        let args = accepted(entry, &call.args)?;
+        let Some((name, own)) = entry.tool.passes_on(&args) else { return Ok((entry, args)) };
+        let meant = self.named(&name)?;
+        let own = accepted(meant, &own)?.into_owned();
+        Ok((meant, Cow::Owned(own)))
+    }
+
+    fn named(&self, name: &str) -> Result<&Entry, Failure> {
+        if let Some(entry) = self.registry.entry(name) {
+            return Ok(entry);
         }
+        let close = self.registry.close_names(name);
+        let close: Vec<String> = close.iter().map(|name| format!("`{name}`")).collect();
+        let hint = if close.is_empty() { String::new() } else { format!("; did you mean {}?", close.join(" or ")) };
+        invalid(format!("there is no tool named `{}`{hint}", cut::line(name, 64)))
     }
 
     /// Tries again while that is safe and may help.
@@ -200,6 +208,17 @@ fn touches(entry: &Entry) -> Option<bool> {
     let (is_unseen, is_pure) = (entry.tool.changes_unseen(), entry.tool.traits().class == Class::Pure);
     let is_elsewhere = !is_unseen && matches!(entry.tool.source(), Source::Server(_));
     (!is_pure && !is_elsewhere).then_some(is_unseen)
+}
+
+/// The arguments as the tool should see them.
+fn accepted<'a>(entry: &Entry, args: &'a Value) -> Result<Cow<'a, Value>, Failure> {
+    entry.schema.accept(args).or_else(|mismatch| {
+        invalid(format!("the arguments of `{}` do not fit its schema: {mismatch}", entry.tool.spec().name))
+    })
+}
+
+fn invalid<T>(message: String) -> Result<T, Failure> {
+    Err(Failure::new(FailureKind::Validation, cut_message(message)))
 }
 
 /// The reply, if its data is what the tool promises; else what is wrong with it, and nothing of it.

@@ -143,11 +143,17 @@ impl Registry {
     /// that nobody has are left out.
     pub fn specs_for<S: AsRef<str>>(&self, wanted: &[S]) -> Vec<ToolSpec> {
         let is_wanted = |tool: &dyn Tool| {
-            let (name, group) = (&tool.spec().name, tool.traits().group);
-            let is_it = |want: &str| want == group || self.full_name(want) == Some(name);
+            let (name, traits) = (&tool.spec().name, tool.traits());
+            let is_of = |group: &str| group == traits.group && !traits.only_by_name;
+            let is_it = |want: &str| is_of(want) || self.full_name(want) == Some(name);
             wanted.iter().any(|want| is_it(want.as_ref()))
         };
         self.iter().filter(|tool| is_wanted(tool.as_ref())).map(|tool| tool.spec().clone()).collect()
+    }
+
+    /// The tools whose definitions are words from outside, each with the place they come from.
+    pub fn strange(&self) -> BTreeMap<String, String> {
+        self.iter().filter_map(|tool| Some((tool.spec().name.clone(), tool.words_from()?))).collect()
     }
 
     /// Every tool, in the order of their names.

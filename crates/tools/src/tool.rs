@@ -39,6 +39,18 @@ pub trait Tool: Send + Sync {
         false
     }
 
+    /// Where the words of its definition come from, if that is outside: whoever may use it has read them.
+    fn words_from(&self) -> Option<String> {
+        None
+    }
+
+    /// The call that is really meant by one with these arguments, where this tool only passes calls on: a tool's name
+    /// and its arguments. It is looked up, checked, weighed and made as if it had been called itself.
+    fn passes_on(&self, args: &Value) -> Option<(String, Value)> {
+        let _ = args;
+        None
+    }
+
     /// What the call would touch. Has no effects; the arguments fit the schema.
     fn prepare(&self, args: &Value, place: &Place) -> Prepared {
         let _ = (args, place);
@@ -81,6 +93,8 @@ pub struct Traits {
     pub class: Class,
     /// The name agents may ask for it by together with its like: `files`, `bench`.
     pub group: &'static str,
+    /// Those who ask for its group do not get it; only those who ask for it by its name.
+    pub only_by_name: bool,
     /// It reaches beyond workspace and sandbox, so it needs approval.
     pub outside: bool,
     /// It can carry something out of this machine: what it is given, or what it finds.
@@ -99,6 +113,7 @@ impl Default for Traits {
         Self {
             class: Class::Opaque,
             group: "",
+            only_by_name: false,
             outside: false,
             sends: false,
             destroys: false,

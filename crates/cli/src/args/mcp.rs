@@ -31,6 +31,10 @@ pub(crate) enum McpCommand {
     Import(From),
     /// Sign in at a remote server, in a browser
     Login(Server),
+    /// Forget what was signed in with at a remote server
+    Logout(Server),
+    /// Let what a server says about its tools count as your own words; shows it first
+    Trust(Trust),
     /// Be a server: speak MCP on standard input and output, or over HTTP
     #[command(
         after_help = "Examples:\n  updraft mcp serve --workspace ~/project\n  updraft mcp serve --http 127.0.0.1:7717"
@@ -42,6 +46,20 @@ pub(crate) enum McpCommand {
 pub(crate) struct Server {
     /// The server's name
     pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Trust {
+    /// The server's name
+    pub(crate) name: String,
+    /// Do not ask
+    #[arg(long, short = 'y')]
+    pub(crate) yes: bool,
+    /// Take it back
+    #[arg(long, conflicts_with = "yes")]
+    pub(crate) remove: bool,
     #[command(flatten)]
     pub(crate) place: Place,
 }

@@ -2,12 +2,13 @@
 
 mod edit;
 mod login;
+mod own;
 mod serve;
+mod vouch;
 
 use std::fmt::Write as _;
 
 use serde_json::json;
-use updraft_mcp::config::{Link, ServerConfig};
 use updraft_mcp::{Manifest, Server};
 
 use crate::args::{Mcp, McpCheck, McpCommand, Place};
@@ -25,7 +26,9 @@ pub(crate) fn run(places: &Places, args: Mcp) -> Outcome {
         McpCommand::Add(args) => edit::add(places, *args),
         McpCommand::Remove(args) => edit::remove(places, &args.name),
         McpCommand::Import(args) => edit::import(places, &args.file),
+        McpCommand::Logout(args) => login::logout(places, &args.name),
         McpCommand::Login(args) => wire::block_on(login::login(places, &args)),
+        McpCommand::Trust(args) => wire::block_on(vouch::vouch(places, &args)),
         McpCommand::Serve(args) => wire::block_on(serve::begin(places, *args)),
     }
 }
@@ -57,33 +60,19 @@ async fn list(places: &Places, args: &Place) -> Outcome {
     for (config, file) in &found.servers {
         let known = servers.get(&config.name).ok().and_then(|server| server.manifest());
         if args.json {
-            let line = json!({"name": config.name, "enabled": config.enabled, "link": link(config), "file": file,
+            let line = json!({"name": config.name, "enabled": config.enabled, "link": config.shown, "file": file,
                               "revision": known.as_ref().map(|known| known.revision.clone()),
                               "tools": known.as_ref().map(|known| known.tools.iter().map(|tool| tool.name.clone()).collect::<Vec<_>>())});
             let _ = writeln!(text, "{line}");
         } else {
             let state = if config.enabled { words(known.as_deref()) } else { "switched off".to_owned() };
-            let _ = writeln!(text, "{}  {}", paint.bold(&config.name), link(config));
+            let _ = writeln!(text, "{}  {}", paint.bold(&config.name), out::harmless(&config.shown));
             let _ = writeln!(text, "  {}", paint.dim(&format!("{state}; {file}")));
         }
     }
     out::print(&text);
     servers.close().await;
     Ok(Code::Done)
-}
-
-/// How a server is reached, without its keys.
-fn link(config: &ServerConfig) -> String {
-    match &config.link {
-        Link::Stdio { command, args, .. } if args.is_empty() => command.clone(),
-        Link::Stdio { command, .. } => format!("{command} …"),
-        Link::Remote { url, .. } => {
-            let mut shown = url.clone();
-            let _ = shown.set_password(None);
-            shown.set_query(None);
-            shown.to_string()
-        }
-    }
 }
 
 fn words(known: Option<&Manifest>) -> String {

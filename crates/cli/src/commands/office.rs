@@ -157,6 +157,7 @@ impl Starter {
         rules.grants = Some(confine::grants(&self.settings));
         rules.workspace_trusted = self.settings.standing.is_trusted();
         wire::name_in_full(&self.dispatcher, &mut rules);
+        rules.strange_tools = self.dispatcher.registry().strange();
         let tools = |wanted: &[String]| self.dispatcher.registry().specs_for(wanted);
         let only_reads = |name: &str| wire::only_reads(&self.dispatcher, name);
         let models = |wanted: &str| reach::agents_model(wanted, &self.spec, name, &self.access);

@@ -8,14 +8,14 @@ use tokio_util::sync::CancellationToken;
 use updraft_engine::{Engine, Hands, Rested};
 use updraft_journal::{Filter, Journal, Status};
 use updraft_mcp::Servers;
-use updraft_run::{Grants, Input, Phase, Run, RunId};
+use updraft_run::{Approvals, Grants, Input, Phase, Run, RunId};
 use updraft_tools::Dispatcher;
 
 use super::adopt;
 use crate::args::{Confine, Output, Resume};
 use crate::fault::{Code, Fault, Outcome};
 use crate::places::Places;
-use crate::settings::{Settings, Written};
+use crate::settings::{Consent, Settings, Written};
 use crate::signals::Signals;
 use crate::view::Face;
 use crate::{confine, log, out, reach, servers, steer, wire};
@@ -169,8 +169,11 @@ fn held(
     confined: Option<&Confine>,
 ) -> Result<(Settings, Vec<String>), Fault> {
     let mut settings = settings(places, workspace, confined)?;
-    let began = granted(journal, id)?;
+    let (began, approvals) = began_with(journal, id)?;
     let taken = began.map(|began| confine::hold_to(&began, &mut settings.meant.sandbox, confined)).unwrap_or_default();
+    if approvals == Some(Approvals::ReadOnly) {
+        settings.meant.approvals.value = Consent::ReadOnly;
+    }
     Ok((settings, taken))
 }
 
@@ -193,16 +196,21 @@ pub(super) fn engine(
     Ok(wire::engine(places, journal.clone(), hands, watch, stop))
 }
 
-/// What the run's commands were granted when it began; nothing where that was not kept.
-fn granted(journal: &Journal, id: &RunId) -> Result<Option<Grants>, Fault> {
-    let mut granted = None;
+/// What the run's commands were granted when it began, and who decides about its calls; nothing where that was not kept.
+fn began_with(journal: &Journal, id: &RunId) -> Result<(Option<Grants>, Option<Approvals>), Fault> {
+    let (mut granted, mut approvals) = (None, None);
     journal.read(id, 0, &mut |_, record| {
-        if let Input::Start(start) = &record.input {
-            granted.clone_from(&start.settings.grants);
+        match &record.input {
+            Input::Start(start) => {
+                granted.clone_from(&start.settings.grants);
+                approvals = Some(start.settings.approvals);
+            }
+            Input::Adopt { settings } => approvals = Some(settings.approvals),
+            _ => {}
         }
-        ControlFlow::Break(())
+        ControlFlow::Continue(())
     })?;
-    Ok(granted)
+    Ok((granted, approvals))
 }
 
 /// Shows what another process does with a run. `None` if that process ended and the run is not at rest.

@@ -150,7 +150,8 @@ async fn carry_out(places: &Places, plan: Plan, id: RunId) -> Outcome {
     let models = |wanted: &str| reach::agents_model(wanted, &spec, &name, &access);
     let hands = Hands::new(access.clone(), dispatcher).with_model(&name, model);
     let grants = Some(confine::grants(&plan.settings));
-    let mut rules = Rules { sandbox: level, grants, ..plan.rules(&name, &face) };
+    let strange_tools = known.registry().strange();
+    let mut rules = Rules { sandbox: level, grants, strange_tools, ..plan.rules(&name, &face) };
     wire::name_in_full(&known, &mut rules);
     let new = plan.new_run(rules, &tools, &only_reads, &models)?;
     let watch = if plan.args.plan_only { planned::until_planned(&stop) } else { Arc::clone(&face.watch) };

@@ -59,7 +59,7 @@ fn list(dispatcher: &Dispatcher, as_json: bool) {
                 paint.dim(&format!("group {}, {}", traits.group, tool.source()))
             );
             let description = out::harmless(&spec.description);
-            let _ = writeln!(text, "  {description}\n  {}\n", parameters(&spec.parameters));
+            let _ = writeln!(text, "  {description}\n  {}\n", out::harmless(&parameters(&spec.parameters)));
         }
     }
     out::print(&text);
@@ -155,9 +155,9 @@ async fn call(dispatcher: &Dispatcher, workspace: &Path, args: args::ToolCall, h
     if args.json {
         out::json(&json!({ "ok": is_good, "reply": called.reply }));
     } else if is_good {
-        out::line(outcome_words(&Ended::Replied(called.reply)).trim_end());
+        out::answer(&outcome_words(&Ended::Replied(called.reply)));
     } else {
-        out::note(&format!("error: {}", outcome_words(&Ended::Replied(called.reply))));
+        out::note(&format!("error: {}", out::harmless(&outcome_words(&Ended::Replied(called.reply)))));
     }
     Ok(if is_good { Code::Done } else { Code::Failed })
 }

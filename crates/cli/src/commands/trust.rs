@@ -1,10 +1,14 @@
 //! `updraft trust`: lets a workspace's files count in full, after showing them.
 
+use std::path::Path;
+
+use updraft_mcp::config::Written;
+
 use crate::args::Trust;
 use crate::fault::{Code, Fault, Outcome};
 use crate::places::Places;
 use crate::settings::{Standing, Trusted};
-use crate::{out, view, wire};
+use crate::{out, servers, view, wire};
 
 pub(crate) fn run(places: &Places, args: &Trust) -> Outcome {
     let workspace = wire::workspace(args.dir.as_deref())?;
@@ -27,6 +31,9 @@ pub(crate) fn run(places: &Places, args: &Trust) -> Outcome {
     if files.is_empty() {
         out::line("  nothing yet");
     }
+    for line in servers_of(&workspace) {
+        out::line(&out::harmless(&line));
+    }
     if !args.yes {
         if !out::can_ask() {
             return Err(Fault::new(Code::NeedsPerson, "nobody is there to say yes")
@@ -40,4 +47,49 @@ pub(crate) fn run(places: &Places, args: &Trust) -> Outcome {
     trusted.add(&workspace)?;
     out::note(&format!("{shown} is trusted until one of these files changes"));
     Ok(Code::Done)
+}
+
+/// The MCP servers that the workspace names, as they are written: what is started, and what it is given.
+fn servers_of(workspace: &Path) -> Vec<String> {
+    let sources = servers::of_workspace(workspace).0;
+    let named = sources.iter().flat_map(|source| source.written().into_iter().map(move |one| (source, one)));
+    let mut lines: Vec<String> = Vec::new();
+    for (source, (name, server)) in named {
+        let place = source.file.as_ref().and_then(|file| file.strip_prefix(workspace).ok());
+        let place = place.map_or_else(|| source.shown.clone(), |file| file.display().to_string());
+        lines.push(format!("  MCP server `{name}` ({place}): {}", reached(&server)));
+        lines.extend(given(&server).map(|given| format!("    with {given}")));
+    }
+    if !lines.is_empty() {
+        lines.insert(0, "These would be started or reached for runs in it:".to_owned());
+    }
+    lines
+}
+
+fn reached(server: &Written) -> String {
+    match (&server.command, &server.url) {
+        (Some(command), _) => std::iter::once(command).chain(&server.args).cloned().collect::<Vec<_>>().join(" "),
+        (None, Some(url)) => url.clone(),
+        (None, None) => "nothing".to_owned(),
+    }
+}
+
+/// What a server has beyond the sandbox's usual.
+fn given(server: &Written) -> Option<String> {
+    let mut parts = Vec::new();
+    let mut add = |what: &str, names: Vec<String>| {
+        if !names.is_empty() {
+            parts.push(format!("{what} {}", names.join(", ")));
+        }
+    };
+    add("the variables", server.env.keys().cloned().collect());
+    add("the headers", server.headers.keys().cloned().collect());
+    let grants = server.sandbox.clone().unwrap_or_default();
+    add("network", grants.network.into_iter().collect());
+    add("reading", grants.read);
+    add("writing", grants.write);
+    if server.trust {
+        parts.push("its hints believed".to_owned());
+    }
+    (!parts.is_empty()).then(|| parts.join("; "))
 }

@@ -11,6 +11,7 @@ use super::meant::Origin;
 use crate::fault::Fault;
 use crate::places::{self, Places};
 use crate::plain;
+use crate::servers::{self, Variables};
 
 /// Bytes of a file that is told apart by its content.
 const LARGEST_HASHED: u64 = 64 << 20;
@@ -42,8 +43,7 @@ impl Standing {
                 add(files.iter().any(|file| file.starts_with(".updraft/agents/")), "what its agents would widen");
                 add(files.iter().any(|file| file.starts_with(".updraft/prompts/")), "its prompts");
                 add(files.iter().any(|file| file == ".env"), "its .env");
-                let is_list = |file: &String| crate::servers::IN_WORKSPACE.contains(&file.as_str());
-                add(files.iter().any(is_list), "its MCP servers");
+                add(files.iter().any(|file| servers::is_list(file)), "its MCP servers");
                 words
             }
         }
@@ -84,7 +84,11 @@ impl Trusted {
             let within = named.filter_map(|name| workspace.join(name).strip_prefix(workspace).ok().map(Path::to_owned));
             tools.extend(within.map(|path| path.components().collect()));
         }
-        what_counts(workspace, &tools)
+        let mut found = what_counts(workspace, &tools);
+        found.extend(of_servers(workspace));
+        found.sort();
+        found.dedup();
+        found
     }
 
     /// Records a workspace as it is now.
@@ -117,8 +121,7 @@ fn read(file: &Path) -> BTreeMap<String, String> {
 /// The files of a workspace that only count in full if it is trusted, in path order.
 fn what_counts(workspace: &Path, tools: &BTreeSet<PathBuf>) -> Vec<String> {
     let mut found = Vec::new();
-    let servers = crate::servers::IN_WORKSPACE;
-    for file in [".env", ".updraft/config.toml"].into_iter().chain(servers) {
+    for file in [".env", ".updraft/config.toml"] {
         if workspace.join(file).is_file() {
             found.push(file.to_owned());
         }
@@ -130,9 +133,21 @@ fn what_counts(workspace: &Path, tools: &BTreeSet<PathBuf>) -> Vec<String> {
     for folder in tools {
         walk(workspace, folder, 0, &mut found);
     }
-    found.sort();
-    found.dedup();
     found
+}
+
+/// The files that name MCP servers, and those in the workspace that such servers run: with a server's grants and keys,
+/// whoever can change its code has them too.
+fn of_servers(workspace: &Path) -> Vec<String> {
+    let variables = Variables::of(workspace, true);
+    let (mut files, mut configs) = (Vec::new(), Vec::new());
+    for source in servers::of_workspace(workspace).0 {
+        configs.extend(source.servers(&variables).0);
+        files.extend(source.file);
+    }
+    files.extend(servers::run_by(workspace, &configs));
+    let shown = |file: &PathBuf| file.strip_prefix(workspace).unwrap_or(file).to_string_lossy().into_owned();
+    files.iter().map(shown).collect()
 }
 
 /// Every file beneath a folder: tools import others. What Python makes of them is made anew when they change.

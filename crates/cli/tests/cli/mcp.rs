@@ -62,6 +62,30 @@ fn servers_are_taken_over_from_an_editor_and_their_questions_become_variables() 
 }
 
 #[test]
+fn a_faulty_entry_stops_nobody_and_what_is_not_known_stays() {
+    let world = world();
+    world.config(
+        "mcp.json",
+        r#"{"theirs": 1, "mcpServers": {"bad": {"command": 5}, "old": {"command": "sh", "note": "x"}}}"#,
+    );
+    world.updraft(&["mcp", "add", "new", "--", "sh", "server.sh"]).code(0);
+    world.updraft(&["mcp", "remove", "bad"]).code(0);
+    let theirs = world.file(
+        "theirs.json",
+        r#"{"mcpServers": {"worse": {"args": 1}, "fine": {"command": "sh", "env": {"A": "$A_KEY"}}}}"#,
+    );
+    let ran =
+        world.updraft(&["mcp", "import", theirs.to_str().unwrap()]).code(0).says("left out: `args` of server `worse`");
+    ran.says("these variables must be set: A_KEY");
+    let written: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(world.home().join("mcp.json")).unwrap()).unwrap();
+    let mut names: Vec<&String> = written["mcpServers"].as_object().unwrap().keys().collect();
+    names.sort();
+    assert_eq!(names, ["fine", "new", "old"]);
+    assert_eq!((&written["theirs"], &written["mcpServers"]["old"]["note"]), (&json!(1), &json!("x")));
+}
+
+#[test]
 fn a_workspaces_servers_count_only_once_it_is_trusted() {
     let world = world();
     let servers = json!({"mcpServers": {"planted": {"command": "sh", "args": ["server.sh"]}}});
@@ -205,6 +229,10 @@ fn runs_use_the_reference_servers_of_pypi() {
         "fetch": server("mcp_server_fetch", &["--ignore-robots-txt", "--allow-private-ips"], "host")}});
     world.config("mcp.json", &servers.to_string());
     world.updraft(&["mcp", "check"]).code(0);
+    // What reaches the network is asked about as long as nobody has read what they say about their tools.
+    for name in ["git", "time", "fetch"] {
+        world.updraft(&["mcp", "trust", name, "--yes"]).code(0);
+    }
     let log = call_in_a_run(&world, "mcp_git_git_log", &json!({"repo_path": ws, "max_count": 1}));
     let time = json!({"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"});
     let time = call_in_a_run(&world, "mcp_time_convert_time", &time);

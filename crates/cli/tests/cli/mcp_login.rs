@@ -100,13 +100,8 @@ fn visit(page: &str) -> String {
     answer
 }
 
-#[test]
-fn a_person_signs_in_once_and_the_login_is_kept() {
-    let world = World::new();
-    let url = format!("http://127.0.0.1:{}/mcp", closed_server());
-    world.updraft(&["mcp", "add", "web", "--url", &url]).code(0);
-    let refused = world.updraft(&["mcp", "check", "web"]).code(1);
-    assert_eq!(refused.out, "web: it wants a login; run `updraft mcp login web`\n");
+/// Signs in at the server `web`, as a person with a browser would.
+fn sign_in(world: &World) {
     let mut login = world.command(&["mcp", "login", "web"]).spawn().unwrap();
     let mut said = BufReader::new(login.stderr.take().unwrap()).lines().map_while(Result::ok);
     let page = said.find_map(|line| line.trim().starts_with("http://").then(|| line.trim().to_owned())).unwrap();
@@ -115,6 +110,39 @@ fn a_person_signs_in_once_and_the_login_is_kept() {
     assert!(visit(back).contains("You are signed in."), "{back}");
     assert!(login.wait().unwrap().success());
     assert!(said.any(|line| line == "signed in at `web`; it has 1 tools"));
+}
+
+#[test]
+fn a_login_is_never_shown_to_another_server_of_the_same_name() {
+    let world = World::new();
+    let add = |port: u16| {
+        world.updraft(&["mcp", "add", "web", "--url", &format!("http://127.0.0.1:{port}/mcp")]).code(0);
+    };
+    let first = closed_server();
+    add(first);
+    sign_in(&world);
+    // Not by the command, which forgets the login.
+    std::fs::remove_file(world.home().join("mcp.json")).unwrap();
+    add(closed_server());
+    world.updraft(&["mcp", "check", "web"]).code(1);
+    std::fs::remove_file(world.home().join("mcp.json")).unwrap();
+    add(first);
+    world.updraft(&["mcp", "check", "web"]).code(0);
+    world.updraft(&["mcp", "logout", "web"]).code(0).says("signed out");
+    world.updraft(&["mcp", "check", "web"]).code(1);
+    sign_in(&world);
+    world.updraft(&["mcp", "remove", "web"]).code(0).says("and its login");
+    assert_eq!(std::fs::read_dir(world.home().join("mcp/keys")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_person_signs_in_once_and_the_login_is_kept() {
+    let world = World::new();
+    let url = format!("http://127.0.0.1:{}/mcp", closed_server());
+    world.updraft(&["mcp", "add", "web", "--url", &url]).code(0);
+    let refused = world.updraft(&["mcp", "check", "web"]).code(1);
+    assert_eq!(refused.out, "web: it wants a login; run `updraft mcp login web`\n");
+    sign_in(&world);
     assert!(world.updraft(&["mcp", "check", "web"]).code(0).out.starts_with("web: well"));
     let keys = std::fs::read_dir(world.home().join("mcp/keys")).unwrap().next().unwrap().unwrap();
     assert_eq!(keys.metadata().unwrap().permissions().mode() & 0o777, 0o600);

@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 
 use serde_json::json;
 
+use crate::shell_server::{server, tool};
 use crate::world::World;
 
 /// The binary on a terminal made by `script`, and someone who types.
@@ -118,4 +119,17 @@ fn an_imported_run_asks_where_it_may_go_on() {
     assert!(code == 2 && shown.contains("go on in `") && !shown.contains("It says hello."), "{shown}");
     let (shown, code) = on_a_terminal(&world, &resume, "y\n");
     assert!(code == 0 && shown.contains("It says hello."), "{shown}");
+}
+
+#[test]
+fn what_a_server_gives_is_shown_and_not_obeyed() {
+    if !has_script() {
+        return;
+    }
+    let world = World::new();
+    world.file("server.sh", &server(&json!([tool("t")]), r"text='\u001b[2Jgone'"));
+    world.updraft(&["mcp", "add", "ansi", "--", "sh", "server.sh"]).code(0);
+    assert_eq!(world.updraft(&["tools", "call", "mcp_ansi_t", "{}"]).code(0).out, "\u{1b}[2Jgone\n");
+    let (shown, _) = on_a_terminal(&world, &["tools", "call", "mcp_ansi_t", "{}"], "");
+    assert!(shown.contains("\\u{1b}[2Jgone") && !shown.contains('\u{1b}'), "{shown:?}");
 }

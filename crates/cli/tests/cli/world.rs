@@ -113,7 +113,7 @@ impl World {
 }
 
 impl Ran {
-    fn of(output: Output) -> Self {
+    pub(crate) fn of(output: Output) -> Self {
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         // A process ended by a signal has no code of its own; shells give it 128 and the signal.
         let signal = std::os::unix::process::ExitStatusExt::signal(&output.status);

@@ -1,12 +1,13 @@
 //! The tools that tell a model about servers, and that find and call servers' tools where there are too many to show.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use updraft_run::{Class, Failure, FailureKind, Output, Prepared, Reply, ToolSpec};
-use updraft_tools::{CallContext, Calling, Place, Schema, Source, Tool, Traits};
+use updraft_tools::{CallContext, Calling, Place, Source, Tool, Traits};
 
 use super::servers::{Servers, arguments};
 use super::tool::GROUP;
@@ -92,7 +93,7 @@ struct Helper {
 }
 
 impl Helper {
-    async fn make(&self, args: Value, cx: &CallContext) -> Reply {
+    async fn make(&self, args: Value) -> Reply {
         let text = |name: &str| args[name].as_str().unwrap_or_default();
         let told = match self.kind {
             Kind::Servers => Ok(self.list()),
@@ -100,18 +101,26 @@ impl Helper {
             Kind::Help => self.help(text("tool")),
             Kind::Health => self.health(args["server"].as_str()).await,
             Kind::Search => Ok(self.search(text("query"))),
-            Kind::Call => return self.pass_on(text("tool"), arguments(&args["arguments"]), cx).await,
+            // One that is known is made by the dispatcher, as if it had been called itself.
+            Kind::Call => Err(self.unknown(text("tool"))),
         };
         match told {
-            // Descriptions are the servers' own words.
-            Ok(text) => Reply::Output(Arc::new(Output {
-                text,
-                untrusted: true,
-                origins: vec!["descriptions by MCP servers".to_owned()],
-                ..Output::default()
-            })),
+            Ok(text) => {
+                let origins = self.origins();
+                Reply::Output(Arc::new(Output { text, untrusted: !origins.is_empty(), origins, ..Output::default() }))
+            }
             Err(failure) => Reply::Failed(failure),
         }
+    }
+
+    /// Whose words these are. Definitions that the user vouches for are no stranger's; complaints always are.
+    fn origins(&self) -> Vec<String> {
+        if matches!(self.kind, Kind::Servers | Kind::Health) {
+            return vec!["descriptions by MCP servers".to_owned()];
+        }
+        let known = self.servers.known();
+        let places: BTreeSet<String> = known.tools.values().filter_map(|tool| tool.words_from()).collect();
+        places.into_iter().collect()
     }
 
     fn list(&self) -> String {
@@ -214,22 +223,6 @@ impl Helper {
         }
         found.into_iter().take(FOUND).map(|(_, _, shown)| shown.to_string()).collect::<Vec<_>>().join("\n")
     }
-
-    async fn pass_on(&self, called: &str, args: Value, cx: &CallContext) -> Reply {
-        let Some(tool) = self.servers.tool(called) else { return Reply::Failed(self.unknown(called)) };
-        match fitting(tool.spec(), &args) {
-            Ok(args) => tool.call(args, cx).await,
-            Err(failure) => Reply::Failed(failure),
-        }
-    }
-}
-
-/// The arguments as the tool should see them, checked against its own schema.
-fn fitting(spec: &ToolSpec, args: &Value) -> Result<Value, Failure> {
-    let wrong =
-        |what: String| Failure::new(FailureKind::Validation, format!("the arguments of `{}`: {what}", spec.name));
-    let schema = Schema::new(&spec.parameters).map_err(|why| wrong(format!("its schema cannot be used: {why}")))?;
-    schema.accept(args).map(std::borrow::Cow::into_owned).map_err(|mismatch| wrong(mismatch.to_string()))
 }
 
 fn words_of(text: &str) -> Vec<String> {
@@ -243,31 +236,32 @@ impl Tool for Helper {
     }
 
     fn traits(&self) -> Traits {
-        let class = if self.kind == Kind::Call { Class::Opaque } else { Class::Pure };
         let is_call = self.kind == Kind::Call;
-        Traits { class, group: GROUP, outside: is_call, sends: is_call, time: LONGEST, ..Traits::default() }
+        Traits {
+            class: Class::Pure,
+            group: GROUP,
+            outside: is_call,
+            sends: is_call,
+            time: LONGEST,
+            ..Traits::default()
+        }
     }
 
     fn source(&self) -> Source {
         Source::BuiltIn
     }
 
-    /// A call that is passed on touches what the tool it is passed on to touches.
-    fn prepare(&self, args: &Value, place: &Place) -> Prepared {
-        if self.kind != Kind::Call {
-            return Prepared::default();
-        }
-        let called = args["tool"].as_str().unwrap_or_default();
-        let Some(tool) = self.servers.tool(called) else {
-            return Prepared { fault: Some(self.unknown(called)), ..Prepared::default() };
-        };
-        match fitting(tool.spec(), &arguments(&args["arguments"])) {
-            Ok(args) => tool.prepare(&args, place),
-            Err(fault) => Prepared { fault: Some(fault), ..Prepared::default() },
-        }
+    fn passes_on(&self, args: &Value) -> Option<(String, Value)> {
+        let called = args["tool"].as_str().filter(|_| self.kind == Kind::Call)?;
+        Some((self.servers.resolve(called)?, arguments(&args["arguments"])))
     }
 
-    fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {
-        Box::pin(self.make(args, cx))
+    fn prepare(&self, args: &Value, _: &Place) -> Prepared {
+        let fault = (self.kind == Kind::Call).then(|| self.unknown(args["tool"].as_str().unwrap_or_default()));
+        Prepared { fault, ..Prepared::default() }
+    }
+
+    fn call<'a>(&'a self, args: Value, _: &'a CallContext) -> Calling<'a> {
+        Box::pin(self.make(args))
     }
 }

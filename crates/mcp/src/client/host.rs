@@ -1,13 +1,18 @@
 //! What the caller lends to all servers: a sandbox, folders, and people who can be asked.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 
 use serde_json::Value;
+use sha2::{Digest, Sha256};
+use updraft_run::Hash;
 use updraft_sandbox::{Policy, Sandbox};
 use updraft_tools::Log;
+
+use crate::config::{Link, ServerConfig};
 
 /// Something that takes a while.
 pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -19,12 +24,18 @@ pub struct Host {
     pub sandbox: Result<Sandbox, String>,
     /// What every process may do; each server's own grants are added.
     pub policy: Policy,
+    /// Where processes may write in place of the workspace, each in a folder of its own: then the workspace and what
+    /// holds it can only be read, whatever was granted.
+    pub instead: Option<PathBuf>,
     /// The variables there are; the policy says which of them pass.
     pub environment: Vec<(String, String)>,
     /// The folder the work is about. Servers are told that it is the one root.
     pub workspace: PathBuf,
     /// A folder for what is learned about servers: their tools and their revision. Without one, nothing is remembered.
     pub memory: Option<PathBuf>,
+    /// The [seals](super::Manifest::seal) of definitions that the user has looked at and vouches for. Those of others are a
+    /// stranger's words.
+    pub vouched: BTreeSet<String>,
     /// A folder for the complaints of processes.
     pub logs: PathBuf,
     /// Through which remote servers are reached; this machine is reached without.
@@ -61,9 +72,11 @@ impl Host {
         Self {
             sandbox: Err("no sandbox was set up; see `updraft sandbox probe`".to_owned()),
             policy: Policy::strict(&workspace),
+            instead: None,
             environment: Vec::new(),
             workspace,
             memory: None,
+            vouched: BTreeSet::new(),
             logs: logs.into(),
             proxy: None,
             prefix: "mcp".to_owned(),
@@ -81,8 +94,21 @@ impl Host {
         self.logs.join(file_name(server, "log"))
     }
 
-    pub(super) fn memory_of(&self, server: &str) -> Option<PathBuf> {
-        self.memory.as_deref().map(|folder: &Path| folder.join(file_name(server, "json")))
+    /// The folder that a process may write in place of the workspace, where it may not write that.
+    pub(super) fn instead_for(&self, server: &str) -> Option<PathBuf> {
+        self.instead.as_deref().map(|folder| folder.join(file_name(server, "d")))
+    }
+
+    /// Where it is kept what a server is known to have. What a program has can depend on the folder it is started in.
+    pub(super) fn memory_of(&self, server: &ServerConfig) -> Option<PathBuf> {
+        let ending = match &server.link {
+            Link::Remote { .. } => "json".to_owned(),
+            Link::Stdio { .. } => {
+                let folder = Sha256::digest(self.workspace.as_os_str().as_encoded_bytes());
+                format!("{}.json", &Hash(folder.into()).to_string()[..16])
+            }
+        };
+        self.memory.as_deref().map(|folder: &Path| folder.join(file_name(&server.name, &ending)))
     }
 }
 
@@ -156,10 +182,11 @@ pub trait Doorman: Send + Sync {
     fn visit(&self, server: &str, page: &str) -> Later<'_, Result<String, String>>;
 }
 
-/// Keeps what was signed in with, by the name of the server. It is secret.
+/// Keeps what was signed in with, by the name of the server and its address: what one server was given is never shown to
+/// another of the same name. It is secret.
 pub trait Keys: Send + Sync {
     /// What was kept.
-    fn load(&self, server: &str) -> Option<Vec<u8>>;
+    fn load(&self, server: &str, address: &str) -> Option<Vec<u8>>;
     /// Keeps it, or forgets it.
-    fn save(&self, server: &str, secret: Option<Vec<u8>>) -> std::io::Result<()>;
+    fn save(&self, server: &str, address: &str, secret: Option<Vec<u8>>) -> std::io::Result<()>;
 }

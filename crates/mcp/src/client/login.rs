@@ -148,8 +148,12 @@ impl Desk {
         Ok(true)
     }
 
+    fn address(&self) -> String {
+        self.url.as_ref().map(ToString::to_string).unwrap_or_default()
+    }
+
     fn has_kept(&self) -> bool {
-        self.host.keys.as_ref().is_some_and(|keys| keys.load(&self.server).is_some())
+        self.host.keys.as_ref().is_some_and(|keys| keys.load(&self.server, &self.address()).is_some())
     }
 
     /// What was kept of the last login, if it was with those who are in charge now.
@@ -169,7 +173,8 @@ impl Desk {
         few.max_upgrade_attempts = UPGRADES;
         manager.set_scope_upgrade_config(few);
         if let Some(keys) = &self.host.keys {
-            manager.set_credential_store(Kept { server: self.server.clone(), keys: Arc::clone(keys) });
+            let (server, address) = (self.server.clone(), self.address());
+            manager.set_credential_store(Kept { server, address, keys: Arc::clone(keys) });
         }
         Ok(manager)
     }
@@ -178,22 +183,24 @@ impl Desk {
 /// The caller's store of secrets, in the form the SDK wants it.
 struct Kept {
     server: String,
+    address: String,
     keys: Arc<dyn Keys>,
 }
 
 #[async_trait]
 impl CredentialStore for Kept {
     async fn load(&self) -> Result<Option<StoredCredentials>, AuthError> {
-        Ok(self.keys.load(&self.server).and_then(|bytes| serde_json::from_slice(&bytes).ok()))
+        Ok(self.keys.load(&self.server, &self.address).and_then(|bytes| serde_json::from_slice(&bytes).ok()))
     }
 
     async fn save(&self, credentials: StoredCredentials) -> Result<(), AuthError> {
         let failed = |why: String| AuthError::CredentialStoreError(why);
         let bytes = serde_json::to_vec(&credentials).map_err(|error| failed(error.to_string()))?;
-        self.keys.save(&self.server, Some(bytes)).map_err(|error| failed(error.to_string()))
+        self.keys.save(&self.server, &self.address, Some(bytes)).map_err(|error| failed(error.to_string()))
     }
 
     async fn clear(&self) -> Result<(), AuthError> {
-        self.keys.save(&self.server, None).map_err(|error| AuthError::CredentialStoreError(error.to_string()))
+        let cleared = self.keys.save(&self.server, &self.address, None);
+        cleared.map_err(|error| AuthError::CredentialStoreError(error.to_string()))
     }
 }

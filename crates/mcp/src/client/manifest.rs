@@ -6,6 +6,8 @@ use std::path::Path;
 use rmcp::model::{ServerPeerInfo, Tool as TheirTool};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use sha2::{Digest, Sha256};
+use updraft_run::Hash;
 
 use super::connect::Manner;
 use crate::error::cut;
@@ -86,6 +88,12 @@ impl Manifest {
             instructions: whole(instructions, INSTRUCTIONS),
             tools: tools.into_iter().map(Listed::from).collect(),
         }
+    }
+
+    /// A hash of all that it says about its tools, by which a user vouches for these words and no others.
+    pub fn seal(&self, server: &str) -> String {
+        let bytes = serde_json::to_vec(&(server, &self.tools)).unwrap_or_default();
+        Hash(Sha256::digest(&bytes).into()).to_string()
     }
 
     /// What was kept, if it was learned with the same configuration.

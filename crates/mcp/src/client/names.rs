@@ -7,8 +7,8 @@ use updraft_run::Hash;
 
 /// The longest name that every provider takes.
 const LONGEST: usize = 64;
-/// Letters of a hash that tells two names apart.
-const MARK: usize = 6;
+/// Letters of a hash that tells two names apart: the fewest that do. Nobody can make a name that fits all of the longest.
+const MARKS: [usize; 3] = [6, 16, 32];
 
 /// Which tool of which server a name stands for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,16 +26,19 @@ impl Names {
         taken: &BTreeSet<String>,
     ) -> Self {
         let all: BTreeSet<(&str, &str)> = tools.into_iter().collect();
-        let mut wishes: BTreeMap<String, usize> = BTreeMap::new();
-        for (server, tool) in &all {
-            *wishes.entry(plain(prefix, server, tool)).or_default() += 1;
+        let all: Vec<_> = all.into_iter().map(|(server, tool)| (server, tool, wishes(prefix, server, tool))).collect();
+        let mut wanted: BTreeMap<&str, usize> = BTreeMap::new();
+        for wish in all.iter().flat_map(|(_, _, wishes)| wishes) {
+            *wanted.entry(wish).or_default() += 1;
         }
         let mut by_name = BTreeMap::new();
-        for (server, tool) in all {
-            let wish = plain(prefix, server, tool);
-            let is_free = wishes[&wish] == 1 && wish.len() <= LONGEST && !taken.contains(&wish);
-            let name = if is_free { wish } else { marked(&wish, server, tool) };
-            by_name.insert(name, (server.to_owned(), tool.to_owned()));
+        for (server, tool, wishes) in &all {
+            // A name that another could be given as well is given to nobody: a server cannot put itself in its place.
+            let is_free =
+                |wish: &&String| wanted[wish.as_str()] == 1 && wish.len() <= LONGEST && !taken.contains(*wish);
+            if let Some(name) = wishes.iter().find(is_free) {
+                by_name.insert(name.clone(), ((*server).to_owned(), (*tool).to_owned()));
+            }
         }
         Self { by_name }
     }
@@ -72,11 +75,16 @@ fn plain(prefix: &str, server: &str, tool: &str) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("_")
 }
 
-fn marked(wish: &str, server: &str, tool: &str) -> String {
-    let hash = Sha256::digest(format!("{server}\0{tool}"));
-    let mark = &Hash(hash.into()).to_string()[..MARK];
-    let room = LONGEST - MARK - 1;
-    format!("{}_{mark}", &wish[..wish.len().min(room)])
+/// The names that a tool could be given, the shortest first.
+fn wishes(prefix: &str, server: &str, tool: &str) -> Vec<String> {
+    let wish = plain(prefix, server, tool);
+    let hash = Hash(Sha256::digest(format!("{server}\0{tool}")).into()).to_string();
+    let marked = |letters: usize| {
+        let room = LONGEST - letters - 1;
+        format!("{}_{}", &wish[..wish.len().min(room)], &hash[..letters])
+    };
+    let marked: Vec<String> = MARKS.into_iter().map(marked).collect();
+    std::iter::once(wish.clone()).chain(marked).collect()
 }
 
 #[cfg(test)]
@@ -101,6 +109,16 @@ mod tests {
         let other = names(&[("a_b", "c"), ("a", "b_c"), ("a", "b.c")]);
         assert_eq!(one, other);
         assert_eq!(one.iter().collect::<BTreeSet<_>>().len(), 3, "{one:?}");
+    }
+
+    #[test]
+    fn no_server_can_take_the_place_of_anothers_tool() {
+        // The third is what the first would be told apart from the second by.
+        let tools = [("a", "b_c"), ("a_b", "c"), ("a_b", "c_662f0b")];
+        let names = Names::new("mcp", tools, &BTreeSet::new());
+        let given: BTreeSet<_> = tools.iter().map(|(server, tool)| names.name_of(server, tool)).collect();
+        assert!(given.len() == 3 && !given.contains(&None), "{names:?}");
+        assert_eq!(names.resolve("mcp_a_b_c_662f0b"), None);
     }
 
     #[test]

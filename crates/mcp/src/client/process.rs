@@ -53,7 +53,7 @@ pub(super) async fn start(host: &Host, config: &ServerConfig) -> Result<Started,
         program: command.clone(),
         args: args.iter().map(|arg| arg.reveal().to_owned()).collect(),
         env: variables,
-        cwd: cwd.as_ref().map(|cwd| host.workspace.join(cwd)),
+        cwd: Some(cwd.as_ref().map_or_else(|| host.workspace.clone(), |cwd| host.workspace.join(cwd))),
         stdin: Stdin::Pipe,
         output: Output::Pipe(Capture { head: 0, tail: 4 << 10, stdout_file: None, stderr_file: Some(log.clone()) }),
     };
@@ -93,6 +93,12 @@ fn policy(host: &Host, config: &ServerConfig) -> Policy {
     policy.read.extend(config.grants.read.iter().cloned());
     policy.write.extend(config.grants.write.iter().cloned());
     policy.environment.extend(env.keys().cloned());
+    if let Some(folder) = host.instead_for(&config.name) {
+        let _ = std::fs::create_dir_all(&folder);
+        let workspace = std::mem::replace(&mut policy.workspace, folder);
+        policy.write.retain(|granted| !workspace.starts_with(granted) && !granted.starts_with(&workspace));
+        policy.read.push(workspace);
+    }
     policy
 }
 

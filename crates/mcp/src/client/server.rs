@@ -83,7 +83,7 @@ pub(super) struct Called {
 impl Server {
     /// A server that is not started yet. What was learned about it before is read from the host's memory.
     pub fn new(config: ServerConfig, host: Arc<Host>) -> Arc<Self> {
-        let kept = host.memory_of(&config.name).and_then(|path| Manifest::load(&path, &config.fingerprint));
+        let kept = host.memory_of(&config).and_then(|path| Manifest::load(&path, &config.fingerprint));
         let desk = Arc::new(Desk::new(Arc::clone(&host), &config));
         let state = State { manifest: kept.map(Arc::new), ..State::default() };
         let server = Arc::new(Self {
@@ -110,6 +110,12 @@ impl Server {
     /// What it told about itself, now or the last time.
     pub fn manifest(&self) -> Option<Arc<Manifest>> {
         self.state().manifest.clone()
+    }
+
+    /// Whether the user vouches for what it says about its tools: for these very words, or for all that it says.
+    pub(super) fn is_vouched_for(&self) -> bool {
+        let is_sealed = |known: Arc<Manifest>| self.host.vouched.contains(&known.seal(&self.config.name));
+        self.config.trusts_hints || self.manifest().is_some_and(is_sealed)
     }
 
     /// How it is doing.
@@ -157,7 +163,7 @@ impl Server {
             let connection = self.connection().await?;
             connection.works_for(waiting.run).await;
             let mark = connection.reached.mark();
-            let answer = connection.call(tool, arguments.clone(), waiting).await;
+            let answer = self.hidden(connection.call(tool, arguments.clone(), waiting).await);
             let left = connection.look_after().await;
             self.judge(&connection, answer.as_ref().err()).await;
             match answer {
@@ -210,13 +216,18 @@ impl Server {
     async fn attempt(&self, remembered: Option<Manner>) -> Result<Connection, Error> {
         let attempt =
             Attempt { host: &self.host, config: &self.config, desk: &self.desk, changed: &self.changed, remembered };
-        Box::pin(attempt.make()).await
+        self.hidden(Box::pin(attempt.make()).await)
+    }
+
+    /// What came of something, without the values of variables: errors are told to people, models and the journal.
+    pub(super) fn hidden<T>(&self, done: Result<T, Error>) -> Result<T, Error> {
+        done.map_err(|error| error.reworded(|words| self.config.hide(words)))
     }
 
     /// Lists its tools, and remembers them.
     async fn list(&self, connection: &Connection) -> Result<Arc<Manifest>, Error> {
         let cancel = CancellationToken::new();
-        let listed = match connection.tools(&self.waiting_for_lists(&cancel)).await {
+        let listed = match self.hidden(connection.tools(&self.waiting_for_lists(&cancel)).await) {
             Ok(tools) => Ok(tools),
             // It is there, and has no tools.
             Err(Error::Refused { .. }) => Ok(Vec::new()),
@@ -229,7 +240,7 @@ impl Server {
             let old = state.manifest.replace(Arc::clone(&manifest));
             old.as_deref() != Some(&*manifest)
         };
-        if is_news && let Some(path) = self.host.memory_of(&self.config.name) {
+        if is_news && let Some(path) = self.host.memory_of(&self.config) {
             let kept = Arc::clone(&manifest);
             let saved = tokio::task::spawn_blocking(move || kept.save(&path)).await;
             if !matches!(saved, Ok(Ok(()))) {

@@ -71,15 +71,16 @@ impl Servers {
         tools
     }
 
-    /// The tools that a model is offered: servers' own while there are few, else only those to search and call them
-    /// with; and the helpers that tell of the servers. Nothing at all without servers.
+    /// The tools of all servers, and the helpers that tell of the servers. Where there are too many to show, a model that
+    /// asks for the group gets those to search and call them with instead; each is still there by its name. Nothing at
+    /// all without servers.
     pub async fn offered(&self, wait: Duration, taken: &BTreeSet<String>) -> Vec<Arc<dyn Tool>> {
         if self.0.servers.is_empty() {
             return Vec::new();
         }
         let mut tools = self.tools(wait, taken).await;
         if tools.len() > SHOWN {
-            tools = helpers::in_place_of_tools(self);
+            tools.extend(helpers::in_place_of_tools(self));
         }
         tools.extend(helpers::about_servers(self));
         tools.retain(|tool| !taken.contains(&tool.spec().name));
@@ -146,10 +147,15 @@ impl Servers {
             .collect();
         let pairs = offered.iter().map(|(server, tool)| (server.config().name.as_str(), tool.name.as_str()));
         let names = Names::new(&self.0.host.prefix, pairs, taken);
+        let are_shown = offered.len() <= SHOWN;
         let mut tools = BTreeMap::new();
+        let strange: BTreeSet<&str> =
+            self.iter().filter(|server| !server.is_vouched_for()).map(|server| server.config().name.as_str()).collect();
         for (server, listed) in offered {
             if let Some(name) = names.name_of(&server.config().name, &listed.name) {
-                tools.insert(name.to_owned(), Arc::new(ServerTool::new(Arc::clone(server), name, listed)));
+                let is_strange = strange.contains(server.config().name.as_str());
+                let tool = ServerTool::new(Arc::clone(server), name, listed).shown(are_shown).strange(is_strange);
+                tools.insert(name.to_owned(), Arc::new(tool));
             }
         }
         Known { names, tools }
@@ -178,7 +184,7 @@ impl Server {
     /// The resources it has.
     pub async fn resources(&self) -> Result<Vec<Held>, Error> {
         let cancel = CancellationToken::new();
-        let listed = self.connection().await?.resources(&self.waiting_for_lists(&cancel)).await?;
+        let listed = self.hidden(self.connection().await?.resources(&self.waiting_for_lists(&cancel)).await)?;
         let held = listed.into_iter().map(|one| Held {
             uri: one.uri.clone(),
             name: one.name.clone(),
@@ -190,7 +196,7 @@ impl Server {
     /// The text of a resource; what is no text is named by its size. It is a stranger's.
     pub async fn read(&self, uri: &str) -> Result<String, Error> {
         let cancel = CancellationToken::new();
-        let read = self.connection().await?.read(uri, &self.waiting_for_lists(&cancel)).await?;
+        let read = self.hidden(self.connection().await?.read(uri, &self.waiting_for_lists(&cancel)).await)?;
         let texts = read.contents.into_iter().map(|part| match part {
             ResourceContents::TextResourceContents { text, .. } => text,
             ResourceContents::BlobResourceContents { uri, blob, .. } => {
@@ -204,14 +210,15 @@ impl Server {
     /// The prompts it has: their names, and what they are for.
     pub async fn prompts(&self) -> Result<Vec<(String, String)>, Error> {
         let cancel = CancellationToken::new();
-        let listed = self.connection().await?.prompts(&self.waiting_for_lists(&cancel)).await?;
+        let listed = self.hidden(self.connection().await?.prompts(&self.waiting_for_lists(&cancel)).await)?;
         Ok(listed.into_iter().map(|one| (one.name.clone(), one.description.clone().unwrap_or_default())).collect())
     }
 
     /// A prompt with its arguments filled in, each message with who says it. It is a stranger's.
     pub async fn prompt(&self, name: &str, arguments: JsonObject) -> Result<Vec<(String, String)>, Error> {
         let cancel = CancellationToken::new();
-        let prompt = self.connection().await?.prompt(name, arguments, &self.waiting_for_lists(&cancel)).await?;
+        let prompt =
+            self.hidden(self.connection().await?.prompt(name, arguments, &self.waiting_for_lists(&cancel)).await)?;
         let message = |one: PromptMessage| {
             let role = serde_json::to_value(&one.role).ok().and_then(|role| role.as_str().map(str::to_owned));
             let words = serde_json::to_value(&one.content).unwrap_or_default();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rmcp::model::JsonObject;
 use serde_json::Value;
-use updraft_run::{Class, Failure, FailureKind, Millis, Prepared, Reply, ToolSpec};
+use updraft_run::{Class, Failure, FailureKind, Millis, Prepared, Reply, STRANGE_DEFINITIONS, ToolSpec};
 use updraft_sandbox::Network;
 use updraft_tools::{CallContext, Calling, Place, Source, Tool, Traits};
 
@@ -30,6 +30,8 @@ pub(super) struct ServerTool {
     spec: ToolSpec,
     output: Option<Value>,
     traits: Traits,
+    /// Its definition is a stranger's words.
+    is_strange: bool,
 }
 
 impl ServerTool {
@@ -37,7 +39,19 @@ impl ServerTool {
         let traits = traits(server.config(), listed.hints);
         let described = if listed.description.is_empty() { &listed.name } else { &listed.description };
         let spec = ToolSpec { name: name.to_owned(), description: described.clone(), parameters: listed.input.clone() };
-        Self { own_name: listed.name.clone(), spec, output: listed.output.clone(), traits, server }
+        Self { own_name: listed.name.clone(), spec, output: listed.output.clone(), traits, is_strange: true, server }
+    }
+
+    /// Whether those who ask for the group get it.
+    pub(super) fn shown(mut self, is_shown: bool) -> Self {
+        self.traits.only_by_name = !is_shown;
+        self
+    }
+
+    /// Whether its definition is a stranger's words.
+    pub(super) fn strange(mut self, is_strange: bool) -> Self {
+        self.is_strange = is_strange;
+        self
     }
 
     pub(super) fn server(&self) -> &Arc<Server> {
@@ -114,7 +128,7 @@ fn traits(config: &ServerConfig, hints: Hints) -> Traits {
         sends: !(is_confined || reads_only && hints.stays_inside),
         destroys: hints.destroys,
         time: LONGEST,
-        blocking: false,
+        ..Traits::default()
     }
 }
 
@@ -137,6 +151,10 @@ impl Tool for ServerTool {
 
     fn changes_unseen(&self) -> bool {
         matches!(self.server.config().link, Link::Stdio { .. })
+    }
+
+    fn words_from(&self) -> Option<String> {
+        self.is_strange.then(|| format!("{STRANGE_DEFINITIONS}{}", self.server.config().name))
     }
 
     fn prepare(&self, _: &Value, _: &Place) -> Prepared {
@@ -169,6 +187,8 @@ mod tests {
             login: Login::default(),
             sampling: None,
             fingerprint: String::new(),
+            shown: String::new(),
+            filled: BTreeMap::new(),
         }
     }
 

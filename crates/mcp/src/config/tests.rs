@@ -138,3 +138,37 @@ fn what_was_written_is_written_back_without_values_of_variables() {
         r#"{"command":"x","env":{"K":"${TOKEN}"},"enabled":false}"#
     );
 }
+
+#[test]
+fn variables_of_other_programs_are_ours() {
+    let texts = |server: &ServerConfig| -> Vec<String> {
+        let (Link::Stdio { env: table, .. } | Link::Remote { headers: table, .. }) = &server.link;
+        table.values().map(|value| value.reveal().to_owned()).collect()
+    };
+    let gemini = only(r#"{"mcpServers": {"a": {"command": "x", "env": {"A": "$TOKEN", "B": "pa$TOKEN", "C": "$5"}}}}"#);
+    assert_eq!(texts(&gemini), ["t0p-secret", "pa$TOKEN", "$5"]);
+    let opencode = only(
+        r#"{"mcp": {"a": {"type": "remote", "url": "https://x.example", "headers": {"A": "Bearer {env:TOKEN}"}}}}"#,
+    );
+    assert_eq!(texts(&opencode), ["Bearer t0p-secret"]);
+    let codex = "[mcp_servers.a]\nurl = 'https://x.example'\n[mcp_servers.a.env_http_headers]\nX-Key = 'TOKEN'\n\
+                 [mcp_servers.b]\ncommand = 'x'\nenv_vars = ['TOKEN', 'UNSET']\n";
+    let (codex, faults) = read(codex, Format::Toml, "config.toml", &lookup);
+    assert_eq!(faults, []);
+    assert_eq!(
+        (texts(&codex[0]), texts(&codex[1])),
+        (vec!["t0p-secret".into()], vec!["t0p-secret".into(), String::new()])
+    );
+    let (none, faults) = json(r#"{"servers": {"a": {"command": "x", "envFile": ".env"}}}"#);
+    assert!(
+        none.is_empty() && faults[0].starts_with("`envFile` of server `a` in mcp.json: `.env` is not read"),
+        "{faults:?}"
+    );
+}
+
+#[test]
+fn servers_of_claudes_projects_are_found() {
+    let (servers, faults) =
+        json(r#"{"mcpServers": {}, "projects": {"/a": {"mcpServers": {"x": {"command": "x"}}}, "/b": {}}}"#);
+    assert_eq!((servers.len(), servers[0].name.as_str(), faults.len()), (1, "x", 0));
+}

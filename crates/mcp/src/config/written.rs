@@ -1,6 +1,7 @@
 //! A server as it stands in a file: every field optional, variables not filled in, in any of the dialects in use.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -22,6 +23,9 @@ pub struct Written {
     /// Variables it is given.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
+    /// A file of more variables. Nobody reads it: it is kept so that its absence can be named.
+    #[serde(rename = "envFile", default, skip_serializing_if = "Option::is_none")]
+    pub env_file: Option<String>,
     /// Where it starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
@@ -153,8 +157,17 @@ fn entries(document: &Value) -> Option<Vec<(String, &Value)>> {
     if let Some(list) = tables.iter().find(|table| table.is_array()) {
         return entries(list);
     }
-    let table = tables.into_iter().find_map(Value::as_object)?;
-    Some(table.iter().map(|(name, entry)| (name.clone(), entry)).collect())
+    let table = tables.into_iter().find_map(Value::as_object);
+    let is_there = table.is_some() || document["projects"].is_object();
+    let mut entries: Vec<_> = table.into_iter().flatten().map(|(name, entry)| (name.clone(), entry)).collect();
+    // Claude keeps more of them for each project.
+    let projects = document["projects"].as_object().into_iter().flat_map(Map::values);
+    for (name, entry) in projects.filter_map(|project| project["mcpServers"].as_object()).flatten() {
+        if !entries.iter().any(|(known, _)| known == name) {
+            entries.push((name.clone(), entry));
+        }
+    }
+    is_there.then_some(entries)
 }
 
 type Wrong = (Option<String>, String);
@@ -231,11 +244,71 @@ fn translate(fields: &mut Map<String, Value>) -> Result<(), Wrong> {
             headers.entry("Authorization").or_insert_with(|| format!("Bearer ${{{variable}}}").into());
         }
     }
+    forwarded(fields);
     split_command(fields);
     for table in ["env", "headers"] {
         text_values(fields.get_mut(table));
+        for value in fields.get_mut(table).and_then(Value::as_object_mut).into_iter().flat_map(Map::values_mut) {
+            if let Value::String(text) = value {
+                *text = gemini_variables(&opencode_variables(text));
+            }
+        }
+    }
+    if let Some(Value::String(url)) = fields.get_mut("url") {
+        *url = opencode_variables(url);
     }
     Ok(())
+}
+
+/// Codex names variables of the environment whose values are passed on, under their own names or as headers.
+fn forwarded(fields: &mut Map<String, Value>) {
+    let headers = fields.remove("env_http_headers");
+    let headers = headers.as_ref().and_then(Value::as_object).into_iter().flatten();
+    let headers = headers.filter_map(|(name, variable)| Some((name.clone(), format!("${{{}}}", variable.as_str()?))));
+    add_to(fields, "headers", headers.collect());
+    let names = fields.remove("env_vars");
+    let names = names.as_ref().and_then(Value::as_array).into_iter().flatten();
+    let names = names.filter_map(|name| name.as_str().or_else(|| name["name"].as_str()));
+    add_to(fields, "env", names.map(|name| (name.to_owned(), format!("${{{name}:-}}"))).collect());
+}
+
+fn add_to(fields: &mut Map<String, Value>, table: &str, entries: Vec<(String, String)>) {
+    if entries.is_empty() {
+        return;
+    }
+    let table = fields.entry(table).or_insert_with(|| Value::Object(Map::new()));
+    for (name, text) in entries {
+        if let Some(table) = table.as_object_mut() {
+            table.entry(name).or_insert_with(|| text.into());
+        }
+    }
+}
+
+/// `{env:NAME}` is `${NAME}`.
+fn opencode_variables(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("{env:").filter(|at| !rest[..*at].ends_with('$')) {
+        let Some(length) = rest[at..].find('}') else { break };
+        out.push_str(&rest[..at]);
+        let _ = write!(out, "${{{}}}", &rest[at + 5..at + length]);
+        rest = &rest[at + length + 1..];
+    }
+    out + rest
+}
+
+/// `$NAME` as a word of its own is `${NAME}`.
+fn gemini_variables(text: &str) -> String {
+    let is_name = |name: &str| {
+        !name.is_empty()
+            && !name.starts_with(|c: char| c.is_ascii_digit())
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    let word = |word: &str| match word.strip_prefix('$') {
+        Some(name) if is_name(name) => format!("${{{name}}}"),
+        _ => word.to_owned(),
+    };
+    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
 /// opencode writes the command and its arguments as one list.
@@ -268,6 +341,7 @@ fn every_field() -> Written {
         command: text(),
         args: one(),
         env: table(),
+        env_file: text(),
         cwd: text(),
         url: text(),
         headers: table(),

@@ -17,7 +17,8 @@ const MOST_FILES: usize = 1000;
 pub const DOCUMENTS: [&str; 2] = ["AGENTS.md", ".context"];
 
 impl Run {
-    /// The first message of a visit is made of variables, the profile of the files, and what earlier steps gave.
+    /// The first message of a visit is made of variables, the profile of the files, and what earlier steps gave; beside
+    /// it stand the definitions of the agent's tools.
     pub(super) fn opening_is_read(&mut self, at: usize) {
         let step = &self.steps[at];
         let mut read = Origins::default();
@@ -28,6 +29,8 @@ impl Run {
         for before in step.spec.after.iter().filter_map(|id| self.step(id)) {
             read.merge(&before.origins);
         }
+        let tools = self.card(&step.spec.agent).into_iter().flat_map(|card| &card.tools);
+        tools.filter_map(|tool| self.settings.strange_tools.get(tool)).for_each(|place| read.add(place));
         if step.role == Role::Plan {
             // What it found is told to nobody else.
             let distiller = self.step(&StepId::known("distill")).filter(|step| step.role == Role::Distill);

@@ -1,18 +1,16 @@
 //! Changing the user's own list of servers. Keys stay where they are: what is written holds only their variables.
 
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
-use std::io::Write as _;
 use std::path::Path;
 
-use serde_json::{Map, Value, json};
 use updraft_mcp::config::{Written, WrittenGrants};
 
+use super::own::Own;
 use crate::args::McpAdd;
 use crate::fault::{Code, Fault, Outcome};
 use crate::out;
 use crate::places::{self, Places};
-use crate::servers::{own_file, written_in};
+use crate::servers::{KeyFiles, own_file, written_in};
 
 pub(super) fn add(places: &Places, args: McpAdd) -> Outcome {
     let mut words = args.command.into_iter();
@@ -34,13 +32,13 @@ pub(super) fn add(places: &Places, args: McpAdd) -> Outcome {
         Fault::usage(format!("`{field}`: {what}")).hint("`updraft mcp add --help` shows examples")
     })?;
     let file = own_file(places);
-    let mut servers = written_in(&file)?;
-    if servers.iter().any(|(name, _)| *name == args.name) {
+    let mut own = Own::read(&file)?;
+    if own.has(&args.name) {
         return Err(Fault::usage(format!("there is already a server named `{}`", args.name))
             .hint(format!("`updraft mcp remove {}` first", args.name)));
     }
-    servers.push((args.name.clone(), server));
-    save(&file, &servers)?;
+    own.insert(&args.name, &server);
+    own.save(&file)?;
     out::note(&format!(
         "added `{}` to {}\n  hint: `updraft mcp check {}` tries it",
         args.name,
@@ -52,15 +50,16 @@ pub(super) fn add(places: &Places, args: McpAdd) -> Outcome {
 
 pub(super) fn remove(places: &Places, name: &str) -> Outcome {
     let file = own_file(places);
-    let mut servers = written_in(&file)?;
-    let before = servers.len();
-    servers.retain(|(known, _)| known != name);
-    if servers.len() == before {
+    let mut own = Own::read(&file)?;
+    if !own.remove(name) {
         return Err(Fault::usage(format!("there is no server named `{name}` in {}", file.display()))
             .hint("`updraft mcp list` says where each is configured"));
     }
-    save(&file, &servers)?;
-    out::note(&format!("removed `{name}` from {}", file.display()));
+    own.save(&file)?;
+    let forgot =
+        KeyFiles::new(places).forget(name).map_err(|error| Fault::file("forget the login in", &file, &error))?;
+    let login = if forgot { ", and its login" } else { "" };
+    out::note(&format!("removed `{name}` from {}{login}", file.display()));
     Ok(Code::Done)
 }
 
@@ -69,23 +68,35 @@ pub(super) fn import(places: &Places, from: &Path) -> Outcome {
         return Err(Fault::usage(format!("there is no file `{}`", from.display())));
     }
     let file = own_file(places);
-    let mut servers = written_in(&file)?;
-    let (mut taken, mut left) = (Vec::new(), Vec::new());
-    for (name, server) in written_in(from)? {
-        if servers.iter().any(|(known, _)| *known == name) {
-            left.push(name);
-        } else {
-            taken.push(name.clone());
-            servers.push((name, without_inputs(server)));
-        }
+    let mut own = Own::read(&file)?;
+    let (found, faults) = written_in(from)?;
+    for fault in &faults {
+        out::note(&format!("left out: {}", out::harmless(&fault.to_string())));
     }
-    save(&file, &servers)?;
+    if found.is_empty() && !faults.is_empty() {
+        return Err(Fault::config(format!("nothing could be taken over from `{}`", from.display())));
+    }
+    let (mut taken, mut left, mut asks) = (Vec::new(), Vec::new(), Vec::new());
+    for (name, server) in found {
+        if own.has(&name) {
+            left.push(name);
+            continue;
+        }
+        let server = without_inputs(server);
+        asks.extend(variables(&server));
+        if let Some(other) = &server.env_file {
+            out::note(&format!("`{name}`: its `envFile` {other} is not read; write its variables into `env`"));
+        }
+        own.insert(&name, &server);
+        taken.push(name);
+    }
+    own.save(&file)?;
     out::note(&format!("took over {} into {}", named(&taken), file.display()));
     if !left.is_empty() {
         out::note(&format!("left alone, since you have servers of the same name: {}", named(&left)));
     }
-    let asks = servers.iter().filter(|(name, _)| taken.contains(name)).flat_map(|(_, server)| variables(server));
-    let asks: Vec<String> = asks.collect();
+    asks.sort();
+    asks.dedup();
     if !asks.is_empty() {
         out::note(&format!("  hint: these variables must be set: {}", asks.join(", ")));
     }
@@ -115,6 +126,7 @@ fn without_inputs(mut server: Written) -> Written {
 /// The variables that a server needs and that are not set.
 fn variables(server: &Written) -> Vec<String> {
     let asked = std::cell::RefCell::new(Vec::new());
+    let server = Written { env_file: None, ..server.clone() };
     let _ = server.mean("x", &|name| {
         if places::env(name).is_none() && !["workspaceFolder", "userHome"].contains(&name) {
             asked.borrow_mut().push(name.to_owned());
@@ -130,18 +142,4 @@ fn pairs(list: &[String], between: char, form: &str) -> Result<BTreeMap<String, 
         None => Err(Fault::usage(format!("`{text}` is not of the form {form}"))),
     };
     list.iter().map(pair).collect()
-}
-
-/// Writes the list, all or nothing.
-fn save(file: &Path, servers: &[(String, Written)]) -> Result<(), Fault> {
-    let failed = |error: &std::io::Error| Fault::file("write", file, error);
-    let table: Map<String, Value> =
-        servers.iter().map(|(name, server)| (name.clone(), serde_json::to_value(server).unwrap_or_default())).collect();
-    let mut text = serde_json::to_string_pretty(&json!({ "mcpServers": table })).unwrap_or_default();
-    text.push('\n');
-    let beside = file.with_extension("new");
-    places::private_file(&beside, OpenOptions::new().write(true).truncate(true))
-        .and_then(|mut out| out.write_all(text.as_bytes()))
-        .and_then(|()| std::fs::rename(&beside, file))
-        .map_err(|error| failed(&error))
 }

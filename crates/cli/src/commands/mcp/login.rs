@@ -13,7 +13,7 @@ use crate::args::McpServer;
 use crate::fault::{Code, Fault, Outcome};
 use crate::out;
 use crate::places::Places;
-use crate::servers;
+use crate::servers::{self, KeyFiles};
 
 /// As long as a person may take to log in.
 const PATIENCE: Duration = Duration::from_mins(10);
@@ -44,6 +44,14 @@ pub(super) async fn login(places: &Places, args: &McpServer) -> Outcome {
     Ok(Code::Done)
 }
 
+/// Forgets every login at servers of this name.
+pub(super) fn logout(places: &Places, name: &str) -> Outcome {
+    let was = KeyFiles::new(places).forget(name);
+    let was = was.map_err(|error| Fault::failed(format!("the login at `{name}` could not be forgotten: {error}")))?;
+    out::note(&if was { format!("signed out at `{name}`") } else { format!("nobody was signed in at `{name}`") });
+    Ok(Code::Done)
+}
+
 /// Shows the login page's address, and waits on loopback for the browser to come back.
 struct Loopback {
     listener: TcpListener,
@@ -56,6 +64,7 @@ impl Doorman for Loopback {
     }
 
     fn visit(&self, server: &str, page: &str) -> Later<'_, Result<String, String>> {
+        let page = out::harmless(page);
         out::note(&format!("to sign in at `{server}`, open this page in a browser on this machine:\n\n  {page}\n"));
         Box::pin(async {
             loop {

@@ -1,0 +1,83 @@
+//! More tools of MCP servers than are shown: the rules are those of the tool that is meant, by whatever way it is called.
+
+use serde_json::{Value, json};
+
+use crate::shell_server::{server, tool};
+use crate::world::World;
+
+/// A server with seventy tools, one of which promises data that it does not give. Every call leaves a trace.
+fn world() -> World {
+    let world = World::new();
+    let mut tools: Vec<Value> = (0..70).map(|n| tool(&format!("t{n}"))).collect();
+    tools[9]["outputSchema"] = json!({"type": "object", "required": ["sum"]});
+    world.file("server.sh", &server(&Value::Array(tools), "echo called >> called.txt"));
+    world.updraft(&["mcp", "add", "many", "--", "sh", "server.sh"]).code(0);
+    world
+}
+
+/// An agent that makes one call, and then says so.
+fn calls(world: &World, name: &str, args: &Value) -> String {
+    world.script("s.json", &json!([{"calls": [{"name": name, "args": args}]}, {"text": "went on"}]))
+}
+
+fn passed_on(world: &World) -> String {
+    calls(world, "call_mcp_tool", &json!({"tool": "mcp_many_t5", "arguments": {}}))
+}
+
+fn was_called(world: &World) -> bool {
+    world.ws().join("called.txt").exists()
+}
+
+#[test]
+fn what_is_denied_is_denied_through_call_mcp_tool_too() {
+    let world = world();
+    let model = passed_on(&world);
+    let run = ["run", "--yes", "--model", &model, "--agent", "coder", "use it"];
+    for denied in
+        ["deny = [\"mcp_many_t5\"]\n", "[rules]\ndeny = [\"mcp_*\"]\n", "[rules]\ndeny = [\"call_mcp_tool\"]\n"]
+    {
+        world.config("config.toml", denied);
+        world.updraft(&run).code(0);
+        let events = world.updraft(&["events", "last", "--json"]).code(0).out;
+        assert!(!was_called(&world) && events.contains("is denied by"), "{denied}: {events}");
+    }
+    world.config("config.toml", "");
+    world.updraft(&run).code(0);
+    assert!(was_called(&world), "without a rule it is made");
+}
+
+#[test]
+fn what_is_asked_about_is_asked_about_through_call_mcp_tool_too() {
+    let world = world();
+    world.config("config.toml", "[rules]\nask = [\"mcp_many_t5\"]\n");
+    let model = passed_on(&world);
+    let ran = world.updraft(&["run", "--yes", "--model", &model, "--agent", "coder", "use it"]).code(3);
+    assert!(ran.err.contains("`mcp_many_t5`") && ran.err.contains("asks first"), "{}", ran.err);
+    assert!(!was_called(&world));
+    world.updraft(&["approve", "last"]).code(0);
+    world.updraft(&["resume", "last"]).code(0);
+    assert!(was_called(&world));
+}
+
+#[test]
+fn an_agents_own_denial_holds_and_a_tool_that_it_names_is_there() {
+    let world = world();
+    let agent =
+        |rest: &str| world.config("agents/own.md", &format!("---\nname: own\npurpose: Tries\n{rest}\n---\nTry.\n"));
+    agent("tools: [mcp]\ndeny: [mcp_many_t5]");
+    let model = passed_on(&world);
+    world.updraft(&["run", "--model", &model, "--agent", "own", "use it"]).code(0);
+    assert!(!was_called(&world));
+    agent("tools: [mcp_many_t5]");
+    let model = calls(&world, "mcp_many_t5", &json!({}));
+    world.updraft(&["run", "--model", &model, "--agent", "own", "use it"]).code(0);
+    assert!(was_called(&world));
+}
+
+#[test]
+fn tools_that_are_not_shown_are_called_by_name_and_held_to_their_promises() {
+    let world = world();
+    assert_eq!(world.updraft(&["tools", "call", "mcp_many_t5", "{}"]).code(0).out, "done\n");
+    let broken = r#"{"tool": "mcp_many_t9"}"#;
+    world.updraft(&["tools", "call", "call_mcp_tool", broken]).code(1).says("promises data and gave none");
+}
