@@ -21,7 +21,6 @@ pub(crate) use dotenv::read as read_dotenv;
 pub(crate) use layer::Layer;
 pub(crate) use meant::{Meant, Origin};
 pub(crate) use models::limit_in_words;
-pub(crate) use plain::read_text;
 pub(crate) use remembered::{Remembered, keep as keep_always};
 pub(crate) use sandbox::{Confined, WrittenNetwork, WrittenSandbox};
 pub(crate) use trust::{Standing, Trusted};

@@ -22,8 +22,8 @@ pub use plan::{Left, Move, Plan, Why};
 pub use side::Side;
 
 use crate::Error;
-pub(crate) use record::{private, write_whole};
 use record::{Record, Records};
+pub(crate) use record::{private, write_whole};
 
 /// The largest content that is held in memory to be put back.
 pub(crate) const LARGEST: usize = 256 << 20;

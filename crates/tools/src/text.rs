@@ -94,7 +94,8 @@ pub(crate) fn in_the_manner_of(old: &[u8], new: &str) -> (Vec<u8>, Option<String
         Encoding::Utf8 => "",
     };
     let kept = [encoding, "line endings (CRLF)"];
-    let kept: Vec<&str> = kept.into_iter().zip([marked, ends_differently]).filter(|kept| kept.1).map(|kept| kept.0).collect();
+    let kept: Vec<&str> =
+        kept.into_iter().zip([marked, ends_differently]).filter(|kept| kept.1).map(|kept| kept.0).collect();
     (bytes, (!kept.is_empty()).then(|| format!("with its {} kept", kept.join(" and "))))
 }
 

@@ -287,7 +287,13 @@ async fn lines_are_appended_one_after_the_other() {
 #[tokio::test]
 async fn encodings_and_line_endings_are_kept() {
     let world = World::new();
-    let wide = |text: &str| "\u{feff}".chars().chain(text.chars()).flat_map(|c| u16::try_from(u32::from(c)).unwrap().to_le_bytes()).collect::<Vec<u8>>();
+    let wide = |text: &str| {
+        "\u{feff}"
+            .chars()
+            .chain(text.chars())
+            .flat_map(|c| u16::try_from(u32::from(c)).unwrap().to_le_bytes())
+            .collect::<Vec<u8>>()
+    };
     let put = |path: &str, bytes: &[u8]| world.put(path, bytes);
     put("wide", &wide("a\r\nb"));
     put("dos", b"a\r\nb\r\n");

@@ -7,7 +7,8 @@ use updraft_mcp::config::{Fault as Wrong, Format, ServerConfig, Written, read, r
 
 use super::{format_of, own_file};
 use crate::places::{self, Places};
-use crate::settings::{read_dotenv, read_text};
+use crate::plain::read_text;
+use crate::settings::read_dotenv;
 
 /// The files of a workspace that name servers. They count only in a trusted one.
 pub(crate) const IN_WORKSPACE: [&str; 3] = [".updraft/mcp.json", ".mcp.json", "mcp_servers.json"];

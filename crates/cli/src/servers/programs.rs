@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use updraft_mcp::config::{Link, Secret, ServerConfig};
 
-use crate::settings::read_text;
+use crate::plain::read_text;
 
 /// Files that are followed, and how deep folders are.
 const MOST: usize = 500;

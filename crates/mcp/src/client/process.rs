@@ -8,7 +8,8 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use updraft_sandbox::{
-    Capture, Child, Command, Denied, Ended, Exit, Handle, Lifetime, Network, Output, Policy, Reached, Reader, Stdin, Writer,
+    Capture, Child, Command, Denied, Ended, Exit, Handle, Lifetime, Network, Output, Policy, Reached, Reader, Stdin,
+    Writer,
 };
 use updraft_tools::{left_behind, remember};
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use tokio::sync::Notify;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 use super::group;
@@ -90,7 +90,19 @@ impl Child {
             stderr.spawn(collect(stream, collector, meter.clone()));
         }
         let (stdin, group) = (process.stdin.take(), process.id().filter(|_| has_group));
-        Child { stdin, piped, process, group, stdout, stderr, meter, time, started, unwanted: Arc::default(), _private: private }
+        Child {
+            stdin,
+            piped,
+            process,
+            group,
+            stdout,
+            stderr,
+            meter,
+            time,
+            started,
+            unwanted: Arc::default(),
+            _private: private,
+        }
     }
 
     /// By which things can be asked of it while someone waits for its end.

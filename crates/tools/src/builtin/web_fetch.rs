@@ -233,7 +233,12 @@ mod tests {
         // A row of joiners could spell anything in two letters; between plain letters they join nothing.
         assert_eq!(visible("a\u{200c}\u{200d}\u{200d}b"), "ab");
         assert_eq!(visible("\u{e9}\u{200d}\u{200c}\u{200d}x"), "\u{e9}\u{200d}x");
-        for kept in ["\u{645}\u{6cc}\u{200c}\u{62e}", "\u{1f468}\u{200d}\u{1f469}", "\u{2764}\u{fe0f}\u{200d}\u{1f525}", "a\tb\nc"] {
+        for kept in [
+            "\u{645}\u{6cc}\u{200c}\u{62e}",
+            "\u{1f468}\u{200d}\u{1f469}",
+            "\u{2764}\u{fe0f}\u{200d}\u{1f525}",
+            "a\tb\nc",
+        ] {
             assert_eq!(visible(kept), kept);
         }
     }

@@ -49,7 +49,8 @@ impl WriteFile {
         let before = place.workspace.existing(&path, self.file)?;
         let mut text = told(path.as_str(), content.len(), before.is_none());
         let old = before.as_ref().and_then(|existing| existing.bytes.as_deref()).filter(|old| !old.is_empty());
-        let (after, kept) = old.map_or_else(|| (content.as_bytes().to_vec(), None), |old| text::in_the_manner_of(old, &content));
+        let (after, kept) =
+            old.map_or_else(|| (content.as_bytes().to_vec(), None), |old| text::in_the_manner_of(old, &content));
         if let Some(kept) = kept {
             text.truncate(text.trim_end().len());
             text.push_str(&format!(", {kept}\n"));

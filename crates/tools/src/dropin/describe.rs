@@ -154,7 +154,8 @@ fn checked(mut described: Described) -> Described {
     let faults = &mut described.problems;
     described.tools.retain(|tool| {
         let arguments = Schema::new(&tool.parameters).and_then(|schema| schema.takes_arguments().and(schema.check()));
-        let output = tool.output.as_ref().map_or(Ok(()), |schema| Schema::new(schema).and_then(|schema| schema.check()));
+        let output =
+            tool.output.as_ref().map_or(Ok(()), |schema| Schema::new(schema).and_then(|schema| schema.check()));
         let fault = arguments.and(output).err();
         let Some(why) = fault else { return true };
         let text = format!("its schema cannot be used: {why}");

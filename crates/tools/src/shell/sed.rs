@@ -65,12 +65,24 @@ mod tests {
 
     #[test]
     fn scripts_that_run_or_write_are_told_from_those_that_edit() {
-        let harmful =
-            ["e touch x", "1e touch x", "e", "$!e", "/a/e touch x", "s/a/b/e", "s/a/b/ge", "s|a|b|w out", "w out", "p;w x"];
+        let harmful = [
+            "e touch x",
+            "1e touch x",
+            "e",
+            "$!e",
+            "/a/e touch x",
+            "s/a/b/e",
+            "s/a/b/ge",
+            "s|a|b|w out",
+            "w out",
+            "p;w x",
+        ];
         for script in harmful.into_iter().chain(["1,5{e x\n}", "\\,a,e x", "s;a;b;e", "s/\\//b/e", "/x/I,/y/w z"]) {
             assert!(does_more(script), "{script}");
         }
-        for script in ["1,10p", "$p", "s/a/b/g", "s/we/ew/", "/end/d", "s,x,ew,", "y/abc/def/", "$!N;P;D", "s/e/w/2", "file.txt"] {
+        for script in
+            ["1,10p", "$p", "s/a/b/g", "s/we/ew/", "/end/d", "s,x,ew,", "y/abc/def/", "$!N;P;D", "s/e/w/2", "file.txt"]
+        {
             assert!(!does_more(script), "{script}");
         }
     }

@@ -3,9 +3,32 @@
 
 /// Each names a program, a command, a file of commands, or a place where programs are looked for.
 const RUN_SOMETHING: [&str; 26] = [
-    "PATH", "ENV", "IFS", "PS0", "PS1", "PS2", "PS4", "SHELL", "SHELLOPTS", "BASHOPTS", "CDPATH", "EDITOR", "VISUAL",
-    "PAGER", "BROWSER", "LESS", "LESSOPEN", "LESSCLOSE", "MAKEFLAGS", "GNUMAKEFLAGS", "CC", "CXX", "RUSTC", "RUSTDOC",
-    "RUBYOPT", "TAR_OPTIONS",
+    "PATH",
+    "ENV",
+    "IFS",
+    "PS0",
+    "PS1",
+    "PS2",
+    "PS4",
+    "SHELL",
+    "SHELLOPTS",
+    "BASHOPTS",
+    "CDPATH",
+    "EDITOR",
+    "VISUAL",
+    "PAGER",
+    "BROWSER",
+    "LESS",
+    "LESSOPEN",
+    "LESSCLOSE",
+    "MAKEFLAGS",
+    "GNUMAKEFLAGS",
+    "CC",
+    "CXX",
+    "RUSTC",
+    "RUSTDOC",
+    "RUBYOPT",
+    "TAR_OPTIONS",
 ];
 
 /// Families of such variables.

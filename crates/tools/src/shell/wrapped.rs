@@ -137,11 +137,15 @@ impl Found {
                 "eval" => self.eval(words, depth),
                 "git" if git::runs_others(&words) => self.unclear(words, depth),
                 name if UNCLEAR.contains(&name) || is_loader(name) => self.unclear(words, depth),
-                name if NAMES.contains(&name) && words.iter().flatten().any(|word| variables::holds_subscript(word)) => {
+                name if NAMES.contains(&name)
+                    && words.iter().flatten().any(|word| variables::holds_subscript(word)) =>
+                {
                     self.unclear(words, depth);
                 }
                 "find" => self.find(words, depth),
-                "sed" | "gsed" if words[1..].iter().flatten().any(|word| sed::does_more(word.trim_start_matches("-e"))) => {
+                "sed" | "gsed"
+                    if words[1..].iter().flatten().any(|word| sed::does_more(word.trim_start_matches("-e"))) =>
+                {
                     self.unclear(words, depth);
                 }
                 _ => self.add(Part { words, ..Part::default() }),
@@ -303,9 +307,8 @@ impl Found {
             commands.push(rest[..end].to_vec());
             rest = &rest[end..];
         }
-        let writes = |word: &&[Option<String>]| {
-            matches!(word[0].as_deref(), Some("-fprint" | "-fprint0" | "-fprintf" | "-fls"))
-        };
+        let writes =
+            |word: &&[Option<String>]| matches!(word[0].as_deref(), Some("-fprint" | "-fprint0" | "-fprintf" | "-fls"));
         for pair in words.windows(2).filter(writes) {
             self.add(Part { words: vec![Some(">".to_owned()), pair[1].clone()], ..Part::default() });
         }
