@@ -224,3 +224,22 @@ fn what_tools_give_fits_what_they_promise_and_only_what_is_there_is_declared() {
     assert!(filled["messages"][0]["content"]["text"].as_str().unwrap().contains("the login page"));
     assert_eq!(client.ask("prompts/get", json!({ "name": "review-and-fix" })).unwrap_err()["code"], -32602);
 }
+
+#[test]
+fn a_message_that_is_too_large_is_answered() {
+    let world = World::new();
+    for era in [Era::Old, Era::New] {
+        let mut client = serve(&world, &answers(), era, json!({}));
+        client.call("read_file", json!({ "path": "a.txt" }));
+        let large = "x".repeat(17 << 20);
+        let arguments = json!({ "name": "write_file", "arguments": { "path": "b.txt", "content": large } });
+        let error = client.ask("tools/call", arguments).unwrap_err();
+        assert!(error["code"] == -32600 && error["message"].as_str().unwrap().contains("more than 16 MB"), "{error}");
+        client.notify("notifications/large", &json!({ "id": 1, "text": large }));
+        assert_eq!(text(&client.call("read_file", json!({ "path": "a.txt" }))), "hello\n");
+        let unread = client.heard.iter().find(|heard| heard["error"].is_object()).unwrap();
+        assert_eq!((&unread["error"]["code"], &unread["id"]), (&json!(-32700), &Value::Null));
+        assert!(!world.ws().join("b.txt").exists());
+        assert_eq!(client.leave(), Some(0));
+    }
+}
