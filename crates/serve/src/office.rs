@@ -97,6 +97,23 @@ impl Office {
         done.map_err(|error| Refusal(format!("the conversation cannot be looked up: {error}")))
     }
 
+    /// Takes into a conversation what became of questions that nobody waited for to the end.
+    async fn catch_up(&self, session: &str) -> Result<(), Refusal> {
+        let conversation = session.to_owned();
+        for run in self.sessions(move |sessions| sessions.open(&conversation)).await? {
+            let view = self.0.runs.find(&run).and_then(|id| self.seen(&id));
+            let answer = match view {
+                Ok(view) if view.stand.is_final() => Some(view.answer),
+                Ok(_) => continue,
+                // It was removed.
+                Err(_) => None,
+            };
+            let conversation = session.to_owned();
+            self.sessions(move |sessions| sessions.answered(&conversation, &run, answer.as_deref())).await?;
+        }
+        Ok(())
+    }
+
     fn seen(&self, id: &RunId) -> Result<View, Refusal> {
         view::view(self.0.runs.journal(), id)
     }
@@ -142,8 +159,8 @@ impl Office {
         unwanted.is_over = true;
         let view = self.seen(&id)?;
         if view.stand.is_final() {
-            let (id, question, answer) = (session.clone(), query.work.goal.clone(), view.answer.clone());
-            self.sessions(move |sessions| sessions.add(&id, &question, &answer)).await?;
+            let (conversation, run, answer) = (session.clone(), id.to_string(), view.answer.clone());
+            self.sessions(move |sessions| sessions.answered(&conversation, &run, Some(&answer))).await?;
         }
         let messages = query.history.then(|| messages(self.0.runs.journal(), &id)).transpose();
         let messages = messages.map_err(|error| error.to_string())?;
@@ -199,6 +216,9 @@ fn meant(run: &Run, id: Option<&str>, wanted: impl Fn(&Effect) -> bool, what: &s
 impl Face for Office {
     fn query(&self, query: Query, listener: Listener) -> Doing<'_, Answered> {
         Box::pin(async move {
+            if let Some(session) = &query.session {
+                self.catch_up(session).await?;
+            }
             let (session, question) = (query.session.clone(), query.work.goal.clone());
             let put = move |sessions: &Sessions| {
                 let session = session.map_or_else(|| sessions.begin(), Ok)?;
@@ -209,6 +229,8 @@ impl Face for Office {
             // Before it begins, so that nothing is missed.
             let heard = self.0.heard.listen();
             let id = self.0.runs.start(goal(&query.work, text)).await?;
+            let (conversation, run, question) = (session.clone(), id.to_string(), query.work.goal.clone());
+            self.sessions(move |sessions| sessions.asked(&conversation, &run, &question)).await?;
             self.wait(id, (query, session), listener, heard).await
         })
     }

@@ -56,7 +56,8 @@ fn a_query_gives_an_answer_and_a_conversation_to_go_on_with() {
     let mut client = serve(&world, &answers(), Era::New, json!({}));
     let first = client.data("query", json!({ "query": "What is it?", "agent": "thinker", "history": true }));
     assert_eq!((&first["answer"], &first["status"]), (&json!("A loom."), &json!("done")));
-    assert_eq!((&first["statistics"]["turns"], first["messages"].as_array().unwrap().len()), (&json!(1), 1));
+    assert_eq!((&first["statistics"]["turns"], first["messages"].as_array().unwrap().len()), (&json!(1), 2));
+    assert_eq!((&first["messages"][0]["role"], &first["messages"][0]["text"]), (&json!("user"), &json!("What is it?")));
 
     let again = json!({ "query": "Who wrote it?", "agent": "thinker", "session": first["session"] });
     let second = client.data("query", again);
@@ -242,4 +243,22 @@ fn a_message_that_is_too_large_is_answered() {
         assert!(!world.ws().join("b.txt").exists());
         assert_eq!(client.leave(), Some(0));
     }
+}
+
+#[test]
+fn a_query_that_was_answered_later_is_part_of_its_conversation() {
+    let world = World::new();
+    let mut client = serve(&world, &asks(), Era::New, json!({}));
+    let waiting = client.data("query", json!({ "query": "choose", "agent": "clarification", "history": true }));
+    assert_eq!(waiting["status"], "waiting");
+    assert_eq!((&waiting["messages"][0]["role"], &waiting["messages"][0]["text"]), (&json!("user"), &json!("choose")));
+    client.call("answer_question", json!({ "run": waiting["run"], "answer": "blue" }));
+    while client.data("task_status", json!({ "run": waiting["run"] }))["status"] == "working" {}
+    // Across a restart too.
+    client.child.kill().unwrap();
+    drop(client);
+    let mut client = serve(&world, &answers(), Era::New, json!({}));
+    let next = json!({ "query": "Who wrote it?", "agent": "thinker", "session": waiting["session"] });
+    let goal = client.data("query", next)["goal"].as_str().unwrap().to_owned();
+    assert!(goal.contains("User: choose\n\nAnswer: Blue it is."), "{goal}");
 }
