@@ -27,7 +27,8 @@ mod tests;
 pub use caller::Caller;
 pub use desk::Desk;
 pub use face::{
-    Answered, Document, Doing, Face, Hit, Listener, Output, Progress, Query, Refusal, Stand, View, Wait, Work,
+    Answered, Changed, Document, Doing, Face, Hit, Listed, Listener, Output, Progress, Query, Refusal, Stand, View,
+    Wait, Work,
 };
 pub use handler::Handler;
 pub use host::{Ended, HttpService, http, over, over_stdio};

@@ -6,6 +6,7 @@
 mod atomic;
 mod guarded;
 mod ignored;
+mod look;
 mod path;
 mod restore;
 mod walk;
@@ -23,6 +24,7 @@ use updraft_run::{Failure, FailureKind};
 use crate::error::Error;
 
 pub(crate) use atomic::{Existing, form_of};
+pub use look::{Paths, WholeText};
 pub use path::Inside;
 pub use restore::Standing;
 pub(crate) use walk::{Found, Walk};

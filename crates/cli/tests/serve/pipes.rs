@@ -227,6 +227,24 @@ fn what_tools_give_fits_what_they_promise_and_only_what_is_there_is_declared() {
 }
 
 #[test]
+fn a_query_that_was_answered_later_is_part_of_its_conversation() {
+    let world = World::new();
+    let mut client = serve(&world, &asks(), Era::New, json!({}));
+    let waiting = client.data("query", json!({ "query": "choose", "agent": "clarification", "history": true }));
+    assert_eq!(waiting["status"], "waiting");
+    assert_eq!((&waiting["messages"][0]["role"], &waiting["messages"][0]["text"]), (&json!("user"), &json!("choose")));
+    client.call("answer_question", json!({ "run": waiting["run"], "answer": "blue" }));
+    while client.data("task_status", json!({ "run": waiting["run"] }))["status"] == "working" {}
+    // Across a restart too.
+    client.child.kill().unwrap();
+    drop(client);
+    let mut client = serve(&world, &answers(), Era::New, json!({}));
+    let next = json!({ "query": "Who wrote it?", "agent": "thinker", "session": waiting["session"] });
+    let goal = client.data("query", next)["goal"].as_str().unwrap().to_owned();
+    assert!(goal.contains("User: choose\n\nAnswer: Blue it is."), "{goal}");
+}
+
+#[test]
 fn a_message_that_is_too_large_is_answered() {
     let world = World::new();
     for era in [Era::Old, Era::New] {
@@ -246,19 +264,30 @@ fn a_message_that_is_too_large_is_answered() {
 }
 
 #[test]
-fn a_query_that_was_answered_later_is_part_of_its_conversation() {
+fn a_document_is_whole_or_says_that_it_is_cut() {
     let world = World::new();
-    let mut client = serve(&world, &asks(), Era::New, json!({}));
-    let waiting = client.data("query", json!({ "query": "choose", "agent": "clarification", "history": true }));
-    assert_eq!(waiting["status"], "waiting");
-    assert_eq!((&waiting["messages"][0]["role"], &waiting["messages"][0]["text"]), (&json!("user"), &json!("choose")));
-    client.call("answer_question", json!({ "run": waiting["run"], "answer": "blue" }));
-    while client.data("task_status", json!({ "run": waiting["run"] }))["status"] == "working" {}
-    // Across a restart too.
-    client.child.kill().unwrap();
-    drop(client);
     let mut client = serve(&world, &answers(), Era::New, json!({}));
-    let next = json!({ "query": "Who wrote it?", "agent": "thinker", "session": waiting["session"] });
-    let goal = client.data("query", next)["goal"].as_str().unwrap().to_owned();
-    assert!(goal.contains("User: choose\n\nAnswer: Blue it is."), "{goal}");
+    for content in ["é\n".repeat(100_000), String::new()] {
+        world.file("x.md", &content);
+        let document = client.data("fetch", json!({ "id": "x.md" }));
+        assert!(document["text"] == content && document["metadata"] == json!({ "source": "workspace" }));
+    }
+    let long = "é\n".repeat(400_000);
+    world.file("x.md", &long);
+    let document = client.data("fetch", json!({ "id": "x.md" }));
+    let given = document["text"].as_str().unwrap();
+    assert!(long.starts_with(given) && given.len() > 1_000_000);
+    let metadata = &document["metadata"];
+    assert_eq!((&metadata["truncated"], &metadata["bytes"]), (&json!(true), &json!(1_200_000)));
+    assert_eq!(metadata["bytes_given"], given.len());
+}
+
+#[test]
+fn every_word_of_a_long_query_is_looked_for() {
+    let world = World::new();
+    world.file("notes.md", "the zeppelin\n");
+    let mut client = serve(&world, &answers(), Era::New, json!({}));
+    let query = "alpha bravo charlie delta echo foxtrot golf hotel india juliett kilo lima mike zeppelin";
+    let found = client.data("search", json!({ "query": query }));
+    assert_eq!(found["results"][0]["id"], "notes.md", "{found}");
 }
