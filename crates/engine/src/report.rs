@@ -240,15 +240,24 @@ pub fn waiting_for(run: &Run) -> Vec<Value> {
     asked.collect()
 }
 
-/// The whole message history of a run: what each model said and each tool gave, in order.
+/// The whole message history of a run: the goal, what each model and person said and each tool gave, in order.
 pub fn messages(journal: &Journal, id: &RunId) -> Result<Vec<Value>, Error> {
     let mut messages = Vec::new();
     journal.read(id, 0, &mut |_, record: Record| {
         for event in &record.events {
             match event {
+                Event::Started(start) => {
+                    messages.push(json!({ "at": record.at, "role": "user", "text": start.goal.text }));
+                }
+                Event::Forked { goal: Some(goal), .. } => {
+                    messages.push(json!({ "at": record.at, "role": "user", "text": goal }));
+                }
                 Event::Replied { id, reply: Reply::Answer(answer), .. } => messages.push(json!({
                     "at": record.at, "step": id.step, "address": id, "role": "assistant",
                     "text": answer.text, "reasoning": answer.reasoning, "calls": answer.calls, "usage": answer.usage,
+                })),
+                Event::Replied { id, reply: Reply::Said(text), .. } => messages.push(json!({
+                    "at": record.at, "step": id.step, "address": id, "role": "user", "text": text,
                 })),
                 Event::Replied { id, reply, .. } => messages.push(json!({
                     "at": record.at, "step": id.step, "address": id, "role": "tool",

@@ -170,6 +170,8 @@ pub struct Filter {
     pub status: Option<Status>,
     /// Wanting to be woken at this moment or before.
     pub due: Option<Timestamp>,
+    /// In this workspace.
+    pub workspace: Option<String>,
     /// At most so many.
     pub limit: Option<usize>,
 }

@@ -32,7 +32,8 @@ pub(crate) fn head(connection: &Connection, store: &Store, run: &RunId) -> rusql
 pub(crate) fn list(connection: &Connection, store: &Store, filter: &Filter) -> rusqlite::Result<Vec<Summary>> {
     let mut statement = connection.prepare_cached(&format!(
         "{SUMMARY} WHERE r.created >= ?1 AND r.created < ?2 AND (?3 IS NULL OR r.status = ?3)
-         AND (?4 IS NULL OR r.due <= ?4) ORDER BY r.created DESC, r.id DESC LIMIT ?5"
+         AND (?4 IS NULL OR r.due <= ?4) AND (?6 IS NULL OR r.workspace = ?6)
+         ORDER BY r.created DESC, r.id DESC LIMIT ?5"
     ))?;
     let mut owners = Owners::default();
     let rows = statement.query_map(
@@ -42,6 +43,7 @@ pub(crate) fn list(connection: &Connection, store: &Store, filter: &Filter) -> r
             filter.status.map(Status::as_str),
             filter.due.map(|at| at.0),
             filter.limit.map_or(-1, |limit| limit as i64),
+            filter.workspace,
         ],
         |row| summary(row, store, &mut owners),
     )?;

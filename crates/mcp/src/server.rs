@@ -9,6 +9,7 @@
 //! | `desk.rs` and `desk/` | the offer made of a face: tools, tasks, resources, prompts |
 //! | `plain.rs` | a small offer: a list of tools that are plain functions |
 //! | `host.rs` | over standard input and output, or as a service for an HTTP server |
+//! | `oversized.rs` | answers messages on pipes that are too large to be read |
 
 mod caller;
 mod desk;
@@ -16,6 +17,7 @@ mod face;
 mod handler;
 mod host;
 mod offer;
+mod oversized;
 mod plain;
 mod rounds;
 mod subscribers;
@@ -25,7 +27,8 @@ mod tests;
 pub use caller::Caller;
 pub use desk::Desk;
 pub use face::{
-    Answered, Document, Doing, Face, Hit, Listener, Output, Progress, Query, Refusal, Stand, View, Wait, Work,
+    Answered, Changed, Document, Doing, Face, Hit, Listed, Listener, Output, Progress, Query, Refusal, Stand, View,
+    Wait, Work,
 };
 pub use handler::Handler;
 pub use host::{Ended, HttpService, http, over, over_stdio};

@@ -7,10 +7,10 @@
 //! | `auth` | `token` | `success` |
 //! | `fs/read` | `path` | `content` |
 //! | `fs/write` | `path`, `content` | `success` |
-//! | `fs/list` | `recursive` | `files`: paths |
+//! | `fs/list` | `recursive`, `path` | `files`: paths; `truncated` |
 //! | `agent/dispatch` | `prompt` | `success`, and `run` where we host it |
 //!
-//! After a write everyone who is connected is told `fs/changed` with `path`. The token comes in the header
+//! When a client or a run of this process has changed a file, everyone who is connected is told `fs/changed` with `path`. The token comes in the header
 //! `Authorization: Bearer TOKEN` or as the first message, never in the address. [`host`] is our side of it; [`Link`] and
 //! [`tools`] forward to such a socket, whoever hosts it.
 

@@ -1,20 +1,23 @@
-//! Search and fetch over the workspace's files, through the same tools that agents use.
+//! The workspace's files through the tools that agents use, under the same rules; and search over them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
+use tokio::sync::broadcast;
 use tracing::info;
-use updraft_mcp::server::{Document, Hit, Output, Refusal};
+use updraft_mcp::server::{Changed, Hit, Output, Refusal};
 use updraft_run::{
     Approvals, Layer, Origins, Outcome, Permission, Prepared, Reply, Rights, Rules, Settings, ToolCall, outcome_words,
 };
 use updraft_tools::{CallContext, Dispatcher, Place};
 
+use crate::files::changed;
+
 /// Documents that a search gives.
 const HITS: usize = 20;
-/// Words of a query that count.
-const WORDS: usize = 12;
+/// Words of a query that count: each is a search of its own.
+const WORDS: usize = 16;
 /// Lines of a document that are shown with it.
 const LINES: usize = 3;
 
@@ -24,6 +27,8 @@ pub(crate) struct Files {
     pub(crate) place: Place,
     /// What may be done: the mode and the rules that runs have too.
     pub(crate) settings: Settings,
+    /// Who wants to hear of files that change.
+    pub(crate) changed: broadcast::Sender<Changed>,
 }
 
 impl Files {
@@ -45,7 +50,7 @@ impl Files {
 
     /// Whether a call may be made. What an agent would need approval for is refused, under `--yes` too: a person said that
     /// of their own runs, and here nobody sees what is asked. A rule that allows it is a word about the very thing.
-    fn weigh(&self, tool: &str, prepared: &Prepared) -> Result<(), Refusal> {
+    pub(crate) fn weigh(&self, tool: &str, prepared: &Prepared) -> Result<(), Refusal> {
         if self.settings.deny.iter().any(|denied| denied == tool) {
             return Err(Refusal(format!("`{tool}` is denied by the settings")));
         }
@@ -66,6 +71,10 @@ impl Files {
         let called = self.dispatcher.call(call, &CallContext::new(self.place.clone(), "mcp")).await;
         match called.reply {
             Reply::Output(output) if !output.is_error => {
+                for change in changed(&output.changes) {
+                    // Nobody may listen.
+                    let _ = self.changed.send(change);
+                }
                 Ok(Output { text: output.text.clone(), value: output.value.clone() })
             }
             other => Err(Refusal(outcome_words(&Outcome::Replied(other)).into_owned())),
@@ -99,7 +108,7 @@ impl Files {
                 found.entry(path).or_default().score += 10 + lines.min(9);
             }
         }
-        for path in self.paths().await? {
+        for path in self.all().await? {
             let name = path.to_lowercase();
             let named = words.iter().filter(|word| name.contains(word.as_str())).count();
             if named > 0 {
@@ -132,24 +141,11 @@ impl Files {
         self.perform(&ToolCall { id: "1".into(), name: tool.to_owned(), args, fault: None }).await
     }
 
-    async fn paths(&self) -> Result<Vec<String>, Refusal> {
-        let output = self.look("list_files", json!({})).await?;
-        let files = output.value.as_ref().and_then(|value| value["files"].as_array()).cloned();
-        let files = files.unwrap_or_default();
-        Ok(files.iter().filter_map(|file| file["path"].as_str()).map(str::to_owned).collect())
-    }
-
     fn hit(&self, path: String, found: &Found) -> Hit {
         Hit { title: path.clone(), url: self.url(&path), text: found.lines.join("\n"), id: path }
     }
 
-    /// A document by its path in the workspace.
-    pub(crate) async fn fetch(&self, id: &str) -> Result<Document, Refusal> {
-        let output = self.call("read_file", json!({ "path": id })).await?;
-        Ok(Document { id: id.to_owned(), title: id.to_owned(), url: self.url(id), text: output.text })
-    }
-
-    fn url(&self, path: &str) -> String {
+    pub(crate) fn url(&self, path: &str) -> String {
         let whole = self.place.workspace.root().join(path);
         let mut url = String::from("file://");
         for byte in whole.to_string_lossy().bytes() {
@@ -169,21 +165,42 @@ struct Found {
     lines: Vec<String>,
 }
 
-/// The words of a query, lower case, without those that every text has.
+/// The words of a query, lower case, without those that every text has. Of very many the longest count: they say most.
 fn words(query: &str) -> Vec<String> {
     let split = query.split(|c: char| !(c.is_alphanumeric() || c == '_'));
-    let mut words: Vec<String> = split.map(str::to_lowercase).filter(|word| word.chars().count() > 1).collect();
-    words.sort();
-    words.dedup();
+    let mut words: Vec<String> = Vec::new();
+    for word in split.map(str::to_lowercase).filter(|word| word.chars().count() > 1) {
+        if !words.contains(&word) {
+            words.push(word);
+        }
+    }
     let is_common = |word: &String| ["the", "of", "and", "is", "in", "to", "what", "how"].contains(&word.as_str());
     if words.iter().any(|word| !is_common(word)) {
         words.retain(|word| !is_common(word));
     }
-    words.truncate(WORDS);
+    if words.len() > WORDS {
+        words.sort_by_key(|word| std::cmp::Reverse(word.chars().count()));
+        words.truncate(WORDS);
+    }
     words
 }
 
 /// A word as an expression that means just this word.
 fn escape(word: &str) -> String {
     word.chars().map(|c| if c.is_alphanumeric() || c == '_' { c.to_string() } else { format!("\\{c}") }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_of_a_query_count_wherever_they_stand_in_the_alphabet() {
+        let query = "The and of: ab ac ad ae af ag ah ai aj ak al am an ao ap aq ab zeppelin";
+        let words = words(query);
+        assert_eq!(words.len(), WORDS);
+        assert_eq!((words[0].as_str(), words[1].as_str(), words[15].as_str()), ("zeppelin", "ab", "ap"));
+        assert_eq!(super::words("zoo apple Zoo a"), ["zoo", "apple"]);
+        assert_eq!(super::words("what is"), ["what", "is"]);
+    }
 }

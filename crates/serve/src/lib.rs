@@ -9,11 +9,12 @@
 //! | `runs.rs` | drives the runs of this process, and goes on with those of the one before |
 //! | `view.rs` | a run as someone outside sees it |
 //! | `sessions.rs` | conversations of several questions |
-//! | `find.rs` | search and fetch over the workspace's files |
+//! | `find.rs`, `files.rs` | the workspace's files: through tools and searched; whole, for programs |
 //! | `token.rs`, `host.rs` | who may come in over HTTP, and how |
 //! | `bridge.rs` and `bridge/` | the WebSocket for editors, and the MCP server that forwards to one |
 
 pub mod bridge;
+mod files;
 mod find;
 mod host;
 mod office;

@@ -7,15 +7,14 @@ use serde_json::Value;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 use updraft_engine::{Engine, Watch, messages, node_link};
-use updraft_journal::Filter;
 use updraft_mcp::server::{
-    Answered, Document, Doing, Face, Hit, Listener, Output, Progress, Query, Refusal, View, Work,
+    Answered, Changed, Document, Doing, Face, Hit, Listed, Listener, Output, Progress, Query, Refusal, View, Work,
 };
 use updraft_run::{Address, Effect, Goal, Input, Kind, Mode, Run, RunId, Settings, Verdict};
 use updraft_tools::{Dispatcher, Place, Workspace};
 
 use crate::find::Files;
-use crate::runs::{Begin, Heard, Runs};
+use crate::runs::{Begin, Heard, Runs, next_of, rest_of};
 use crate::sessions::{SWEEP, Sessions};
 use crate::view;
 
@@ -60,7 +59,7 @@ impl Office {
         let root = workspace.root().display().to_string();
         let sessions = Arc::new(Sessions::new(sessions, root.clone()));
         let runs = Runs::new(engine, begin, root, stop.clone());
-        let files = Files { dispatcher, place: Place { workspace }, settings };
+        let files = Files { dispatcher, place: Place { workspace }, settings, changed: heard.changed.clone() };
         let office = Self(Arc::new(Inner { runs, heard, files, sessions }));
         office.sweep(stop);
         let left = office.0.runs.recover().await.map_err(|Refusal(why)| why)?;
@@ -95,6 +94,23 @@ impl Office {
         let sessions = Arc::clone(&self.0.sessions);
         let done = tokio::task::spawn_blocking(move || work(&sessions)).await;
         done.map_err(|error| Refusal(format!("the conversation cannot be looked up: {error}")))
+    }
+
+    /// Takes into a conversation what became of questions that nobody waited for to the end.
+    async fn catch_up(&self, session: &str) -> Result<(), Refusal> {
+        let conversation = session.to_owned();
+        for run in self.sessions(move |sessions| sessions.open(&conversation)).await? {
+            let view = self.0.runs.find(&run).and_then(|id| self.seen(&id));
+            let answer = match view {
+                Ok(view) if view.stand.is_final() => Some(view.answer),
+                Ok(_) => continue,
+                // It was removed.
+                Err(_) => None,
+            };
+            let conversation = session.to_owned();
+            self.sessions(move |sessions| sessions.answered(&conversation, &run, answer.as_deref())).await?;
+        }
+        Ok(())
     }
 
     fn seen(&self, id: &RunId) -> Result<View, Refusal> {
@@ -132,18 +148,16 @@ impl Office {
         loop {
             tokio::select! {
                 rested = &mut rest => break rested?,
-                Ok(told) = heard.recv() => pass_on(told),
+                told = next_of(&mut heard) => pass_on(told),
             }
         }
         // The last words were said before it came to rest.
-        while let Ok(told) = heard.try_recv() {
-            pass_on(told);
-        }
+        rest_of(&mut heard).into_iter().for_each(pass_on);
         unwanted.is_over = true;
         let view = self.seen(&id)?;
         if view.stand.is_final() {
-            let (id, question, answer) = (session.clone(), query.work.goal.clone(), view.answer.clone());
-            self.sessions(move |sessions| sessions.add(&id, &question, &answer)).await?;
+            let (conversation, run, answer) = (session.clone(), id.to_string(), view.answer.clone());
+            self.sessions(move |sessions| sessions.answered(&conversation, &run, Some(&answer))).await?;
         }
         let messages = query.history.then(|| messages(self.0.runs.journal(), &id)).transpose();
         let messages = messages.map_err(|error| error.to_string())?;
@@ -199,6 +213,9 @@ fn meant(run: &Run, id: Option<&str>, wanted: impl Fn(&Effect) -> bool, what: &s
 impl Face for Office {
     fn query(&self, query: Query, listener: Listener) -> Doing<'_, Answered> {
         Box::pin(async move {
+            if let Some(session) = &query.session {
+                self.catch_up(session).await?;
+            }
             let (session, question) = (query.session.clone(), query.work.goal.clone());
             let put = move |sessions: &Sessions| {
                 let session = session.map_or_else(|| sessions.begin(), Ok)?;
@@ -209,6 +226,8 @@ impl Face for Office {
             // Before it begins, so that nothing is missed.
             let heard = self.0.heard.listen();
             let id = self.0.runs.start(goal(&query.work, text)).await?;
+            let (conversation, run, question) = (session.clone(), id.to_string(), query.work.goal.clone());
+            self.sessions(move |sessions| sessions.asked(&conversation, &run, &question)).await?;
             self.wait(id, (query, session), listener, heard).await
         })
     }
@@ -302,13 +321,26 @@ impl Face for Office {
         Box::pin(self.0.files.call(tool, arguments))
     }
 
+    fn read(&self, path: String) -> Doing<'_, String> {
+        Box::pin(async move { self.0.files.read(&path).await })
+    }
+
+    fn exists(&self, path: String) -> Doing<'_, bool> {
+        Box::pin(async move { self.0.files.exists(&path).await })
+    }
+
+    fn list(&self, folder: String, recursive: bool) -> Doing<'_, Listed> {
+        Box::pin(async move { self.0.files.list(&folder, recursive).await })
+    }
+
+    fn changes(&self) -> broadcast::Receiver<Changed> {
+        self.0.heard.changed.subscribe()
+    }
+
     fn runs(&self) -> Doing<'_, Vec<View>> {
         Box::pin(async move {
-            let journal = self.0.runs.journal();
-            let filter = Filter { limit: Some(LISTED * 4), ..Filter::default() };
-            let runs = journal.list(&filter).map_err(|error| error.to_string())?;
-            let own = runs.into_iter().filter(|run| self.0.runs.find(run.id.as_str()).is_ok()).take(LISTED);
-            own.map(|run| self.seen(&run.id)).collect()
+            let newest = self.0.runs.newest(LISTED)?;
+            newest.iter().map(|id| self.seen(id)).collect()
         })
     }
 

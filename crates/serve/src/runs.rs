@@ -6,14 +6,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tracing::warn;
+use tracing::{debug, warn};
 use updraft_engine::{Engine, Handle, Watch};
 use updraft_journal::{Filter, Journal, Status};
-use updraft_mcp::server::{Progress, Refusal};
-use updraft_run::{Address, Event, Goal, Input, Record, Run, RunId, Timestamp};
+use updraft_mcp::server::{Changed, Progress, Refusal};
+use updraft_run::{Address, Event, Goal, Input, Record, Reply, Run, RunId, Timestamp};
 
+use crate::files::changed;
 use crate::token::unguessable;
 
 /// The door of runs that other programs ask for.
@@ -22,7 +24,7 @@ pub(crate) const DOOR: &str = "mcp";
 const LOOK: Duration = Duration::from_millis(500);
 /// How long the effect of what was said to a run is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Words on progress kept for a listener that is slow; older ones are lost.
+/// Words on progress and changes kept for a listener that is slow; older ones are lost.
 const KEPT: usize = 256;
 
 /// A run that is about to begin.
@@ -42,30 +44,64 @@ pub trait Begin: Send + Sync + 'static {
 
 /// Tells what happens in the runs of this process. Handed to the engine as its watcher.
 #[derive(Clone)]
-pub(crate) struct Heard(broadcast::Sender<(RunId, Progress)>);
+pub(crate) struct Heard {
+    progress: broadcast::Sender<(RunId, Progress)>,
+    /// Of files that runs and clients change.
+    pub(crate) changed: broadcast::Sender<Changed>,
+}
 
 impl Heard {
     pub(crate) fn new() -> Self {
-        Self(broadcast::channel(KEPT).0)
+        Self { progress: broadcast::channel(KEPT).0, changed: broadcast::channel(KEPT).0 }
     }
 
     pub(crate) fn listen(&self) -> broadcast::Receiver<(RunId, Progress)> {
-        self.0.subscribe()
+        self.progress.subscribe()
+    }
+}
+
+/// The next of what is told. Whoever was too slow for some goes on with the oldest that is kept.
+pub(crate) async fn next_of<T: Clone>(heard: &mut broadcast::Receiver<T>) -> T {
+    loop {
+        match heard.recv().await {
+            Ok(told) => return told,
+            Err(RecvError::Lagged(lost)) => debug!(lost, "a listener is slow"),
+            Err(RecvError::Closed) => std::future::pending().await,
+        }
+    }
+}
+
+/// All that has been told by now.
+pub(crate) fn rest_of<T: Clone>(heard: &mut broadcast::Receiver<T>) -> Vec<T> {
+    let mut rest = Vec::new();
+    loop {
+        match heard.try_recv() {
+            Ok(told) => rest.push(told),
+            Err(TryRecvError::Lagged(_)) => {}
+            Err(TryRecvError::Empty | TryRecvError::Closed) => return rest,
+        }
     }
 }
 
 impl Watch for Heard {
     fn is_watching(&self) -> bool {
-        self.0.receiver_count() > 0
+        self.progress.receiver_count() + self.changed.receiver_count() > 0
     }
 
     fn record(&self, id: &RunId, _: u64, record: &Record, run: &Run) {
-        if self.0.receiver_count() == 0 {
+        for event in &record.events {
+            if let Event::Replied { reply: Reply::Output(output), .. } = event {
+                for change in changed(&output.changes) {
+                    let _ = self.changed.send(change);
+                }
+            }
+        }
+        if self.progress.receiver_count() == 0 {
             return;
         }
         let done = run.steps().filter(|step| step.has_ended()).count();
         for message in record.events.iter().filter_map(|event| in_words(event, run)) {
-            let _ = self.0.send((id.clone(), Progress { done, steps: run.steps().count(), message }));
+            let _ = self.progress.send((id.clone(), Progress { done, steps: run.steps().count(), message }));
         }
     }
 
@@ -140,6 +176,14 @@ impl Runs {
         let id = RunId::parse(id).map_err(|_| unknown())?;
         let head = self.journal().head(&id).map_err(|_| unknown())?;
         if head.workspace == self.0.workspace { Ok(id) } else { Err(unknown()) }
+    }
+
+    /// The newest runs of this workspace.
+    pub(crate) fn newest(&self, most: usize) -> Result<Vec<RunId>, Refusal> {
+        let workspace = Some(self.0.workspace.clone());
+        let filter = Filter { workspace, limit: Some(most), ..Filter::default() };
+        let runs = self.journal().list(&filter).map_err(|error| Refusal(error.to_string()))?;
+        Ok(runs.into_iter().map(|run| run.id).collect())
     }
 
     /// Starts a run; when it is done, the goal is safe on disk and the run goes on by itself.
@@ -282,5 +326,25 @@ impl Runs {
     pub(crate) async fn finish(&self) {
         self.0.tasks.close();
         self.0.tasks.wait().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_listener_that_was_too_slow_goes_on_with_what_is_kept() {
+        let (send, mut heard) = broadcast::channel(2);
+        for n in 0..5 {
+            send.send(n).unwrap();
+        }
+        assert_eq!((next_of(&mut heard).await, next_of(&mut heard).await), (3, 4));
+        for n in 5..9 {
+            send.send(n).unwrap();
+        }
+        assert_eq!(rest_of(&mut heard), [7, 8]);
+        send.send(9).unwrap();
+        assert_eq!(next_of(&mut heard).await, 9);
     }
 }

@@ -2,7 +2,7 @@
 
 mod kept;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::token::unguessable;
-use kept::{Kept, Turns};
+use kept::{Kept, Said};
 
 /// How a question that goes on with a conversation is put.
 const CONVERSATION: &str = include_str!("conversation.md");
@@ -32,7 +32,7 @@ pub(crate) struct Sessions {
 }
 
 struct Session {
-    turns: Turns,
+    said: Said,
     last: Instant,
 }
 
@@ -49,50 +49,82 @@ impl Sessions {
     /// A new conversation. Nobody can guess its id.
     pub(crate) fn begin(&self) -> Result<String, String> {
         let id = unguessable(16)?;
-        self.take_in(&mut self.lock(), &id, VecDeque::new());
+        self.take_in(&mut self.lock(), &id, Said::default());
         Ok(id)
     }
 
     /// Adds a conversation; beyond the most, the one that rested longest goes.
-    fn take_in(&self, sessions: &mut BTreeMap<String, Session>, id: &str, turns: Turns) {
+    fn take_in(&self, sessions: &mut BTreeMap<String, Session>, id: &str, said: Said) {
         while sessions.len() >= MOST {
             let oldest = sessions.iter().min_by_key(|(_, session)| session.last).map(|(id, _)| id.clone());
             let Some(oldest) = oldest else { break };
             sessions.remove(&oldest);
             self.kept.forget(&oldest);
         }
-        sessions.insert(id.to_owned(), Session { turns, last: Instant::now() });
+        sessions.insert(id.to_owned(), Session { said, last: Instant::now() });
+    }
+
+    /// A conversation that has not rested too long, wherever it is kept.
+    fn known<'a>(&self, sessions: &'a mut BTreeMap<String, Session>, id: &str) -> Option<&'a mut Session> {
+        if !sessions.contains_key(id)
+            && let Some(said) = self.kept.read(id)
+        {
+            self.take_in(sessions, id, said);
+        }
+        sessions.get_mut(id).filter(|session| session.last.elapsed() < AGE)
     }
 
     /// A question as it is put to the agents: with what was said before in this conversation.
     pub(crate) fn put(&self, id: &str, question: &str) -> Result<String, String> {
         let mut sessions = self.lock();
-        if !sessions.contains_key(id)
-            && let Some(turns) = self.kept.read(id)
-        {
-            self.take_in(&mut sessions, id, turns);
-        }
-        let session = sessions.get_mut(id).filter(|session| session.last.elapsed() < AGE);
+        let session = self.known(&mut sessions, id);
         let session = session.ok_or("this session is not known or has expired; leave `session` out to begin anew")?;
         session.last = Instant::now();
-        if session.turns.is_empty() {
+        let turns = &session.said.turns;
+        if turns.is_empty() {
             return Ok(question.to_owned());
         }
-        let said = session.turns.iter().map(|(question, answer)| format!("User: {question}\n\nAnswer: {answer}"));
+        let said = turns.iter().map(|(question, answer)| format!("User: {question}\n\nAnswer: {answer}"));
         let said = said.collect::<Vec<_>>().join("\n\n");
         Ok(CONVERSATION.trim().replace("{said}", &said).replace("{question}", question))
     }
 
-    /// Remembers a question and its answer. One whose conversation has gone is forgotten.
-    pub(crate) fn add(&self, id: &str, question: &str, answer: &str) {
-        if let Some(session) = self.lock().get_mut(id) {
-            session.turns.push_back((short(question), short(answer)));
-            while session.turns.len() > TURNS {
-                session.turns.pop_front();
+    /// Remembers that a run pursues a question. It may be answered when nobody waits for it any more.
+    pub(crate) fn asked(&self, id: &str, run: &str, question: &str) {
+        let mut sessions = self.lock();
+        if let Some(session) = self.known(&mut sessions, id) {
+            let open = &mut session.said.open;
+            open.push_back((run.to_owned(), short(question)));
+            while open.len() > TURNS {
+                open.pop_front();
             }
             session.last = Instant::now();
-            self.kept.write(id, &session.turns);
+            self.kept.write(id, &session.said);
         }
+    }
+
+    /// The runs whose answers are not known yet.
+    pub(crate) fn open(&self, id: &str) -> Vec<String> {
+        let mut sessions = self.lock();
+        let open = self.known(&mut sessions, id).map(|session| session.said.open.iter());
+        open.into_iter().flatten().map(|(run, _)| run.clone()).collect()
+    }
+
+    /// Remembers what a question came to; without an answer, forgets it. What has gone, or was heard before, changes nothing.
+    pub(crate) fn answered(&self, id: &str, run: &str, answer: Option<&str>) {
+        let mut sessions = self.lock();
+        let Some(session) = self.known(&mut sessions, id) else { return };
+        let said = &mut session.said;
+        let Some(at) = said.open.iter().position(|(open, _)| open == run) else { return };
+        let Some((_, question)) = said.open.remove(at) else { return };
+        if let Some(answer) = answer {
+            said.turns.push_back((question, short(answer)));
+            while said.turns.len() > TURNS {
+                said.turns.pop_front();
+            }
+            session.last = Instant::now();
+        }
+        self.kept.write(id, &session.said);
     }
 
     /// Lets go of those that have rested too long.
@@ -124,11 +156,34 @@ mod tests {
     fn a_conversation_goes_on_after_a_restart_and_says_so_in_no_other_workspace() {
         let (folder, before) = sessions();
         let id = before.begin().unwrap();
-        before.add(&id, "What is it?", "A loom.");
+        say(&before, &id, "What is it?", "A loom.");
         let after = Sessions::new(folder.path().join("sessions"), "/workspace".to_owned());
         assert!(after.put(&id, "Who made it?").unwrap().contains("Answer: A loom."));
         let elsewhere = Sessions::new(folder.path().join("sessions"), "/elsewhere".to_owned());
         assert!(elsewhere.put(&id, "Who made it?").unwrap_err().contains("leave `session` out"));
+    }
+
+    fn say(sessions: &Sessions, id: &str, question: &str, answer: &str) {
+        sessions.asked(id, "run", question);
+        sessions.answered(id, "run", Some(answer));
+    }
+
+    #[test]
+    fn a_question_is_answered_once_even_after_a_restart_and_one_whose_run_is_gone_is_forgotten() {
+        let (folder, before) = sessions();
+        let id = before.begin().unwrap();
+        before.asked(&id, "one", "Which colour?");
+        before.asked(&id, "two", "Which size?");
+        assert_eq!(before.put(&id, "And now?").unwrap(), "And now?");
+        let after = Sessions::new(folder.path().join("sessions"), "/workspace".to_owned());
+        assert_eq!(after.open(&id), ["one", "two"]);
+        after.answered(&id, "two", None);
+        after.answered(&id, "one", Some("Blue."));
+        after.answered(&id, "one", Some("Red."));
+        assert!(after.open(&id).is_empty());
+        let put = after.put(&id, "And now?").unwrap();
+        assert!(put.contains("User: Which colour?\n\nAnswer: Blue."), "{put}");
+        assert!(!put.contains("size") && !put.contains("Red"), "{put}");
     }
 
     #[test]
@@ -136,7 +191,7 @@ mod tests {
         let (_folder, sessions) = sessions();
         let id = sessions.begin().unwrap();
         assert_eq!(sessions.put(&id, "What is it?").unwrap(), "What is it?");
-        sessions.add(&id, "What is it?", "A loom.");
+        say(&sessions, &id, "What is it?", "A loom.");
         let put = sessions.put(&id, "Who made it?").unwrap();
         assert!(put.starts_with("Who made it?"), "{put}");
         assert!(put.contains("User: What is it?\n\nAnswer: A loom."), "{put}");
@@ -177,7 +232,7 @@ mod tests {
         let (_folder, sessions) = sessions();
         let id = sessions.begin().unwrap();
         for n in 0..=TURNS {
-            sessions.add(&id, &format!("question {n}."), &"x".repeat(LONGEST + 5));
+            say(&sessions, &id, &format!("question {n}."), &"x".repeat(LONGEST + 5));
         }
         let put = sessions.put(&id, "go on").unwrap();
         assert!(!put.contains("question 0.") && put.contains("question 1."));

@@ -9,6 +9,7 @@ mod guarded;
 #[cfg(unix)]
 mod held;
 mod ignored;
+mod look;
 #[cfg(any(test, not(unix)))]
 mod named;
 mod path;
@@ -32,6 +33,7 @@ use named as disk;
 pub(crate) use about::{About, Kind};
 pub(crate) use atomic::Existing;
 pub(crate) use disk::{Folder, How, about_file, bytes_of};
+pub use look::{Paths, WholeText};
 pub use path::Inside;
 pub use restore::Standing;
 pub(crate) use walk::{Found, Walk};

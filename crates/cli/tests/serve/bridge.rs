@@ -115,3 +115,106 @@ fn send_upgrade(address: &str, head: &str) -> u16 {
     BufReader::new(stream).read_line(&mut line).unwrap();
     line.split(' ').nth(1).unwrap().parse().unwrap()
 }
+
+#[test]
+fn a_file_that_is_read_and_written_back_is_the_same_file() {
+    let world = World::new();
+    let served = started(&world, &json!([{ "text": "yes" }]));
+    let mut client = forward(&world, &served.bridge, &served.token);
+    let long = "a line of a file that is longer than what models are shown\n".repeat(19_998) + "last\nbut one\n";
+    assert!(long.len() > 700_000);
+    for content in [long.as_str(), "", "no end", "one\r\ntwo\r\n", "\u{1}[lines 1 to 2; read on]\n"] {
+        let file = world.file("x.txt", content);
+        let read = text(&client.call("read_file", json!({ "path": "x.txt" })));
+        assert!(read == content, "{} bytes became {}", content.len(), read.len());
+        client.call("write_file", json!({ "path": "x.txt", "content": read }));
+        assert!(std::fs::read_to_string(&file).unwrap() == content);
+    }
+    world.file("x.txt", &long);
+    let some = client.data("read_file", json!({ "path": "x.txt", "start_line": 19_999 }));
+    assert_eq!(
+        (&some["start_line"], &some["end_line"], &some["lines_total"]),
+        (&json!(19_999), &json!(20_000), &json!(20_000))
+    );
+    assert_eq!(some["text"].as_str().unwrap(), "last\nbut one\n");
+    assert!(client.refused("read_file", json!({ "path": "x.txt", "start_line": 20_001 })).contains("has 20000"));
+    world.file("picture.png", "\u{0}");
+    assert!(client.refused("read_file", json!({ "path": "picture.png" })).contains("not text"));
+}
+
+#[test]
+fn a_list_is_whole_or_says_that_it_is_not() {
+    let world = World::new();
+    for n in 0..2_100 {
+        world.file(&format!("many/{n:04}.txt"), "");
+    }
+    let served = started(&world, &json!([{ "text": "yes" }]));
+    let mut client = forward(&world, &served.bridge, &served.token);
+    let listed = client.call("list_files", json!({}));
+    assert!(text(&listed).ends_with("[and 101 more; list a folder within with `path`]"));
+    let data = &listed["structuredContent"];
+    assert_eq!((&data["more"], &data["truncated"]), (&json!(101), &json!(true)));
+    let flat = client.data("list_files", json!({ "recursive": false }));
+    assert_eq!((&flat["files"], &flat["truncated"]), (&json!(["many/", "a.txt"]), &json!(false)));
+    assert_eq!(client.data("list_files", json!({ "path": "many" }))["more"], 100);
+
+    let mut server = Client::of(world.command(&["mcp", "serve"]), Era::New, json!({}));
+    let found = server.data("search", json!({ "query": "2099" }));
+    assert_eq!(found["results"][0]["id"], "many/2099.txt");
+}
+
+#[test]
+fn a_signal_may_be_a_folder_or_no_text_and_must_be_a_new_file_of_the_workspace() {
+    let world = World::new();
+    let served = started(&world, &json!({ "default": { "text": "done" } }));
+    let mut client = forward(&world, &served.bridge, &served.token);
+    std::fs::create_dir(world.ws().join("made")).unwrap();
+    std::fs::write(world.ws().join("made.bin"), [0, 159, 146]).unwrap();
+    for path in ["made", "made.bin"] {
+        let waited = client.data("wait_for_signal", json!({ "path": path, "seconds": 1 }));
+        assert_eq!((&waited["appeared"], &waited["content"]), (&json!(true), &Value::Null), "{path}");
+        let why = client.refused("dispatch_agent_task", json!({ "prompt": "go", "signal_file": path }));
+        assert!(why.contains("there already"), "{why}");
+    }
+    for path in ["", " ", "../../etc/x", "/etc/x", "a/../../x"] {
+        for (tool, arguments) in [
+            ("dispatch_agent_task", json!({ "prompt": "go", "signal_file": path })),
+            ("wait_for_signal", json!({ "path": path, "seconds": 1 })),
+        ] {
+            let why = client.refused(tool, arguments);
+            assert!(
+                why.contains("not a path in the workspace") || why.contains("do not fit its schema"),
+                "{path}: {why}"
+            );
+        }
+    }
+    assert_eq!(world.runs().len(), 0);
+}
+
+/// A host that takes connections, shakes hands if it is told to, and then says nothing; gives its address.
+fn silent(shakes_hands: bool) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("ws://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        let mut kept = Vec::new();
+        let mut sockets = Vec::new();
+        for stream in listener.incoming().flatten() {
+            if shakes_hands {
+                sockets.push(tungstenite::accept(stream).unwrap());
+            } else {
+                kept.push(stream);
+            }
+        }
+    });
+    url
+}
+
+#[test]
+fn an_editor_that_lets_us_in_and_says_nothing_is_not_waited_for_without_end() {
+    let world = World::new();
+    for shakes_hands in [false, true] {
+        let mut client = forward(&world, &silent(shakes_hands), "editors-own");
+        let why = client.refused("read_file", json!({ "path": "a.txt" }));
+        assert!(why.contains("says nothing") && why.contains("another program"), "{why}");
+    }
+}

@@ -22,7 +22,7 @@ pub(crate) struct Client {
     next: u64,
     /// What the person behind us says to every form.
     pub(crate) person: Value,
-    /// Notifications, in order.
+    /// What is for no request of ours, in order.
     pub(crate) heard: Vec<Value>,
 }
 
@@ -67,7 +67,7 @@ impl Client {
             let mut line = String::new();
             assert!(self.output.read_line(&mut line).unwrap() > 0, "the server has gone");
             let message: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("not the protocol: {line}"));
-            if message["method"].is_string() && message["id"].is_null() {
+            if message["id"].is_null() {
                 self.heard.push(message);
             } else if message["method"].is_string() {
                 assert_eq!(message["method"], "elicitation/create");

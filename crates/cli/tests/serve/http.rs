@@ -20,9 +20,13 @@ pub(crate) struct Served {
 impl Served {
     /// Starts it, with the bridge at this port (0 is any).
     pub(crate) fn start(world: &World, model: &str, port: u16) -> Self {
+        Self::start_with(world, model, port, &[])
+    }
+
+    pub(crate) fn start_with(world: &World, model: &str, port: u16, more: &[&str]) -> Self {
         let port = port.to_string();
         let args = ["serve", "--listen", "127.0.0.1:0", "--bridge", "--bridge-port", &port, "--model", model];
-        let mut child = world.command(&args).stdout(Stdio::null()).spawn().unwrap();
+        let mut child = world.command(&[&args, more].concat()).stdout(Stdio::null()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let mut line = |word: &str| loop {
             let line = lines.next().unwrap().unwrap();
@@ -65,14 +69,19 @@ fn send(address: &str, head: &str, body: &str) -> (u16, String) {
 }
 
 fn post(served: &Served, more: &str) -> (u16, String) {
+    call(served, more, "read_file", json!({ "path": "a.txt" }))
+}
+
+/// Calls a tool in one request, with these headers.
+pub(crate) fn call(served: &Served, more: &str, tool: &str, arguments: Value) -> (u16, String) {
     let head = format!(
         "POST /mcp HTTP/1.1\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
-         MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: read_file\r\n{more}"
+         MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {tool}\r\n{more}"
     );
     let meta = json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28",
                        "io.modelcontextprotocol/clientInfo": { "name": "by-hand", "version": "0" },
                        "io.modelcontextprotocol/clientCapabilities": {} });
-    let params = json!({ "name": "read_file", "arguments": { "path": "a.txt" }, "_meta": meta });
+    let params = json!({ "name": tool, "arguments": arguments, "_meta": meta });
     let body: Value = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
     send(&served.address, &head, &body.to_string())
 }
@@ -106,4 +115,37 @@ fn the_token_stays_the_same_from_start_to_start() {
     let token = first.token.clone();
     first.stop();
     assert_eq!(Served::start(&world, &model, 0).token, token);
+}
+
+#[test]
+fn a_page_that_is_allowed_can_be_used_from_a_browser_and_no_other() {
+    let world = World::new();
+    let model = world.script("script.json", &json!([{ "text": "yes" }]));
+    let served = Served::start_with(&world, &model, 0, &["--allow-origin", "https://app.example:443"]);
+    let host = format!("Host: {}", served.address);
+    let wants = "Access-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: authorization,content-type";
+    let beforehand = |origin: &str| {
+        let head = format!("OPTIONS /mcp HTTP/1.1\r\n{host}\r\nOrigin: {origin}\r\n{wants}");
+        let (status, answer) = send(&served.address, &head, "");
+        (status, answer.to_lowercase())
+    };
+    for origin in ["https://app.example", "http://localhost:5173"] {
+        let (status, answer) = beforehand(origin);
+        assert_eq!(status, 204, "{answer}");
+        assert!(answer.contains(&format!("access-control-allow-origin: {origin}\r\n")), "{answer}");
+        assert!(answer.contains("access-control-allow-headers: authorization,content-type\r\n"), "{answer}");
+        assert!(answer.contains("access-control-allow-methods: get, post, delete\r\n"), "{answer}");
+        // The page itself must show the token all the same.
+        let page = format!("{host}\r\nOrigin: {origin}");
+        assert_eq!(post(&served, &page).0, 401);
+        let (status, answer) = post(&served, &format!("{page}\r\nAuthorization: Bearer {}", served.token));
+        assert!(status == 200 && answer.contains("hello"), "{answer}");
+        let head = answer.split("\r\n\r\n").next().unwrap().to_lowercase();
+        assert!(head.contains(&format!("access-control-allow-origin: {origin}")), "{head}");
+    }
+    let (status, answer) = beforehand("https://evil.example");
+    assert!(status == 403 && !answer.contains("access-control-allow"), "{answer}");
+    // Without an origin there is nothing to be asked beforehand.
+    let head = format!("OPTIONS /mcp HTTP/1.1\r\n{host}");
+    assert_eq!(send(&served.address, &head, "").0, 401);
 }

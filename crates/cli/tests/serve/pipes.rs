@@ -56,7 +56,8 @@ fn a_query_gives_an_answer_and_a_conversation_to_go_on_with() {
     let mut client = serve(&world, &answers(), Era::New, json!({}));
     let first = client.data("query", json!({ "query": "What is it?", "agent": "thinker", "history": true }));
     assert_eq!((&first["answer"], &first["status"]), (&json!("A loom."), &json!("done")));
-    assert_eq!((&first["statistics"]["turns"], first["messages"].as_array().unwrap().len()), (&json!(1), 1));
+    assert_eq!((&first["statistics"]["turns"], first["messages"].as_array().unwrap().len()), (&json!(1), 2));
+    assert_eq!((&first["messages"][0]["role"], &first["messages"][0]["text"]), (&json!("user"), &json!("What is it?")));
 
     let again = json!({ "query": "Who wrote it?", "agent": "thinker", "session": first["session"] });
     let second = client.data("query", again);
@@ -223,4 +224,70 @@ fn what_tools_give_fits_what_they_promise_and_only_what_is_there_is_declared() {
     let filled = client.ask("prompts/get", filled).unwrap();
     assert!(filled["messages"][0]["content"]["text"].as_str().unwrap().contains("the login page"));
     assert_eq!(client.ask("prompts/get", json!({ "name": "review-and-fix" })).unwrap_err()["code"], -32602);
+}
+
+#[test]
+fn a_query_that_was_answered_later_is_part_of_its_conversation() {
+    let world = World::new();
+    let mut client = serve(&world, &asks(), Era::New, json!({}));
+    let waiting = client.data("query", json!({ "query": "choose", "agent": "clarification", "history": true }));
+    assert_eq!(waiting["status"], "waiting");
+    assert_eq!((&waiting["messages"][0]["role"], &waiting["messages"][0]["text"]), (&json!("user"), &json!("choose")));
+    client.call("answer_question", json!({ "run": waiting["run"], "answer": "blue" }));
+    while client.data("task_status", json!({ "run": waiting["run"] }))["status"] == "working" {}
+    // Across a restart too.
+    client.child.kill().unwrap();
+    drop(client);
+    let mut client = serve(&world, &answers(), Era::New, json!({}));
+    let next = json!({ "query": "Who wrote it?", "agent": "thinker", "session": waiting["session"] });
+    let goal = client.data("query", next)["goal"].as_str().unwrap().to_owned();
+    assert!(goal.contains("User: choose\n\nAnswer: Blue it is."), "{goal}");
+}
+
+#[test]
+fn a_message_that_is_too_large_is_answered() {
+    let world = World::new();
+    for era in [Era::Old, Era::New] {
+        let mut client = serve(&world, &answers(), era, json!({}));
+        client.call("read_file", json!({ "path": "a.txt" }));
+        let large = "x".repeat(17 << 20);
+        let arguments = json!({ "name": "write_file", "arguments": { "path": "b.txt", "content": large } });
+        let error = client.ask("tools/call", arguments).unwrap_err();
+        assert!(error["code"] == -32600 && error["message"].as_str().unwrap().contains("more than 16 MB"), "{error}");
+        client.notify("notifications/large", &json!({ "id": 1, "text": large }));
+        assert_eq!(text(&client.call("read_file", json!({ "path": "a.txt" }))), "hello\n");
+        let unread = client.heard.iter().find(|heard| heard["error"].is_object()).unwrap();
+        assert_eq!((&unread["error"]["code"], &unread["id"]), (&json!(-32700), &Value::Null));
+        assert!(!world.ws().join("b.txt").exists());
+        assert_eq!(client.leave(), Some(0));
+    }
+}
+
+#[test]
+fn a_document_is_whole_or_says_that_it_is_cut() {
+    let world = World::new();
+    let mut client = serve(&world, &answers(), Era::New, json!({}));
+    for content in ["é\n".repeat(100_000), String::new()] {
+        world.file("x.md", &content);
+        let document = client.data("fetch", json!({ "id": "x.md" }));
+        assert!(document["text"] == content && document["metadata"] == json!({ "source": "workspace" }));
+    }
+    let long = "é\n".repeat(400_000);
+    world.file("x.md", &long);
+    let document = client.data("fetch", json!({ "id": "x.md" }));
+    let given = document["text"].as_str().unwrap();
+    assert!(long.starts_with(given) && given.len() > 1_000_000);
+    let metadata = &document["metadata"];
+    assert_eq!((&metadata["truncated"], &metadata["bytes"]), (&json!(true), &json!(1_200_000)));
+    assert_eq!(metadata["bytes_given"], given.len());
+}
+
+#[test]
+fn every_word_of_a_long_query_is_looked_for() {
+    let world = World::new();
+    world.file("notes.md", "the zeppelin\n");
+    let mut client = serve(&world, &answers(), Era::New, json!({}));
+    let query = "alpha bravo charlie delta echo foxtrot golf hotel india juliett kilo lima mike zeppelin";
+    let found = client.data("search", json!({ "query": query }));
+    assert_eq!(found["results"][0]["id"], "notes.md", "{found}");
 }

@@ -9,7 +9,7 @@ use tungstenite::protocol::frame::coding::CloseCode;
 use tungstenite::{Message, WebSocket};
 
 use crate::client::{Client, Era, text};
-use crate::http::Served;
+use crate::http::{self, Served};
 use crate::world::World;
 
 /// Nobody waits longer than this for a message.
@@ -132,4 +132,48 @@ fn an_editor_that_is_still_loading_is_waited_for_and_need_not_read_headers() {
         heard,
         [(json!("auth"), json!({ "token": "editors-own" })), (json!("fs/read"), json!({ "path": "x.txt" }))]
     );
+}
+
+#[test]
+fn everyone_who_is_connected_hears_of_what_other_clients_and_runs_write() {
+    let world = World::new();
+    let write = json!({ "name": "write_file", "args": { "path": "by/run.txt", "content": "run\n" } });
+    let plan = json!({ "steps": [{ "id": "make", "agent": "coder", "prompt": "make it", "writes": ["made"] }] });
+    let script = json!({ "rules": [
+        { "when": { "agent": "planner" }, "answer": { "json": plan } },
+        { "when": { "agent": "coder", "turn": 0 }, "answer": { "calls": [write] } },
+    ], "default": { "text": "made" } });
+    let served = Served::start(&world, &world.script("script.json", &script), 0);
+    let mut watcher = Socket::open(&served.bridge, Some(&served.token));
+    watcher.ask(1, "fs/list", json!({}));
+
+    let head = format!("Host: {}\r\nAuthorization: Bearer {}", served.address, served.token);
+    let arguments = json!({ "path": "by/client.txt", "content": "client\n" });
+    assert_eq!(http::call(&served, &head, "write_file", arguments).0, 200);
+    let told = watcher.hear();
+    assert_eq!(
+        (&told["method"], &told["params"]),
+        (&json!("fs/changed"), &json!({ "path": "by/client.txt", "bytes": 7 }))
+    );
+
+    watcher.ask(2, "agent/dispatch", json!({ "prompt": "make it" }));
+    let told = watcher.hear();
+    assert_eq!(
+        (&told["method"], &told["params"]),
+        (&json!("fs/changed"), &json!({ "path": "by/run.txt", "bytes": 4 }))
+    );
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_said_to_be_there_or_not() {
+    let world = World::new();
+    let served = started(&world);
+    std::fs::write(world.ws().join("x.bin"), [0, 1]).unwrap();
+    let mut socket = Socket::open(&served.bridge, Some(&served.token));
+    for (id, path, exists) in [(1, "x.bin", true), (2, ".", true), (3, "none.txt", false)] {
+        let error = socket.ask(id, "fs/read", json!({ "path": path }))["error"].clone();
+        assert_eq!((&error["code"], &error["data"]), (&json!(-32000), &json!({ "exists": exists })), "{path}");
+    }
+    let listed = socket.ask(4, "fs/list", json!({}));
+    assert_eq!(listed["result"], json!({ "files": ["a.txt", "x.bin"], "truncated": false }));
 }

@@ -33,7 +33,14 @@ async fn runs_are_listed_newest_first_and_filtered() {
         [run("alpha2")]
     );
     assert_eq!(names(&journal, &Filter { status: Some(Status::Done), ..all.clone() }), [run("beta"), run("alpha1")]);
-    assert_eq!(names(&journal, &Filter { due: Some(Timestamp(20)), ..all }), [run("alpha2"), run("alpha1")]);
+    assert_eq!(names(&journal, &Filter { due: Some(Timestamp(20)), ..all.clone() }), [run("alpha2"), run("alpha1")]);
+    let elsewhere = Head { created: Timestamp(4), workspace: "/elsewhere".into(), ..head("gamma") };
+    let lease = journal.create(elsewhere, one(9, "a")).await.unwrap();
+    journal.release(lease).await.unwrap();
+    let there = Filter { workspace: Some("/elsewhere".into()), limit: Some(1), ..all.clone() };
+    assert_eq!(names(&journal, &there), [run("gamma")]);
+    let here = Filter { workspace: Some(head("beta").workspace), limit: Some(1), ..all };
+    assert_eq!(names(&journal, &here), [run("beta")]);
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::pin::Pin;
 
 use serde_json::Value;
-use tokio::sync::mpsc;
+use tokio::sync::{broadcast, mpsc};
 use tokio_util::sync::CancellationToken;
 
 /// Something on its way, or why it is refused.
@@ -154,8 +154,28 @@ pub struct Document {
     pub title: String,
     /// Where it is.
     pub url: String,
-    /// Its text.
+    /// Its text, or the beginning of it.
     pub text: String,
+    /// Bytes of the whole, where `text` is only its beginning.
+    pub cut_from: Option<u64>,
+}
+
+/// The files of a folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listed {
+    /// Paths of files, and of folders with a slash at the end.
+    pub paths: Vec<String>,
+    /// There are more than these.
+    pub is_cut: bool,
+}
+
+/// A file of the workspace that was written or taken away.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Changed {
+    /// Its path.
+    pub path: String,
+    /// How large it is now; nothing if it is gone.
+    pub bytes: Option<u64>,
 }
 
 /// What a tool of the workspace gave.
@@ -235,6 +255,18 @@ pub trait Face: Send + Sync + 'static {
 
     /// Calls `read_file`, `write_file` or `list_files` in the workspace.
     fn files(&self, tool: &'static str, arguments: Value) -> Doing<'_, Output>;
+
+    /// The text of a file, exactly as it stands there, whole or not at all.
+    fn read(&self, path: String) -> Doing<'_, String>;
+
+    /// Whether there is anything at a path: a file of whatever kind, or a folder.
+    fn exists(&self, path: String) -> Doing<'_, bool>;
+
+    /// The files of a folder, and of those within.
+    fn list(&self, folder: String, recursive: bool) -> Doing<'_, Listed>;
+
+    /// Tells of files that clients and runs of this process change. Whoever is slow misses some.
+    fn changes(&self) -> broadcast::Receiver<Changed>;
 
     /// The newest runs.
     fn runs(&self) -> Doing<'_, Vec<View>>;

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
 use rmcp::service::QuitReason;
+use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{RoleServer, ServiceExt};
@@ -13,6 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_util::sync::CancellationToken;
 
 use super::handler::Handler;
+use super::oversized::{LARGEST, Refusing, Watched, refusals};
 
 /// A tower service for one path of an HTTP server. It checks `Host` and `Origin`, and no token: that is for whoever
 /// hosts it.
@@ -40,8 +42,11 @@ where
     W: AsyncWrite + Send + Unpin + 'static,
 {
     let handler = handler.another();
-    let input = Noticing { input, handler: handler.clone() };
-    let serving = ServiceExt::<RoleServer>::serve_with_ct(handler, (input, output), stop.child_token());
+    let (refuse, refused) = refusals();
+    let input = Watched::new(Noticing { input, handler: handler.clone() }, refuse);
+    let lines = AsyncRwTransport::new_server(input, output).with_max_line_length(LARGEST);
+    let transport = Refusing::new(lines, refused);
+    let serving = ServiceExt::<RoleServer>::serve_with_ct(handler, transport, stop.child_token());
     let running = tokio::select! {
         begun = serving => begun,
         () = stop.cancelled() => return Ok(Ended::Stopped),
@@ -50,6 +55,8 @@ where
         Ok(running) => running,
         // A client that leaves before it has said a word has not done wrong.
         Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(Ended::Left),
+        // Whichever of the two above has noticed it first.
+        Err(_) if stop.is_cancelled() => return Ok(Ended::Stopped),
         Err(error) => return Err(format!("the client did not begin as the protocol asks: {error}")),
     };
     match running.waiting().await {

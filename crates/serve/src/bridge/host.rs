@@ -15,7 +15,7 @@ use tokio_tungstenite::{WebSocketStream, accept_hdr_async_with_config};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
-use updraft_mcp::server::{Face, Refusal, Work};
+use updraft_mcp::server::{Changed, Face, Refusal, Work};
 
 use super::wire::{self, Fault, INVALID, LARGEST, Message, NOT_LET_IN, REFUSED, UNKNOWN};
 use crate::token::Token;
@@ -24,12 +24,10 @@ use crate::token::Token;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Clients at once: an editor has one or two.
 const MOST: usize = 64;
-/// Announcements kept for a client that is slow; older ones are lost.
-const KEPT: usize = 256;
 
 /// Serves the bridge until it is stopped. The listener should be one of this machine only.
 pub async fn host<F: Face + Clone>(listener: TcpListener, token: Token, face: F, stop: CancellationToken) {
-    let (announce, tasks) = (broadcast::channel(KEPT).0, TaskTracker::new());
+    let tasks = TaskTracker::new();
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -43,8 +41,7 @@ pub async fn host<F: Face + Clone>(listener: TcpListener, token: Token, face: F,
         if !from.ip().is_loopback() || tasks.len() >= MOST {
             continue;
         }
-        let client =
-            Client { token: token.clone(), face: face.clone(), announce: announce.clone(), stop: stop.clone() };
+        let client = Client { token: token.clone(), face: face.clone(), stop: stop.clone() };
         tasks.spawn(async move {
             if let Err(error) = client.serve(stream).await {
                 debug!(%error, "a client of the bridge is gone");
@@ -58,7 +55,6 @@ pub async fn host<F: Face + Clone>(listener: TcpListener, token: Token, face: F,
 struct Client<F> {
     token: Token,
     face: F,
-    announce: broadcast::Sender<String>,
     stop: CancellationToken,
 }
 
@@ -93,12 +89,12 @@ impl<F: Face> Client<F> {
     }
 
     async fn converse(&self, mut socket: WebSocketStream<TcpStream>) -> Result<(), Error> {
-        let mut changes = self.announce.subscribe();
+        let mut changes = self.face.changes();
         loop {
             tokio::select! {
                 () = self.stop.cancelled() => return socket.close(None).await,
                 change = changes.recv() => match change {
-                    Ok(change) => socket.send(Frame::text(change)).await?,
+                    Ok(change) => socket.send(Frame::text(announced(&change))).await?,
                     Err(broadcast::error::RecvError::Lagged(lost)) => warn!(lost, "a client of the bridge is slow"),
                     Err(broadcast::error::RecvError::Closed) => return Ok(()),
                 },
@@ -123,7 +119,12 @@ impl<F: Face> Client<F> {
             return None;
         }
         let given = self.perform(&message.method, &message.params).await;
-        Some(wire::answer(&message.id, given))
+        let answer = wire::answer(&message.id, given);
+        if answer.len() > LARGEST {
+            let why = format!("the answer has more than {} MB", LARGEST >> 20);
+            return Some(wire::answer(&message.id, Err(fault(REFUSED, &why))));
+        }
+        Some(answer)
     }
 
     async fn perform(&self, method: &str, params: &Value) -> Result<Value, Fault> {
@@ -137,22 +138,24 @@ impl<F: Face> Client<F> {
             "auth" if self.token.is(params["token"].as_str().unwrap_or_default()) => Ok(json!({ "success": true })),
             "auth" => Err(fault(NOT_LET_IN, "wrong token")),
             "fs/read" => {
-                let output = self.face.files("read_file", json!({ "path": text("path")? })).await.map_err(refused)?;
-                Ok(json!({ "content": output.text }))
+                let path = text("path")?;
+                match self.face.read(path.clone()).await {
+                    Ok(content) => Ok(json!({ "content": content })),
+                    Err(Refusal(why)) => Err(self.unread(path, &why).await),
+                }
             }
             "fs/write" => {
                 let (path, content) = (text("path")?, text("content")?);
                 let args = json!({ "path": path, "content": content });
+                // Everyone who is connected hears of it, the writer too.
                 self.face.files("write_file", args).await.map_err(refused)?;
-                let told = json!({ "path": path, "bytes": content.len() });
-                // Nobody may be connected but the writer, who is told too.
-                let _ = self.announce.send(wire::notification("fs/changed", &told));
                 Ok(json!({ "success": true }))
             }
             "fs/list" => {
                 let recursive = params["recursive"].as_bool().unwrap_or(true);
-                let output = self.face.files("list_files", json!({ "recursive": recursive })).await.map_err(refused)?;
-                Ok(json!({ "files": listed(&output.value.unwrap_or_default()) }))
+                let folder = params["path"].as_str().unwrap_or(".").to_owned();
+                let listed = self.face.list(folder, recursive).await.map_err(refused)?;
+                Ok(json!({ "files": listed.paths, "truncated": listed.is_cut }))
             }
             "agent/dispatch" => {
                 let work = Work { goal: text("prompt")?, agent: None };
@@ -162,18 +165,24 @@ impl<F: Face> Client<F> {
             _ => Err(fault(UNKNOWN, &format!("no method `{method}`"))),
         }
     }
+
+    /// Why a file is not read, and whether there is something all the same: whoever waits for it wants to know.
+    async fn unread(&self, path: String, why: &str) -> Fault {
+        let exists = self.face.exists(path).await.ok();
+        let data = exists.map_or(Value::Null, |exists| json!({ "exists": exists }));
+        Fault { data, ..fault(REFUSED, why) }
+    }
 }
 
-/// Paths of files, and of folders with a slash at the end.
-fn listed(value: &Value) -> Vec<String> {
-    let folders = value["folders"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let folders = folders.map(|folder| format!("{folder}/"));
-    let files = value["files"].as_array().into_iter().flatten().filter_map(|file| file["path"].as_str());
-    folders.chain(files.map(str::to_owned)).collect()
+/// A change as it is told to everyone.
+fn announced(Changed { path, bytes }: &Changed) -> String {
+    let told =
+        bytes.map_or_else(|| json!({ "path": path, "deleted": true }), |bytes| json!({ "path": path, "bytes": bytes }));
+    wire::notification("fs/changed", &told)
 }
 
 fn fault(code: i64, message: &str) -> Fault {
-    Fault { code, message: message.to_owned() }
+    Fault { code, message: message.to_owned(), data: Value::Null }
 }
 
 /// Whether the token was shown with the request; an error if a wrong one was, or if a web page asks.

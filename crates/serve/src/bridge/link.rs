@@ -27,6 +27,8 @@ type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 const ANSWER: Duration = Duration::from_mins(1);
 /// How long we knock before we say that nobody opens: an editor that has just started may still be loading.
 const KNOCK: Duration = Duration::from_secs(5);
+/// How long someone who has opened may take to say the first words.
+const GREETING: Duration = Duration::from_secs(10);
 /// Pauses between knocks.
 const PAUSE: Duration = Duration::from_millis(250);
 
@@ -66,6 +68,18 @@ pub(super) enum Again {
     No,
 }
 
+/// What is at a path of the other side.
+pub(super) enum Seen {
+    /// Nothing.
+    Nothing,
+    /// Text, in whatever form the host puts it.
+    Text(Value),
+    /// A folder, or a file that is not text.
+    Unreadable,
+    /// It cannot be read, and the host does not say whether it is there.
+    Unsaid,
+}
+
 /// Why a request has no answer.
 enum Lost {
     /// It was not sent.
@@ -101,11 +115,15 @@ impl Link {
         self.ask_twice(method, params, again).await.map_err(|trouble| self.in_words(method, trouble))
     }
 
-    /// Reads a file of the other side; nothing if it says that it cannot.
-    pub(super) async fn look(&self, path: &str) -> Result<Option<Value>, String> {
+    /// Looks for a file of the other side.
+    pub(super) async fn look(&self, path: &str) -> Result<Seen, String> {
         match self.ask_twice("fs/read", &json!({ "path": path }), Again::Yes).await {
-            Ok(read) => Ok(Some(read)),
-            Err(Trouble::Said(_)) => Ok(None),
+            Ok(read) => Ok(Seen::Text(read)),
+            Err(Trouble::Said(fault)) => Ok(match fault.data["exists"].as_bool() {
+                Some(true) => Seen::Unreadable,
+                Some(false) => Seen::Nothing,
+                None => Seen::Unsaid,
+            }),
             Err(trouble) => Err(self.in_words("fs/read", trouble)),
         }
     }
@@ -137,11 +155,18 @@ impl Link {
                 *line = Some(self.connect().await.map_err(Trouble::NotThere)?);
             }
             let Some(open) = line.as_mut() else { return Err(Trouble::Lost(Lost::Before)) };
-            let Ok(answered) = self.send(open, method, params).await else {
-                *line = None;
-                return Err(Trouble::Lost(Lost::Before));
-            };
-            answered
+            match tokio::time::timeout(ANSWER, self.send(open, method, params)).await {
+                Ok(Ok(answered)) => answered,
+                Ok(Err(_)) => {
+                    *line = None;
+                    return Err(Trouble::Lost(Lost::Before));
+                }
+                // It does not read what it is sent. Half of it may have gone, so nothing sensible can follow.
+                Err(_) => {
+                    *line = None;
+                    return Err(Trouble::Silent);
+                }
+            }
         };
         match tokio::time::timeout(ANSWER, answered).await {
             Err(_) => Err(Trouble::Silent),
@@ -164,7 +189,11 @@ impl Link {
         let deadline = tokio::time::Instant::now() + KNOCK;
         loop {
             let url = &self.0.url;
-            match self.dial().await {
+            // Whoever lets us in and then says nothing must not keep us: others wait for this connection too.
+            let Ok(dialled) = tokio::time::timeout(GREETING, self.dial()).await else {
+                return Err(self.says_nothing());
+            };
+            match dialled {
                 Ok(socket) => return self.settle(socket).await,
                 Err(Error::Http(response)) if response.status() == StatusCode::UNAUTHORIZED => {
                     return Err(self.wrong_token());
@@ -220,15 +249,22 @@ impl Link {
         });
         let shown = json!({ "token": self.0.token.reveal() });
         let answered = self.send(&mut line, "auth", &shown).await.map_err(|_| self.wrong_token())?;
-        match tokio::time::timeout(ANSWER, answered).await {
+        match tokio::time::timeout(GREETING, answered).await {
             Ok(Ok(Message { error: Some(fault), .. })) if fault.code == NOT_LET_IN => Err(self.wrong_token()),
             // It read the header, and knows no `auth`.
             Ok(Ok(Message { error: Some(fault), .. })) if fault.code == UNKNOWN => Ok(line),
             Ok(Ok(Message { error: Some(fault), .. })) => Err(format!("{} refused us: {}", self.0.url, fault.message)),
             Ok(Ok(_)) => Ok(line),
             Ok(Err(_)) => Err(self.wrong_token()),
-            Err(_) => Err(format!("{} does not answer; is another program using this port?", self.0.url)),
+            Err(_) => Err(self.says_nothing()),
         }
+    }
+
+    fn says_nothing(&self) -> String {
+        format!(
+            "{} lets us in and says nothing; is another program using this port, or does the editor hang?",
+            self.0.url
+        )
     }
 
     fn wrong_token(&self) -> String {

@@ -1,11 +1,12 @@
 //! The tools that are forwarded over a bridge, and the one that waits for a signal file.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use updraft_mcp::server::{Plain, PlainTool};
 
-use super::link::{Again, Link};
+use super::link::{Again, Link, Seen};
 
 /// What is added to a prompt that has a signal file.
 const SIGNAL: &str = include_str!("signal.md");
@@ -16,6 +17,10 @@ const LOOK: Duration = Duration::from_secs(1);
 /// How long a signal file is waited for, unless the caller says.
 const USUAL: u64 = 60;
 const LONGEST: u64 = 600;
+/// How many looks there are to each look at the whole list, where the host does not say what is there.
+const THOROUGH: u32 = 5;
+/// Paths that a list shows.
+const SHOWN: usize = 2_000;
 
 /// The tools of a bridge, as a server.
 pub fn tools(link: &Link, version: &str) -> Plain {
@@ -30,12 +35,20 @@ fn schema(properties: Value, required: &[&str]) -> Value {
 }
 
 fn read(link: Link) -> PlainTool {
-    let input = schema(json!({ "path": { "type": "string" } }), &["path"]);
+    let properties = json!({
+        "path": { "type": "string" },
+        "start_line": { "type": "integer", "minimum": 1, "description": "The first line to read; 1 if left out." },
+        "end_line": { "type": "integer", "minimum": 1, "description": "The last line to read; the end if left out." }
+    });
     let function = move |arguments: Value| {
         let link = link.clone();
-        async move { Ok(Value::String(content(&link.ask("fs/read", &arguments, Again::Yes).await?))) }
+        async move {
+            let read = link.ask("fs/read", &json!({ "path": arguments["path"] }), Again::Yes).await?;
+            lines(content(&read), arguments["start_line"].as_u64(), arguments["end_line"].as_u64())
+        }
     };
-    PlainTool::new("read_file", "Read a file of the editor's workspace.", input, function).reading()
+    let text = "Read a file of the editor's workspace: all of it, exactly as it stands, or some of its lines.";
+    PlainTool::new("read_file", text, schema(properties, &["path"]), function).reading()
 }
 
 fn write(link: Link) -> PlainTool {
@@ -54,33 +67,36 @@ fn write(link: Link) -> PlainTool {
 }
 
 fn list(link: Link) -> PlainTool {
-    let input = schema(
-        json!({ "recursive": { "type": "boolean", "description": "Folders within too; true if left out." } }),
-        &[],
-    );
+    let properties = json!({
+        "recursive": { "type": "boolean", "description": "Folders within too; true if left out." },
+        "path": { "type": "string", "description": "Only what is in this folder." }
+    });
     let function = move |mut arguments: Value| {
         let link = link.clone();
         async move {
             if arguments["recursive"].is_null() {
                 arguments["recursive"] = json!(true);
             }
-            Ok(Value::String(paths(&link.ask("fs/list", &arguments, Again::Yes).await?).join("\n")))
+            let listed = link.ask("fs/list", &arguments, Again::Yes).await?;
+            Ok(shown(paths(&listed), arguments["path"].as_str(), listed["truncated"] == true))
         }
     };
-    PlainTool::new("list_files", "List the files of the editor's workspace.", input, function).reading()
+    let text = "List the files of the editor's workspace. Of very many it shows some, and says so.";
+    PlainTool::new("list_files", text, schema(properties, &[]), function).reading()
 }
 
 fn dispatch(link: Link) -> PlainTool {
     let properties = json!({
         "prompt": { "type": "string", "minLength": 1, "description": "What is to be done. It is all the agent is told." },
-        "signal_file": { "type": "string", "description": "A file whose appearance shall mean that it is done. The agent is asked to create it." }
+        "signal_file": { "type": "string", "minLength": 1, "description": "A file whose appearance shall mean that it is done. The agent is asked to create it." }
     });
     let function = move |arguments: Value| {
         let link = link.clone();
         async move {
             let mut prompt = arguments["prompt"].as_str().unwrap_or_default().to_owned();
             if let Some(file) = arguments["signal_file"].as_str() {
-                if link.look(file).await?.is_some() {
+                check(file)?;
+                if !matches!(appeared(&link, file, true).await?, Seen::Nothing) {
                     return Err(format!(
                         "`{file}` is there already, so its appearance would mean nothing; name another, or remove it"
                     ));
@@ -101,7 +117,7 @@ fn dispatch(link: Link) -> PlainTool {
 
 fn wait(link: Link) -> PlainTool {
     let properties = json!({
-        "path": { "type": "string", "description": "The signal file." },
+        "path": { "type": "string", "minLength": 1, "description": "The signal file." },
         "seconds": { "type": "integer", "minimum": 1, "maximum": LONGEST, "description": "How long to wait; 60 if left out." }
     });
     let function = move |arguments: Value| {
@@ -110,13 +126,23 @@ fn wait(link: Link) -> PlainTool {
             let path = arguments["path"].as_str().unwrap_or_default().to_owned();
             let seconds = arguments["seconds"].as_u64().unwrap_or(USUAL).min(LONGEST);
             let deadline = tokio::time::Instant::now() + Duration::from_secs(seconds);
+            check(&path)?;
             let mut changes = link.changes();
+            let mut looks = 0;
             loop {
-                if let Some(read) = link.look(&path).await? {
-                    let content = content(&read);
-                    return Ok(
-                        json!({ "appeared": true, "content": content, "text": format!("`{path}` has appeared\n{content}") }),
-                    );
+                let seen = appeared(&link, &path, looks % THOROUGH == 0).await?;
+                looks += 1;
+                match seen {
+                    Seen::Text(read) => {
+                        let content = content(&read);
+                        let text = format!("`{path}` has appeared\n{content}");
+                        return Ok(json!({ "appeared": true, "content": content, "text": text }));
+                    }
+                    Seen::Unreadable | Seen::Unsaid => {
+                        let text = format!("`{path}` has appeared; it is not text that can be read");
+                        return Ok(json!({ "appeared": true, "text": text }));
+                    }
+                    Seen::Nothing => {}
                 }
                 if tokio::time::Instant::now() >= deadline {
                     let text =
@@ -129,6 +155,64 @@ fn wait(link: Link) -> PlainTool {
     };
     let text = "Wait until a signal file appears in the editor's workspace, and give what is in it.";
     PlainTool::new("wait_for_signal", text, schema(properties, &["path"]), function).reading()
+}
+
+/// Refuses what cannot be a signal file of the workspace.
+fn check(path: &str) -> Result<(), String> {
+    let mut parts = path.split(['/', '\\']);
+    if path.trim().is_empty() || parts.any(|part| part == ".." || part.ends_with(':')) || path.starts_with(['/', '\\'])
+    {
+        return Err(format!("`{path}` is not a path in the workspace; name a file such as DONE.md, relative to it"));
+    }
+    Ok(())
+}
+
+/// What is at a path. Where the host does not say, it is looked for in the list if that is wanted; else it counts as nothing.
+async fn appeared(link: &Link, path: &str, thorough: bool) -> Result<Seen, String> {
+    let seen = link.look(path).await?;
+    if !matches!(seen, Seen::Unsaid) {
+        return Ok(seen);
+    }
+    if !thorough {
+        return Ok(Seen::Nothing);
+    }
+    let path = path.strip_prefix("./").unwrap_or(path).trim_end_matches('/');
+    let within = format!("{path}/");
+    let listed = paths(&link.ask("fs/list", &json!({ "recursive": true }), Again::Yes).await?);
+    let is_there = listed.iter().any(|listed| listed == path || listed.starts_with(&within));
+    Ok(if is_there { Seen::Unreadable } else { Seen::Nothing })
+}
+
+/// The text, or some of its lines; then with their numbers as data.
+fn lines(text: String, start: Option<u64>, end: Option<u64>) -> Result<Value, String> {
+    if start.is_none() && end.is_none() {
+        return Ok(Value::String(text));
+    }
+    let (start, total) = (start.unwrap_or(1), text.split_inclusive('\n').count() as u64);
+    let end = end.unwrap_or(u64::MAX).min(total);
+    if start > total || end < start {
+        return Err(format!("there are no lines {start} to {end}: the file has {total}"));
+    }
+    let wanted = text.split_inclusive('\n').skip(start as usize - 1).take((end - start + 1) as usize);
+    let text: String = wanted.collect();
+    Ok(json!({ "text": text, "start_line": start, "end_line": end, "lines_total": total }))
+}
+
+/// A list as text and data, bounded; says when it is not all.
+fn shown(mut paths: Vec<String>, folder: Option<&str>, is_cut: bool) -> Value {
+    // A host that knows no folders has listed everything.
+    if let Some(folder) = folder.map(|folder| folder.trim_start_matches("./").trim_end_matches('/')) {
+        let within = format!("{folder}/");
+        paths.retain(|path| folder.is_empty() || folder == "." || path.starts_with(&within));
+    }
+    let more = paths.len().saturating_sub(SHOWN);
+    paths.truncate(SHOWN);
+    let mut text = paths.join("\n");
+    if more > 0 || is_cut {
+        let least = if is_cut { "at least " } else { "" };
+        let _ = write!(text, "\n[and {least}{more} more; list a folder within with `path`]");
+    }
+    json!({ "text": text, "files": paths, "more": more, "truncated": more > 0 || is_cut })
 }
 
 /// The content of a file, however the host puts it.

@@ -34,6 +34,9 @@ pub(super) struct Message {
 pub(super) struct Fault {
     pub(super) code: i64,
     pub(super) message: String,
+    /// More about it. Of a file that cannot be read: whether anything is there, as `exists`.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub(super) data: Value,
 }
 
 /// A request.

@@ -11,8 +11,15 @@ use tracing::warn;
 
 use super::AGE;
 
-/// Questions and answers, the oldest first.
-pub(super) type Turns = VecDeque<(String, String)>;
+/// What was said in a conversation, the oldest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Said {
+    /// Questions and their answers.
+    pub(super) turns: VecDeque<(String, String)>,
+    /// Runs and their questions, where the answer is not known yet.
+    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
+    pub(super) open: VecDeque<(String, String)>,
+}
 
 /// Where conversations of a workspace are kept.
 pub(super) struct Kept {
@@ -23,7 +30,8 @@ pub(super) struct Kept {
 #[derive(Serialize, Deserialize)]
 struct Written {
     workspace: String,
-    turns: Turns,
+    #[serde(flatten)]
+    said: Said,
 }
 
 impl Kept {
@@ -38,17 +46,17 @@ impl Kept {
     }
 
     /// What was said in a conversation of this workspace that has not rested too long.
-    pub(super) fn read(&self, id: &str) -> Option<Turns> {
+    pub(super) fn read(&self, id: &str) -> Option<Said> {
         let file = self.file(id)?;
         let age = std::fs::metadata(&file).ok()?.modified().ok()?.elapsed().unwrap_or_default();
         let written: Written = serde_json::from_slice(&std::fs::read(&file).ok()?).ok()?;
-        (age < AGE && written.workspace == self.workspace).then_some(written.turns)
+        (age < AGE && written.workspace == self.workspace).then_some(written.said)
     }
 
     /// Keeps what was said. Where it cannot be written, the conversation goes on until the next restart.
-    pub(super) fn write(&self, id: &str, turns: &Turns) {
+    pub(super) fn write(&self, id: &str, said: &Said) {
         let Some(file) = self.file(id) else { return };
-        let written = Written { workspace: self.workspace.clone(), turns: turns.clone() };
+        let written = Written { workspace: self.workspace.clone(), said: said.clone() };
         let write = || {
             std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
             let making = file.with_extension("new");
@@ -87,8 +95,9 @@ mod tests {
 
     const ID: &str = "0123456789abcdef0123456789abcdef";
 
-    fn turns() -> Turns {
-        VecDeque::from([("What is it?".to_owned(), "A loom.".to_owned())])
+    fn said() -> Said {
+        let turns = VecDeque::from([("What is it?".to_owned(), "A loom.".to_owned())]);
+        Said { turns, ..Said::default() }
     }
 
     #[test]
@@ -96,8 +105,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let kept = |workspace: &str| Kept::new(folder.path().join("sessions"), workspace.to_owned());
         assert_eq!(kept("/one").read(ID), None);
-        kept("/one").write(ID, &turns());
-        assert_eq!(kept("/one").read(ID), Some(turns()));
+        kept("/one").write(ID, &said());
+        assert_eq!(kept("/one").read(ID), Some(said()));
         assert_eq!(kept("/other").read(ID), None);
         let mode = std::fs::metadata(folder.path().join("sessions").join(ID)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
@@ -109,7 +118,7 @@ mod tests {
     fn one_that_rests_too_long_is_not_read_and_is_swept_away() {
         let folder = tempfile::tempdir().unwrap();
         let kept = Kept::new(folder.path().to_owned(), "/one".to_owned());
-        kept.write(ID, &turns());
+        kept.write(ID, &said());
         let file = std::fs::File::options().write(true).open(folder.path().join(ID)).unwrap();
         file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
         assert_eq!(kept.read(ID), None);
@@ -122,7 +131,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let kept = Kept::new(folder.path().join("sessions"), "/one".to_owned());
         for id in ["../sessions/0123456789abcdef012345", "", "guessed", "0123456789abcdef0123456789abcde/"] {
-            kept.write(id, &turns());
+            kept.write(id, &said());
             assert_eq!(kept.read(id), None, "{id}");
         }
         assert!(!folder.path().join("sessions").exists());

@@ -85,8 +85,14 @@ pub(super) fn hits(hits: &[Hit]) -> CallToolResult {
 
 /// A document, likewise.
 pub(super) fn document(document: &Document) -> CallToolResult {
-    let Document { id, title, url, text } = document;
-    let data = json!({ "id": id, "title": title, "text": text, "url": url, "metadata": { "source": "workspace" } });
+    let Document { id, title, url, text, cut_from } = document;
+    let mut metadata = json!({ "source": "workspace" });
+    if let Some(bytes) = cut_from {
+        metadata["truncated"] = json!(true);
+        metadata["bytes"] = json!(bytes);
+        metadata["bytes_given"] = json!(text.len());
+    }
+    let data = json!({ "id": id, "title": title, "text": text, "url": url, "metadata": metadata });
     both(data.to_string(), data)
 }
 

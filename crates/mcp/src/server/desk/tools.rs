@@ -202,7 +202,7 @@ fn files() -> Vec<Tool> {
         tool(
             "fetch",
             Touches::Nothing,
-            "Give a document that search found.",
+            "Give a document that search found, whole up to 1 MB; of a larger one the beginning, and its metadata says so.",
             schema(json!({ "id": { "type": "string", "minLength": 1 } }), &["id"]),
             document,
         ),

@@ -1,0 +1,136 @@
+//! Looking at the workspace for programs rather than models: whole texts, what is at a path, every file.
+
+use std::io::{ErrorKind, Read};
+
+use updraft_run::{Failure, FailureKind, Form};
+
+use super::{Found, Inside, Links, Walk, Workspace, failure};
+use crate::text;
+
+/// The text of a file, exactly as it stands there; without a byte order mark, which is kept when it is written back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WholeText {
+    /// The text, or its beginning.
+    pub text: String,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// Whether that is all of it.
+    pub is_whole: bool,
+}
+
+/// The files of a folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Paths {
+    /// Folders, where those within are not listed themselves.
+    pub folders: Vec<String>,
+    /// Files, sorted.
+    pub files: Vec<String>,
+    /// There are more.
+    pub is_cut: bool,
+}
+
+impl Workspace {
+    /// The text of a file; of one with more than `most` bytes only the beginning, cut between two characters.
+    pub fn whole_text(&self, path: &Inside, most: u64) -> Result<WholeText, Failure> {
+        let (file, about) = self.open_file(path, Links::Inside)?;
+        let failed = |message: String| Failure::new(FailureKind::Tool, message);
+        let mut bytes = Vec::with_capacity(about.len.min(most) as usize + 1);
+        let read = file.take(most.saturating_add(1)).read_to_end(&mut bytes);
+        read.map_err(|error| failed(format!("`{path}` could not be read: {error}")))?;
+        let is_whole = bytes.len() as u64 <= most;
+        bytes.truncate(most as usize);
+        // A character that was cut through has at most three bytes that are of no use.
+        let mut cuts = if is_whole { 0..=0 } else { 0..=3 };
+        let text = cuts.find_map(|cut| text::decode(bytes.get(..bytes.len().checked_sub(cut)?)?));
+        let (text, _) = text
+            .ok_or_else(|| failed(format!("`{path}` is not text: expected UTF-8, or UTF-16 with a byte order mark")))?;
+        let bytes = if is_whole { bytes.len() as u64 } else { about.len.max(most + 1) };
+        Ok(WholeText { text, bytes, is_whole })
+    }
+
+    /// What is at a path, wherever links inside the workspace lead; `None` if nothing is there.
+    pub fn form(&self, path: &Inside) -> Result<Option<Form>, Failure> {
+        match self.folder().about(path.as_str(), Links::Inside) {
+            Ok(about) => Ok(Some(about.form())),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+            Err(error) => Err(failure(path, &error)),
+        }
+    }
+
+    /// The files of a folder and, if that is wanted, of those within; without what git ignores and hidden ones. At most so
+    /// many files and folders are looked at.
+    pub fn paths(&self, folder: &Inside, recursive: bool, most: usize) -> Result<Paths, Failure> {
+        let mut walk = Walk::new(self, folder, recursive, most)?;
+        let mut paths = Paths::default();
+        for found in walk.by_ref() {
+            match found {
+                Found::File { path, .. } => paths.files.push(path.to_string()),
+                Found::Folder(path) if !recursive => paths.folders.push(path.to_string()),
+                Found::Folder(_) => {}
+            }
+        }
+        paths.is_cut = walk.is_cut();
+        Ok(paths)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use updraft_run::FormKind;
+
+    use super::*;
+
+    fn workspace() -> (tempfile::TempDir, Workspace) {
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = Workspace::open(folder.path()).unwrap();
+        (folder, workspace)
+    }
+
+    #[test]
+    fn a_text_is_whole_or_says_that_it_is_cut_between_characters() {
+        let (folder, workspace) = workspace();
+        let path = workspace.locate("a.txt").unwrap();
+        std::fs::write(folder.path().join("a.txt"), "aé€\r\n").unwrap();
+        let whole = workspace.whole_text(&path, 100).unwrap();
+        assert_eq!(whole, WholeText { text: "aé€\r\n".into(), bytes: 8, is_whole: true });
+        assert_eq!(workspace.whole_text(&path, 8).unwrap(), whole);
+        for (most, text) in [(7, "aé€\r"), (5, "aé"), (4, "aé"), (3, "aé"), (2, "a"), (1, "a"), (0, "")] {
+            let cut = workspace.whole_text(&path, most).unwrap();
+            assert_eq!(cut, WholeText { text: text.into(), bytes: 8, is_whole: false }, "{most}");
+        }
+        std::fs::write(folder.path().join("a.txt"), "").unwrap();
+        assert_eq!(workspace.whole_text(&path, 8).unwrap().text, "");
+        std::fs::write(folder.path().join("a.txt"), b"\xFF\xFEa\0\x3D\xD8\0\xDEb\0").unwrap();
+        assert_eq!(workspace.whole_text(&path, 100).unwrap().text, "a😀b");
+        assert_eq!(workspace.whole_text(&path, 7).unwrap().text, "a");
+        std::fs::write(folder.path().join("a.txt"), b"\xFF\xD8\0").unwrap();
+        assert!(workspace.whole_text(&path, 100).unwrap_err().message.contains("not text"));
+    }
+
+    #[test]
+    fn what_is_at_a_path_is_told_of_folders_and_other_files_too() {
+        let (folder, workspace) = workspace();
+        std::fs::create_dir(folder.path().join("made")).unwrap();
+        std::fs::write(folder.path().join("made/x.bin"), [0, 1]).unwrap();
+        let kind = |path: &str| workspace.form(&workspace.locate(path).unwrap()).unwrap().map(|form| form.kind);
+        assert_eq!(kind("made"), Some(FormKind::Folder));
+        assert_eq!(kind("made/x.bin"), Some(FormKind::File));
+        assert_eq!((kind("none"), kind("made/x.bin/y")), (None, None));
+        std::os::unix::fs::symlink("/etc/passwd", folder.path().join("out")).unwrap();
+        assert!(workspace.form(&workspace.locate("out").unwrap()).is_err());
+    }
+
+    #[test]
+    fn a_list_of_files_says_when_it_is_cut() {
+        let (folder, workspace) = workspace();
+        std::fs::create_dir(folder.path().join("b")).unwrap();
+        for name in ["a", "b/c", "b/d", "e"] {
+            std::fs::write(folder.path().join(name), "").unwrap();
+        }
+        let all = workspace.paths(&Inside::root(), true, 100).unwrap();
+        assert_eq!((all.files, all.is_cut), (["a", "b/c", "b/d", "e"].map(str::to_owned).to_vec(), false));
+        let flat = workspace.paths(&Inside::root(), false, 100).unwrap();
+        assert_eq!((flat.files, flat.folders), (vec!["a".to_owned(), "e".to_owned()], vec!["b".to_owned()]));
+        assert!(workspace.paths(&Inside::root(), true, 3).unwrap().is_cut);
+    }
+}
