@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 /// Serves on stdin and stdout. `era` says how it takes the question which revision it speaks: `new` answers it, `old`
 /// refuses it, `fragile` dies of it, `babbling` is old and prints a banner first.
 pub(crate) fn serve(era: &str) {
-    let mut server = Chaos { era: era.to_owned(), polls: 0, told: None, changed: false, last: Value::Null };
+    let mut server =
+        Chaos { era: era.to_owned(), polls: 0, told: None, gives_up: false, changed: false, last: Value::Null };
     if era == "babbling" {
         print("Welcome to the server!\n{\"level\": \"info\"}\n[1, 2]\n");
     }
@@ -24,6 +25,7 @@ struct Chaos {
     /// How often it was asked after its task, and what it was told meanwhile.
     polls: u32,
     told: Option<String>,
+    gives_up: bool,
     changed: bool,
     last: Value,
 }
@@ -97,6 +99,7 @@ impl Chaos {
         let question = json!({"method": "elicitation/create", "params": {"mode": "form", "message": "Who?",
             "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}}});
         match (self.polls, &self.told) {
+            _ if self.gives_up => answer(id, &state("cancelled", &json!({}))),
             _ if task != "task-1" => refuse(id, -32602, "no such task"),
             (1, _) => answer(id, &state("working", &json!({"statusMessage": "still at it"}))),
             (_, None) => answer(id, &state("input_required", &json!({"inputRequests": {"name": question}}))),
@@ -206,6 +209,7 @@ impl Chaos {
             "lie" => answer(id, &json!({"content": [], "structuredContent": {"sum": "three"}})),
             "task" => {
                 self.polls = 0;
+                self.gives_up = said == "give up";
                 answer(id, &state("working", &json!({"resultType": "task"})));
             }
             "echo" | "extra" => answer(id, &text(said)),

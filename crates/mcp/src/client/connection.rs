@@ -50,6 +50,7 @@ pub(super) struct Connection {
     /// Calls that it has answered.
     pub(super) answered: AtomicU64,
     is_closed: AtomicBool,
+    is_on_pipes: bool,
     _tasks: JoinSet<()>,
 }
 
@@ -91,6 +92,7 @@ impl Connection {
             handler,
             listeners,
             ledger,
+            is_on_pipes: process.is_some(),
             process: Mutex::new(process),
             manner,
             given_up,
@@ -103,6 +105,11 @@ impl Connection {
     /// Whether nothing more can be asked.
     pub(super) fn is_closed(&self) -> bool {
         self.is_closed.load(Ordering::Relaxed) || self.peer.is_transport_closed()
+    }
+
+    /// Whether a request can be lost while the others go on: those on pipes share one fate.
+    pub(super) fn outlives_requests(&self) -> bool {
+        !self.is_on_pipes && !self.is_closed()
     }
 
     /// What the server said about itself.

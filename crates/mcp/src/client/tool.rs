@@ -70,14 +70,16 @@ impl ServerTool {
         match error {
             Error::Cancelled => Reply::Cancelled,
             Error::Silent(limit) if is_repeatable => Reply::TimedOut { limit: Millis(limit.as_millis() as u64) },
-            Error::Lost(_) | Error::Silent(_) if !is_repeatable => Reply::InDoubt {
+            Error::Lost(_) | Error::Abandoned(_) | Error::Silent(_) if !is_repeatable => Reply::InDoubt {
                 evidence: format!("`{}` was called on {words}; it may or may not have been done", self.own_name),
             },
             Error::Unreachable(_) | Error::Resting { .. } | Error::Start(_) => {
                 cx.transient(Failure::new(FailureKind::Tool, words))
             }
             // Here it was made again already as often as that helps.
-            Error::Lost(_) | Error::Silent(_) => Reply::Failed(Failure::new(FailureKind::Tool, words)),
+            Error::Lost(_) | Error::Abandoned(_) | Error::Silent(_) => {
+                Reply::Failed(Failure::new(FailureKind::Tool, words))
+            }
             Error::Login(_) | Error::Unknown(_) => Reply::Failed(Failure::new(FailureKind::Config, words)),
             Error::Refused { .. } | Error::Nonsense(_) => Reply::Failed(Failure::new(FailureKind::Tool, words)),
         }
