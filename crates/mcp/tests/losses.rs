@@ -111,3 +111,33 @@ async fn a_task_that_its_server_cancels_is_in_doubt_and_the_server_goes_on() {
     assert_eq!(servers.get("c").unwrap().health().starts, 1);
     servers.close().await;
 }
+
+#[tokio::test]
+async fn a_call_of_the_plain_form_that_is_lost_is_in_doubt_and_one_turned_away_is_not() {
+    let web = Web::serve(|method, path, body| match (method, path) {
+        ("POST", "/api/tools/list") => (200, JSON, json!([{"name": "do"}]).to_string()),
+        ("POST", "/api/tools/call") => match body["arguments"]["how"].as_str().unwrap_or_default() {
+            "fall" => (502, "", "out of order".to_owned()),
+            "break" => (200, "Content-Length: 999\r\n", "{".to_owned()),
+            "refuse" => (422, "", "not like this".to_owned()),
+            "babble" => (200, "", "hello".to_owned()),
+            how => (200, JSON, json!({"result": how}).to_string()),
+        },
+        _ => (404, "", String::new()),
+    })
+    .await;
+    let world = World::new();
+    let servers = world.servers(json!({"p": {"url": web.url()}})).await;
+    let dispatcher = world.dispatcher(&servers).await;
+    for how in ["fall", "break"] {
+        let reply = world.reply(&dispatcher, "mcp_p_do", json!({"how": how})).await;
+        let Reply::InDoubt { evidence } = reply else { panic!("{how}: {reply:?}") };
+        assert!(evidence.contains("may or may not have been done"), "{evidence}");
+    }
+    let refused = world.failure(&dispatcher, "mcp_p_do", json!({"how": "refuse"})).await;
+    assert!(refused.contains("it refused: HTTP 422 Unprocessable Entity: not like this"), "{refused}");
+    let babbled = world.failure(&dispatcher, "mcp_p_do", json!({"how": "babble"})).await;
+    assert!(babbled.contains("it answered what nobody can use: its answer is no JSON"), "{babbled}");
+    assert_eq!(world.output(&dispatcher, "mcp_p_do", json!({"how": "well"})).await.text, "well");
+    servers.close().await;
+}
