@@ -1,5 +1,7 @@
 //! Which MCP servers there are, from files and the environment, and what they are lent.
 
+mod wanted;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -16,10 +18,13 @@ use crate::places::{self, Places};
 use crate::settings::{Settings, read_dotenv};
 use crate::{confine, dropins, wire};
 
+pub(crate) use wanted::Wanted;
+
 /// The files of a workspace that name servers. They count only in a trusted one.
 pub(crate) const IN_WORKSPACE: [&str; 3] = [".updraft/mcp.json", ".mcp.json", "mcp_servers.json"];
-/// How long a run waits for servers that it has never met; those it knows are not waited for.
-const FIRST_MEETING: Duration = Duration::from_secs(20);
+/// How long a run waits for servers that it has never met. Those that are known are not waited for, nor those that did
+/// not come when they were waited for a short while ago.
+const FIRST_MEETING: Duration = Duration::from_secs(10);
 
 /// The servers that are configured for a workspace.
 #[derive(Default)]
@@ -124,16 +129,19 @@ pub(crate) async fn host(
     Ok(host)
 }
 
-/// A dispatcher of our own tools and those of all servers, and the servers, to be closed at the end.
+/// A dispatcher of our own tools and those of the servers that are wanted, and these, to be closed at the end.
 pub(crate) async fn dispatcher(
     places: &Places,
     settings: &Settings,
     workspace: &Path,
+    wanted: Wanted<'_>,
 ) -> Result<(Dispatcher, Servers, Vec<String>), Fault> {
-    let configured = configured(places, settings, workspace);
+    let mut configured = configured(places, settings, workspace);
     let mut remarks: Vec<String> = configured.faults.iter().map(ToString::to_string).collect();
-    let servers = configured.servers(places, settings, workspace).await?;
     let (mut registry, listing) = wire::registry(places, workspace, settings, Look::Kept).await?;
+    let prefix = configured.prefix.clone().unwrap_or_else(|| "mcp".to_owned());
+    configured.servers.retain(|(server, _)| wanted.needs(&prefix, &server.name, &registry));
+    let servers = configured.servers(places, settings, workspace).await?;
     remarks.extend(dropins::remarks(&listing));
     let taken: BTreeSet<String> = registry.iter().map(|tool| tool.spec().name.clone()).collect();
     for tool in servers.offered(FIRST_MEETING, &taken).await {
@@ -142,8 +150,10 @@ pub(crate) async fn dispatcher(
         }
     }
     for server in servers.iter().filter(|server| server.manifest().is_none()) {
-        let why = server.health().last.map_or_else(|| "it is slow to start".to_owned(), |error| error.to_string());
-        remarks.push(format!("MCP server `{}` has no tools for this run: {why}", server.config().name));
+        let (name, why) = (&server.config().name, server.why_absent());
+        remarks.push(format!(
+            "MCP server `{name}` has no tools for this run: {why}\n  hint: `updraft mcp check {name}` waits for it"
+        ));
     }
     Ok((Dispatcher::new(registry, Limits::default()), servers, remarks))
 }

@@ -1,5 +1,6 @@
 //! Using other people's servers.
 
+mod absence;
 mod connect;
 mod connection;
 mod content;

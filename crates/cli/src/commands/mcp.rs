@@ -5,10 +5,11 @@ mod login;
 mod serve;
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use serde_json::json;
 use updraft_mcp::config::{Link, ServerConfig};
-use updraft_mcp::{Manifest, Server};
+use updraft_mcp::{Error, Manifest, Server};
 
 use crate::args::{Mcp, McpCheck, McpCommand, Place};
 use crate::fault::{Code, Fault, Outcome};
@@ -100,26 +101,26 @@ async fn check(places: &Places, args: &McpCheck) -> Outcome {
         servers.get(name).map_err(|error| Fault::usage(error.to_string()))?;
     }
     let mut worst = if found.faults.is_empty() { Code::Done } else { Code::Config };
-    for server in servers.iter().filter(|server| args.name.as_ref().is_none_or(|name| server.config().name == *name)) {
-        worst = if say(server, args.place.json).await { worst } else { Code::Failed };
+    for (server, checked) in servers.check(args.name.as_deref()).await {
+        worst = if say(&server, &checked, args.place.json) { worst } else { Code::Failed };
     }
     servers.close().await;
     Ok(worst)
 }
 
-/// Asks one server, and says what it answered. False if it is not well.
-async fn say(server: &Server, as_json: bool) -> bool {
-    let (name, checked) = (&server.config().name, server.check().await);
+/// Says what one server answered. False if it is not well.
+fn say(server: &Server, checked: &Result<Arc<Manifest>, Error>, as_json: bool) -> bool {
+    let name = &server.config().name;
     let misdeeds = server.health().misdeeds.words();
     if as_json {
-        out::json(&match &checked {
+        out::json(&match checked {
             Ok(known) => json!({"name": name, "ok": true, "title": known.title, "revision": known.revision,
                 "tools": known.tools.iter().map(|tool| tool.name.clone()).collect::<Vec<_>>(), "misdeeds": misdeeds}),
             Err(error) => json!({"name": name, "ok": false, "error": error.to_string(), "misdeeds": misdeeds}),
         });
         return checked.is_ok();
     }
-    match &checked {
+    match checked {
         Ok(known) => out::line(&format!("{name}: well; {}, {}", out::harmless(&known.title), words(Some(known)))),
         Err(error) => out::line(&format!("{name}: {}", out::harmless(&error.to_string()))),
     }

@@ -58,7 +58,7 @@ pub(super) async fn open(places: &Places, served: &Served, stop: &CancellationTo
     let (agents, prompts) = wire::cast(places, &root, &settings)?;
     let access = reach::access(places, &settings, &root);
     let journal = wire::journal(places)?;
-    let (dispatcher, servers, remarks) = servers::dispatcher(places, &settings, &root).await?;
+    let (dispatcher, servers, remarks) = servers::dispatcher(places, &settings, &root, servers::Wanted::All).await?;
     for remark in remarks {
         out::note(&out::harmless(&remark));
     }

@@ -33,7 +33,8 @@ pub(crate) fn run(places: &Places, args: Tools) -> Outcome {
 async fn all(places: &Places, workspace: Option<&Path>) -> Result<(Dispatcher, Servers), Fault> {
     let workspace = wire::workspace(workspace)?;
     let settings = Settings::load(places, &workspace, Written::default())?;
-    let (dispatcher, servers, remarks) = servers::dispatcher(places, &settings, &workspace).await?;
+    let (dispatcher, servers, remarks) =
+        servers::dispatcher(places, &settings, &workspace, servers::Wanted::All).await?;
     for remark in remarks {
         out::note(&out::harmless(&remark));
     }

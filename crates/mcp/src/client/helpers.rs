@@ -167,9 +167,9 @@ impl Helper {
 
     async fn health(&self, server: Option<&str>) -> Result<String, Failure> {
         let mut text = String::new();
-        for one in self.servers.iter().filter(|one| server.is_none_or(|name| one.config().name == name)) {
+        for (one, checked) in self.servers.check(server).await {
             let name = &one.config().name;
-            match one.check().await {
+            match checked {
                 Ok(manifest) => {
                     let _ = writeln!(text, "{name}: well, {} tools, MCP {}", manifest.tools.len(), manifest.revision);
                 }

@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use rmcp::model::{CallToolResult, ErrorCode, JsonObject};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use updraft_tools::Log;
 
+use super::absence::Absence;
 use super::connect::{Attempt, Manner};
 use super::connection::{Connection, Waiting};
 use super::host::Host;
@@ -33,6 +34,8 @@ const SILENCES: u32 = 2;
 const LOSSES: u32 = 3;
 /// How often a repeatable call is made again when the connection ends under it.
 const AGAIN: u32 = 2;
+/// Of a server that has not failed, but is not there yet either.
+const SLOW: &str = "it is slow to start";
 /// JSON-RPC's number for what a server does not know at all.
 const NO_SUCH_METHOD: i32 = ErrorCode::METHOD_NOT_FOUND.0;
 /// Before a list that could not be had is asked for again.
@@ -121,6 +124,26 @@ impl Server {
             failures: state.failures,
             last: state.last.clone(),
             misdeeds: live.map_or_else(|| state.misdeeds.clone(), |connection| connection.misdeeds()),
+        }
+    }
+
+    /// Why nothing is known of its tools yet.
+    pub fn why_absent(&self) -> String {
+        let last = self.health().last.map(|error| error.to_string());
+        let before = || self.absence().map(|absence| format!("as a short while ago, {}", absence.why));
+        last.or_else(before).unwrap_or_else(|| SLOW.to_owned())
+    }
+
+    /// That it did not come when it was waited for a short while ago.
+    pub(super) fn absence(&self) -> Option<Absence> {
+        Absence::load(&self.host.memory_of(&self.config.name)?, &self.config.fingerprint)
+    }
+
+    /// Remembers that it was waited for in vain.
+    pub(super) fn note_absence(&self) {
+        let why = self.health().last.map_or_else(|| SLOW.to_owned(), |error| error.to_string());
+        if let Some(path) = self.host.memory_of(&self.config.name) {
+            Absence::new(&self.config.fingerprint, &why).save(&path);
         }
     }
 
@@ -226,7 +249,11 @@ impl Server {
         };
         if is_news && let Some(path) = self.host.memory_of(&self.config.name) {
             let kept = Arc::clone(&manifest);
-            let saved = tokio::task::spawn_blocking(move || kept.save(&path)).await;
+            let saving = move || {
+                Absence::forget(&path);
+                kept.save(&path)
+            };
+            let saved = tokio::task::spawn_blocking(saving).await;
             if !matches!(saved, Ok(Ok(()))) {
                 tracing::debug!(server = self.config.name, "the list of tools could not be kept");
             }
@@ -366,14 +393,17 @@ impl Server {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner).spawn(work);
     }
 
-    /// Starts it beside, so that its list of tools becomes fresh.
-    pub(super) fn refresh(self: &Arc<Self>) {
+    /// Starts it beside, so that its list of tools becomes fresh. What is given back ends when that is done.
+    pub(super) fn refresh(self: &Arc<Self>) -> oneshot::Receiver<()> {
+        let (done, over) = oneshot::channel();
         let weak = Arc::downgrade(self);
         self.spawn(async move {
             if let Some(server) = weak.upgrade() {
                 let _ = server.check().await;
             }
+            drop(done);
         });
+        over
     }
 }
 

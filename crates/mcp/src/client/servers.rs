@@ -110,23 +110,35 @@ impl Servers {
         self.0.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts the servers that nothing is known about, and waits for them; the others are looked after beside.
+    /// Asks servers whether they are well, all at once: the one of that name, or every one. In the order of their names.
+    pub async fn check(&self, only: Option<&str>) -> Vec<(Arc<Server>, Result<Arc<Manifest>, Error>)> {
+        let asked = self.iter().filter(|server| only.is_none_or(|name| server.config().name == name));
+        futures_util::future::join_all(asked.map(|server| async {
+            let checked = server.check().await;
+            (Arc::clone(server), checked)
+        }))
+        .await
+    }
+
+    /// Starts the servers that nothing is known about, and waits for them; the others are looked after beside, as are
+    /// those that were waited for in vain a short while ago.
     async fn meet(&self, wait: Duration) {
-        let mut meeting = JoinSet::new();
+        let mut waited_for = Vec::new();
         for server in self.iter() {
-            if server.manifest().is_some() {
+            if server.manifest().is_some() || server.absence().is_some() {
                 if !server.health().is_up {
-                    server.refresh();
+                    drop(server.refresh());
                 }
                 continue;
             }
-            let server = Arc::clone(server);
-            meeting.spawn(async move {
-                let _ = server.check().await;
-            });
+            waited_for.push((server, server.refresh()));
         }
-        let all = async { while meeting.join_next().await.is_some() {} };
-        let _ = tokio::time::timeout(wait, all).await;
+        let (servers, over): (Vec<_>, Vec<_>) = waited_for.into_iter().unzip();
+        // Those that take longer go on to start, and are known the next time.
+        let _ = tokio::time::timeout(wait, futures_util::future::join_all(over)).await;
+        for server in servers.into_iter().filter(|server| server.manifest().is_none()) {
+            server.note_absence();
+        }
     }
 
     fn name(&self, taken: &BTreeSet<String>) -> Known {
