@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use updraft_mcp::config::{Fault as Wrong, Format, Link, ServerConfig, Written, read, read_written};
 use updraft_mcp::{Host, Keys, Proxy, Servers};
-use updraft_tools::{Dispatcher, Limits, Look};
+use updraft_tools::{Dispatcher, Limits, Log, Look};
 
 use crate::fault::Fault;
 use crate::places::{self, Places};
 use crate::settings::{Settings, read_dotenv};
-use crate::{confine, dropins, wire};
+use crate::{confine, dropins, out, wire};
 
 pub(crate) use wanted::Wanted;
 
@@ -122,6 +122,7 @@ pub(crate) async fn host(
     host.policy = confinement.policy_for(workspace);
     host.environment = places::all();
     host.memory = Some(state.join("known"));
+    host.log = Log::to(|line| tracing::info!(target: "updraft::mcp", "{}", out::harmless(line)));
     host.keys = Some(Arc::new(KeyFiles(state.join("keys"))));
     let proxy = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"].iter().find_map(|name| places::set(name));
     let except = places::set("NO_PROXY").or_else(|| places::set("no_proxy"));

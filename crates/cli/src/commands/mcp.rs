@@ -114,8 +114,10 @@ fn say(server: &Server, checked: &Result<Arc<Manifest>, Error>, as_json: bool) -
     let misdeeds = server.health().misdeeds.words();
     if as_json {
         out::json(&match checked {
-            Ok(known) => json!({"name": name, "ok": true, "title": known.title, "revision": known.revision,
-                "tools": known.tools.iter().map(|tool| tool.name.clone()).collect::<Vec<_>>(), "misdeeds": misdeeds}),
+            Ok(known) => {
+                json!({"name": name, "ok": true, "title": known.title, "revision": known.revision, "instructions": known.instructions,
+                "tools": known.tools.iter().map(|tool| tool.name.clone()).collect::<Vec<_>>(), "misdeeds": misdeeds})
+            }
             Err(error) => json!({"name": name, "ok": false, "error": error.to_string(), "misdeeds": misdeeds}),
         });
         return checked.is_ok();

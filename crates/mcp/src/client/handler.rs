@@ -43,6 +43,10 @@ impl Listeners {
         Listening { listeners: self.clone(), key }
     }
 
+    fn everyone(&self) -> Vec<Log> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
     fn find(&self, token: &ProgressToken) -> Option<Log> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&token.0.to_string()).cloned()
     }
@@ -172,7 +176,19 @@ impl ClientHandler for Handler {
             Value::String(text) => text.clone(),
             other => other.to_string(),
         };
-        self.host.log.line(&format!("{}: {}", self.server, cut(&words, 500)));
+        let level = serde_json::to_value(params.level).unwrap_or_default();
+        let line = match level.as_str() {
+            None | Some("info" | "debug") => cut(&words, 500),
+            Some(level) => format!("{level}: {}", cut(&words, 500)),
+        };
+        // Who calls wants to know. Of several nobody can say whom it is for.
+        let listeners = self.listeners.everyone();
+        if listeners.is_empty() {
+            self.host.log.line(&format!("{}: {line}", self.server));
+        }
+        for log in listeners {
+            log.line(&line);
+        }
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {

@@ -14,6 +14,8 @@ use crate::error::cut;
 
 /// Tools found by one search.
 const FOUND: usize = 10;
+/// Bytes of what one server says about its own use, in the list of all of them.
+const INSTRUCTIONS: usize = 2 << 10;
 /// Longer than any call that it passes on: their own limits are the ones that count.
 const LONGEST: Duration = Duration::from_hours(25);
 
@@ -21,7 +23,7 @@ const LONGEST: Duration = Duration::from_hours(25);
 pub(super) fn about_servers(servers: &Servers) -> Vec<Arc<dyn Tool>> {
     let on_server = json!({"type": "object", "properties": {"server": {"type": "string", "description": "A server's name; all where it is left out."}}});
     [
-        (Kind::Servers, "List the MCP servers: their state, and how many tools each has.", json!({"type": "object", "properties": {}})),
+        (Kind::Servers, "List the MCP servers: their state, how many tools each has, and how it should be used.", json!({"type": "object", "properties": {}})),
         (Kind::Tools, "List the tools of MCP servers, by the names they are called by.", on_server.clone()),
         (
             Kind::Help,
@@ -125,6 +127,10 @@ impl Helper {
             };
             let count = server.manifest().map_or(0, |manifest| manifest.tools.len());
             let _ = writeln!(text, "{}: {state}, {count} tools", server.config().name);
+            if let Some(manifest) = server.manifest().filter(|manifest| !manifest.instructions.is_empty()) {
+                let _ =
+                    writeln!(text, "  how it says it should be used: {}", cut(&manifest.instructions, INSTRUCTIONS));
+            }
         }
         text
     }
