@@ -7,6 +7,7 @@ mod content;
 mod door;
 mod events;
 mod handler;
+mod hear;
 mod helpers;
 mod host;
 mod http;
@@ -14,6 +15,7 @@ mod ledger;
 mod lines;
 mod login;
 mod manifest;
+mod mend;
 mod names;
 #[cfg_attr(not(target_os = "linux"), path = "client/no_process.rs")]
 mod process;

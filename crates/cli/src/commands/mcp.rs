@@ -116,7 +116,8 @@ fn say(server: &Server, checked: &Result<Arc<Manifest>, Error>, as_json: bool) -
         out::json(&match checked {
             Ok(known) => {
                 json!({"name": name, "ok": true, "title": known.title, "revision": known.revision, "instructions": known.instructions,
-                "tools": known.tools.iter().map(|tool| tool.name.clone()).collect::<Vec<_>>(), "misdeeds": misdeeds})
+                "tools": known.tools.iter().map(|tool| tool.name.clone()).collect::<Vec<_>>(),
+                "left_out": known.left_out, "misdeeds": misdeeds})
             }
             Err(error) => json!({"name": name, "ok": false, "error": error.to_string(), "misdeeds": misdeeds}),
         });
@@ -126,7 +127,8 @@ fn say(server: &Server, checked: &Result<Arc<Manifest>, Error>, as_json: bool) -
         Ok(known) => out::line(&format!("{name}: well; {}, {}", out::harmless(&known.title), words(Some(known)))),
         Err(error) => out::line(&format!("{name}: {}", out::harmless(&error.to_string()))),
     }
-    for misdeed in misdeeds {
+    let left_out = checked.iter().flat_map(|known| &known.left_out).map(|what| format!("left out: {what}"));
+    for misdeed in misdeeds.into_iter().chain(left_out) {
         out::line(&format!("  {}", out::harmless(&misdeed)));
     }
     checked.is_ok()

@@ -65,7 +65,7 @@ impl Attempt<'_> {
             }
         };
         match tokio::time::timeout(limit, connecting).await {
-            Ok(connected) => connected,
+            Ok(connected) => connected.and_then(in_known_revision),
             Err(_) => Err(Error::Start(format!(
                 "it was not ready within {limit:?}; `startSeconds` of its configuration gives it longer"
             ))),
@@ -214,6 +214,18 @@ impl Attempt<'_> {
             other => other,
         };
         Connection::new(service, listeners, ledger, process, manner, Arc::clone(self.changed))
+    }
+}
+
+/// A connection in a revision that nobody knows is of no use: nobody knows what it means there.
+fn in_known_revision(connection: Connection) -> Result<Connection, Error> {
+    let spoken = connection.about().map(|about| about.protocol_version.clone());
+    match spoken.filter(|spoken| !ProtocolVersion::KNOWN_VERSIONS.contains(spoken)) {
+        None => Ok(connection),
+        Some(unknown) => Err(Error::Start(format!(
+            "it speaks MCP {}, which is no revision that is known here",
+            cut(&unknown.to_string(), 40)
+        ))),
     }
 }
 

@@ -7,11 +7,10 @@ use std::time::Duration;
 
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, CancelTaskParams, CancelledNotificationParam,
-    ClientRequest, GetMeta as _, GetPromptRequest, GetPromptRequestParams, GetPromptResult, InputRequest,
-    InputRequests, InputRequiredResult, JsonObject, ListPromptsRequest, ListResourcesRequest, ListToolsRequest,
-    LoggingLevel, PaginatedRequestParams, Prompt, ReadResourceRequest, ReadResourceRequestParams, ReadResourceResult,
-    RequestId, Resource, ServerNotification, ServerPeerInfo, ServerResult, SetLevelRequestParams, SubscriptionFilter,
-    Tool,
+    ClientRequest, GetPromptRequest, GetPromptRequestParams, GetPromptResult, InputRequest, InputRequests,
+    InputRequiredResult, JsonObject, ListPromptsRequest, ListResourcesRequest, ListToolsRequest,
+    PaginatedRequestParams, Prompt, ReadResourceRequest, ReadResourceRequestParams, ReadResourceResult, RequestId,
+    Resource, ServerNotification, ServerPeerInfo, ServerResult, SubscriptionFilter, Tool,
 };
 use rmcp::service::{Peer, PeerRequestOptions, RoleClient, RunningService, ServiceError};
 use serde_json::Value;
@@ -22,8 +21,10 @@ use updraft_tools::Log;
 
 use super::connect::Manner;
 use super::handler::{Handler, Listeners};
+use super::hear;
 use super::ledger::{Ledger, Misdeeds};
 use super::lines::UNUSABLE;
+use super::mend;
 use super::process::Process;
 use crate::config::Patience;
 use crate::error::{Error, chain, cut, deepest};
@@ -83,7 +84,7 @@ impl Connection {
         let (given_up, ids) = mpsc::channel(256);
         tasks.spawn(give_up(peer.clone(), ids));
         if manner == Manner::Handshake || manner == Manner::Sse {
-            tasks.spawn(wish_to_hear(peer.clone()));
+            tasks.spawn(hear::wish(peer.clone()));
         }
         let tells =
             peer.peer_info().and_then(|info| info.capabilities.tools.clone()).and_then(|able| able.list_changed);
@@ -144,6 +145,7 @@ impl Connection {
                 |params| ClientRequest::ListToolsRequest(listing(ListToolsRequest::default(), params)),
                 |result| match result {
                     ServerResult::ListToolsResult(page) => Some((page.tools, page.next_cursor)),
+                    ServerResult::CustomResult(result) => mend::page(result.0),
                     _ => None,
                 },
             )
@@ -298,11 +300,8 @@ impl Connection {
     }
 
     /// Asks, and waits no longer than allowed. If this is dropped, the server is told that nobody waits any longer.
-    pub(super) async fn ask(&self, mut request: ClientRequest, waiting: &Waiting<'_>) -> Result<ServerResult, Error> {
-        if self.manner == Manner::Stateless {
-            // Without it, servers of 2026 say nothing.
-            request.get_meta_mut().set_log_level(LoggingLevel::Info);
-        }
+    pub(super) async fn ask(&self, request: ClientRequest, waiting: &Waiting<'_>) -> Result<ServerResult, Error> {
+        let request = if self.manner == Manner::Stateless { hear::wishing(request) } else { request };
         let Patience { call, longest, .. } = waiting.patience;
         let options =
             PeerRequestOptions::with_timeout(call).reset_timeout_on_progress().with_max_total_timeout(longest);
@@ -419,14 +418,6 @@ async fn give_up(peer: Peer<RoleClient>, mut given_up: mpsc::Receiver<GivenUp>) 
         if matches!(told, Err(ServiceError::TransportClosed)) {
             return;
         }
-    }
-}
-
-/// Says which of its log messages a server with a handshake shall send, if it has any. Nothing depends on the answer.
-#[expect(deprecated, reason = "logging is deprecated, but servers still use it")]
-async fn wish_to_hear(peer: Peer<RoleClient>) {
-    if peer.peer_info().is_some_and(|info| info.capabilities.logging.is_some()) {
-        let _ = peer.set_level(SetLevelRequestParams::new(LoggingLevel::Info)).await;
     }
 }
 

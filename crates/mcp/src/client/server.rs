@@ -123,7 +123,8 @@ impl Server {
             starts: state.starts,
             failures: state.failures,
             last: state.last.clone(),
-            misdeeds: live.map_or_else(|| state.misdeeds.clone(), |connection| connection.misdeeds()),
+            // Also of one that has just ended: nobody may have called since.
+            misdeeds: state.connection.as_ref().map_or_else(|| state.misdeeds.clone(), |last| last.misdeeds()),
         }
     }
 
