@@ -22,6 +22,7 @@ mod process;
 mod rest;
 mod server;
 mod servers;
+mod shelf;
 mod sse;
 mod task;
 mod tool;

@@ -3,6 +3,7 @@
 mod edit;
 mod login;
 mod serve;
+mod shelf;
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -27,6 +28,10 @@ pub(crate) fn run(places: &Places, args: Mcp) -> Outcome {
         McpCommand::Remove(args) => edit::remove(places, &args.name),
         McpCommand::Import(args) => edit::import(places, &args.file),
         McpCommand::Login(args) => wire::block_on(login::login(places, &args)),
+        McpCommand::Resources(args) => wire::block_on(shelf::resources(places, &args)),
+        McpCommand::Read(args) => wire::block_on(shelf::read(places, &args)),
+        McpCommand::Prompts(args) => wire::block_on(shelf::prompts(places, &args)),
+        McpCommand::Prompt(args) => wire::block_on(shelf::prompt(places, &args)),
         McpCommand::Serve(args) => wire::block_on(serve::begin(places, *args)),
     }
 }

@@ -5,7 +5,7 @@ use updraft_tools::Registry;
 
 /// The group of servers' tools, and those that our own tools are in, whether there are any of them now or not.
 const GROUP: &str = "mcp";
-const OURS: [&str; 5] = ["files", "sandbox", "browser", "tools", "ask_user"];
+const OURS: [&str; 7] = ["files", "sandbox", "browser", "tools", "rag", "bench", "ask_user"];
 
 /// The tools that are wanted.
 #[derive(Clone, Copy, Debug)]

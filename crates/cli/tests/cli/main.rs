@@ -18,6 +18,7 @@ mod manage;
 mod marks;
 mod mcp;
 mod mcp_login;
+mod mcp_shelf;
 mod permissions;
 mod python;
 mod run;

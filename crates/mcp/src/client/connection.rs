@@ -8,9 +8,10 @@ use std::time::Duration;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, CancelTaskParams, CancelledNotificationParam,
     ClientRequest, GetPromptRequest, GetPromptRequestParams, GetPromptResult, InputRequest, InputRequests,
-    InputRequiredResult, JsonObject, ListPromptsRequest, ListResourcesRequest, ListToolsRequest,
-    PaginatedRequestParams, Prompt, ReadResourceRequest, ReadResourceRequestParams, ReadResourceResult, RequestId,
-    Resource, ServerNotification, ServerPeerInfo, ServerResult, SubscriptionFilter, Tool,
+    InputRequiredResult, JsonObject, ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest,
+    ListToolsRequest, PaginatedRequestParams, Prompt, ReadResourceRequest, ReadResourceRequestParams,
+    ReadResourceResult, RequestId, Resource, ResourceTemplate, ServerNotification, ServerPeerInfo, ServerResult,
+    SubscriptionFilter, Tool,
 };
 use rmcp::service::{Peer, PeerRequestOptions, RoleClient, RunningService, ServiceError};
 use serde_json::Value;
@@ -159,6 +160,17 @@ impl Connection {
         let request = |params| ClientRequest::ListResourcesRequest(listing(ListResourcesRequest::default(), params));
         let page = |result| match result {
             ServerResult::ListResourcesResult(page) => Some((page.resources, page.next_cursor)),
+            _ => None,
+        };
+        self.every(waiting, request, page).await
+    }
+
+    pub(super) async fn resource_forms(&self, waiting: &Waiting<'_>) -> Result<Vec<ResourceTemplate>, Error> {
+        let request = |params| {
+            ClientRequest::ListResourceTemplatesRequest(listing(ListResourceTemplatesRequest::default(), params))
+        };
+        let page = |result| match result {
+            ServerResult::ListResourceTemplatesResult(page) => Some((page.resource_templates, page.next_cursor)),
             _ => None,
         };
         self.every(waiting, request, page).await

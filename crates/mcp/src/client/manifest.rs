@@ -30,6 +30,12 @@ pub struct Manifest {
     /// How it says it should be used. It is a stranger's text.
     #[serde(default)]
     pub instructions: String,
+    /// Whether it holds resources.
+    #[serde(default)]
+    pub has_resources: bool,
+    /// Whether it has prompts.
+    #[serde(default)]
+    pub has_prompts: bool,
     /// Its tools, in the order of their names.
     pub tools: Vec<Listed>,
     /// Tools that it lists and that cannot be offered, each with the reason.
@@ -95,6 +101,8 @@ impl Manifest {
             revision: about.map(|about| about.protocol_version.to_string()).unwrap_or_default(),
             title: title.unwrap_or_default(),
             instructions: whole(instructions, INSTRUCTIONS),
+            has_resources: about.is_some_and(|about| about.capabilities.resources.is_some()),
+            has_prompts: about.is_some_and(|about| about.capabilities.prompts.is_some()),
             tools: usable,
             left_out,
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rmcp::model::{JsonObject, PromptMessage, ResourceContents};
+use rmcp::model::{JsonObject, Prompt, PromptArgument, PromptMessage, ResourceContents};
 use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -15,6 +15,7 @@ use super::host::Host;
 use super::manifest::{Listed, Manifest};
 use super::names::Names;
 use super::server::Server;
+use super::shelf;
 use super::tool::ServerTool;
 use crate::config::ServerConfig;
 use crate::error::Error;
@@ -82,6 +83,7 @@ impl Servers {
             tools = helpers::in_place_of_tools(self);
         }
         tools.extend(helpers::about_servers(self));
+        tools.extend(shelf::tools(self));
         tools.retain(|tool| !taken.contains(&tool.spec().name));
         tools
     }
@@ -150,7 +152,8 @@ impl Servers {
             .filter(|(server, tool)| is_offered(server.config(), &tool.name))
             .collect();
         let pairs = offered.iter().map(|(server, tool)| (server.config().name.as_str(), tool.name.as_str()));
-        let names = Names::new(&self.0.host.prefix, pairs, taken);
+        let taken = taken.iter().cloned().chain(shelf::names().map(str::to_owned)).collect();
+        let names = Names::new(&self.0.host.prefix, pairs, &taken);
         let mut tools = BTreeMap::new();
         for (server, listed) in offered {
             if let Some(name) = names.name_of(&server.config().name, &listed.name) {
@@ -180,16 +183,25 @@ pub struct Held {
 
 /// Resources and prompts.
 impl Server {
-    /// The resources it has.
+    /// The resources it has, and the forms of addresses at which it has more.
     pub async fn resources(&self) -> Result<Vec<Held>, Error> {
         let cancel = CancellationToken::new();
-        let listed = self.connection().await?.resources(&self.waiting_for_lists(&cancel)).await?;
-        let held = listed.into_iter().map(|one| Held {
+        let (connection, waiting) = (self.connection().await?, self.waiting_for_lists(&cancel));
+        let listed = connection.resources(&waiting).await?.into_iter().map(|one| Held {
             uri: one.uri.clone(),
             name: one.name.clone(),
             about: one.description.clone().unwrap_or_default(),
         });
-        Ok(held.collect())
+        let forms = match connection.resource_forms(&waiting).await {
+            Err(Error::Refused { .. }) => Vec::new(),
+            forms => forms?,
+        };
+        let forms = forms.into_iter().map(|one| Held {
+            uri: one.uri_template.clone(),
+            name: one.name.clone(),
+            about: one.description.clone().unwrap_or_default(),
+        });
+        Ok(listed.chain(forms).collect())
     }
 
     /// The text of a resource; what is no text is named by its size. It is a stranger's.
@@ -206,11 +218,21 @@ impl Server {
         Ok(texts.collect::<Vec<_>>().join("\n"))
     }
 
-    /// The prompts it has: their names, and what they are for.
+    /// The prompts it has: their names, and what they are for, with their arguments.
     pub async fn prompts(&self) -> Result<Vec<(String, String)>, Error> {
         let cancel = CancellationToken::new();
         let listed = self.connection().await?.prompts(&self.waiting_for_lists(&cancel)).await?;
-        Ok(listed.into_iter().map(|one| (one.name.clone(), one.description.clone().unwrap_or_default())).collect())
+        let prompt = |one: &Prompt| {
+            let argument = |argument: &PromptArgument| match argument.required {
+                Some(true) => argument.name.clone(),
+                _ => format!("{}?", argument.name),
+            };
+            let arguments: Vec<String> = one.arguments.iter().flatten().map(argument).collect();
+            let about = one.description.clone().unwrap_or_default();
+            let about = if arguments.is_empty() { about } else { format!("{about} ({})", arguments.join(", ")) };
+            (one.name.clone(), about)
+        };
+        Ok(listed.iter().map(prompt).collect())
     }
 
     /// A prompt with its arguments filled in, each message with who says it. It is a stranger's.

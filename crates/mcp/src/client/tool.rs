@@ -43,10 +43,7 @@ impl ServerTool {
     }
 
     fn hosts(&self) -> Vec<String> {
-        match &self.server.config().link {
-            Link::Remote { url, .. } => url.host_str().map(str::to_owned).into_iter().collect(),
-            Link::Stdio { .. } => Vec::new(),
-        }
+        hosts(self.server.config())
     }
 
     async fn make(&self, args: Value, cx: &CallContext) -> Reply {
@@ -86,8 +83,16 @@ impl ServerTool {
     }
 }
 
+/// The hosts that a request to a server reaches.
+pub(super) fn hosts(config: &ServerConfig) -> Vec<String> {
+    match &config.link {
+        Link::Remote { url, .. } => url.host_str().map(str::to_owned).into_iter().collect(),
+        Link::Stdio { .. } => Vec::new(),
+    }
+}
+
 /// What is assumed about a tool. Hints make it stricter; they make it less strict only if the user trusts them.
-fn traits(config: &ServerConfig, hints: Hints) -> Traits {
+pub(super) fn traits(config: &ServerConfig, hints: Hints) -> Traits {
     let believed = config.trusts_hints;
     let reads_only = believed && hints.reads_only;
     let class = match (reads_only, believed && hints.idempotent) {
