@@ -17,6 +17,7 @@ mod input;
 mod manage;
 mod marks;
 mod mcp;
+mod mcp_chaos;
 mod mcp_login;
 mod mcp_shelf;
 mod permissions;
