@@ -1,6 +1,7 @@
 //! Using other people's servers.
 
 mod absence;
+mod admit;
 mod connect;
 mod connection;
 mod content;

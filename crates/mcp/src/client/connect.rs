@@ -119,11 +119,15 @@ impl Attempt<'_> {
             return Err(Error::Login(self.config.name.clone()));
         }
         if matches!(door.refused(), Some(400 | 404 | 405 | 406 | 415 | 422)) {
-            if let Ok(connection) = self.legacy(client.clone(), url).await {
-                return Ok(connection);
+            match self.legacy(client.clone(), url).await {
+                Err(Error::Login(name)) => return Err(Error::Login(name)),
+                Ok(connection) => return Ok(connection),
+                Err(_) => {}
             }
-            if let Ok(connection) = self.plain(client, url).await {
-                return Ok(connection);
+            match self.plain(client, url).await {
+                Err(Error::Login(name)) => return Err(Error::Login(name)),
+                Ok(connection) => return Ok(connection),
+                Err(_) => {}
             }
         }
         Err(Error::Unreachable(format!("nothing that speaks MCP answers at its address: {}", words(&error))))
@@ -148,14 +152,22 @@ impl Attempt<'_> {
     async fn legacy(&self, client: reqwest::Client, url: &Url) -> Result<Connection, Error> {
         let headers = http::header_map(&http::headers(self.config)?);
         let ledger = Arc::new(Ledger::default());
-        let transport = LegacySse::connect(client, url.clone(), headers, Arc::clone(&ledger)).await?;
+        let transport =
+            LegacySse::connect(client, url.clone(), headers, Arc::clone(self.desk), Arc::clone(&ledger)).await;
+        let transport = transport.map_err(|error| self.wants_login(error))?;
         self.unnegotiated(transport, ledger, Manner::Sse).await
     }
 
     async fn plain(&self, client: reqwest::Client, url: &Url) -> Result<Connection, Error> {
         let headers = http::header_map(&http::headers(self.config)?);
-        let transport = Rest::connect(client, url.clone(), headers).await?;
+        let transport = Rest::connect(client, url.clone(), headers, Arc::clone(self.desk)).await;
+        let transport = transport.map_err(|error| self.wants_login(error))?;
         self.unnegotiated(transport, Arc::default(), Manner::Rest).await
+    }
+
+    /// The transports know no names: a login is wanted of this server.
+    fn wants_login(&self, error: Error) -> Error {
+        if matches!(error, Error::Login(_)) { Error::Login(self.config.name.clone()) } else { error }
     }
 
     async fn unnegotiated<T, E, A>(
@@ -170,7 +182,10 @@ impl Attempt<'_> {
     {
         let listeners = Listeners::default();
         let served = self.serve(transport, manner, &listeners).await;
-        let service = served.map_err(|error| Error::Unreachable(words(&error)))?;
+        let service = served.map_err(|error| match error.is_authorization_required() {
+            true => Error::Login(self.config.name.clone()),
+            false => Error::Unreachable(words(&error)),
+        })?;
         Ok(self.connection(service, listeners, ledger, None, manner))
     }
 

@@ -12,8 +12,10 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use url::Url;
 
+use super::admit::{Outside, admitted};
 use super::http;
 use super::lines::{LARGEST, UNUSABLE, unusable};
+use super::login::Desk;
 use crate::error::{Error, chain, cut};
 
 /// Answers that wait to be taken.
@@ -25,6 +27,7 @@ struct Address {
     http: reqwest::Client,
     base: Url,
     headers: HeaderMap,
+    desk: Arc<Desk>,
 }
 
 /// The plain form as a transport.
@@ -36,10 +39,16 @@ pub(super) struct Rest {
 
 impl Rest {
     /// Finds out whether a server of this form is there, by asking for its tools.
-    pub(super) async fn connect(http: reqwest::Client, url: Url, headers: HeaderMap) -> Result<Self, Error> {
-        let address = Address { http, base: url, headers };
+    pub(super) async fn connect(
+        http: reqwest::Client,
+        url: Url,
+        headers: HeaderMap,
+        desk: Arc<Desk>,
+    ) -> Result<Self, Error> {
+        let address = Address { http, base: url, headers, desk };
         let tools = address.post("tools/list", &json!({})).await.map_err(|wrong| match wrong {
             Wrong::Told(error) => Error::Unreachable(error.message.into()),
+            Wrong::Lost(NotAnswered::Outside(Outside::Login(_))) => Error::Login(String::new()),
             Wrong::Lost(error) => Error::Unreachable(chain(&error)),
         })?;
         listed(tools).map_err(|what| Error::Unreachable(format!("`POST tools/list` gave {what}")))?;
@@ -53,10 +62,10 @@ impl Address {
         let unusable = |what: String| Wrong::Told(ErrorData::new(UNUSABLE, what, None));
         let mut url = self.base.clone();
         url.set_path(&format!("{}/{path}", self.base.path().trim_end_matches('/')));
-        let request = self.http.post(url).headers(self.headers.clone()).json(body);
-        let response = request.send().await.map_err(NotAnswered::Http)?;
+        let request = || self.http.post(url.clone()).headers(self.headers.clone()).json(body);
+        let response = admitted(&self.desk, request).await.map_err(NotAnswered::Outside)?;
         let status = response.status();
-        let body = http::body(response, LARGEST).await.map_err(NotAnswered::Http)?;
+        let body = http::body(response, LARGEST).await.map_err(NotAnswered::Broken)?;
         let Some(body) = body else { return Err(unusable(format!("its answer has more than {} MB", LARGEST >> 20))) };
         let words = || format!("HTTP {status}: {}", cut(&String::from_utf8_lossy(&body), 300));
         if status.is_client_error() || status.is_redirection() {
@@ -156,8 +165,10 @@ impl From<NotAnswered> for Wrong {
 /// Why a message has no answer.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NotAnswered {
-    #[error("it did not answer")]
-    Http(#[from] reqwest::Error),
+    #[error(transparent)]
+    Outside(#[from] Outside),
+    #[error("its answer broke off")]
+    Broken(#[source] reqwest::Error),
     #[error("{0}")]
     Status(String),
     #[error("nobody takes answers any longer")]
