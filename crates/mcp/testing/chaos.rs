@@ -92,7 +92,7 @@ impl Chaos {
                 &json!({"resultType": "complete", "tools": self.tools(), "ttlMs": 0, "cacheScope": "private"}),
             ),
             "logging/setLevel" => {
-                self.level = params["level"].as_str().unwrap_or_default().to_owned();
+                params["level"].as_str().unwrap_or_default().clone_into(&mut self.level);
                 answer(id, &json!({}));
             }
             "tasks/get" => self.task(id, &params["taskId"]),

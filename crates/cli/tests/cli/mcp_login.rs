@@ -52,7 +52,7 @@ fn send_events(stream: &mut TcpStream) {
         std::thread::sleep(std::time::Duration::from_millis(5));
         let waiting = std::mem::take(&mut *ANSWERS.lock().unwrap());
         // A comment tells whether anybody still listens.
-        let events: String = waiting.into_iter().map(|data| format!("data: {data}\n\n")).collect();
+        let events = waiting.iter().map(|data| format!("data: {data}\n\n")).collect::<Vec<_>>().concat();
         sent = write!(stream, ": .\n\n{events}");
     }
 }

@@ -24,6 +24,7 @@ impl Absence {
     }
 
     /// What is remembered beside the file with the server's tools, while it is fresh.
+    #[expect(clippy::disallowed_methods, reason = "how old a file is, only the clock can tell")]
     pub(super) fn load(path: &Path, fingerprint: &str) -> Option<Self> {
         let path = path.with_extension("absent");
         let age = SystemTime::now().duration_since(std::fs::metadata(&path).ok()?.modified().ok()?);

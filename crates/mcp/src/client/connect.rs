@@ -182,9 +182,9 @@ impl Attempt<'_> {
     {
         let listeners = Listeners::default();
         let served = self.serve(transport, manner, &listeners).await;
-        let service = served.map_err(|error| match error.is_authorization_required() {
-            true => Error::Login(self.config.name.clone()),
-            false => Error::Unreachable(words(&error)),
+        let service = served.map_err(|error| {
+            let wants_login = error.is_authorization_required();
+            if wants_login { Error::Login(self.config.name.clone()) } else { Error::Unreachable(words(&error)) }
         })?;
         Ok(self.connection(service, listeners, ledger, None, manner))
     }
