@@ -3,6 +3,7 @@
 #![expect(deprecated, reason = "roots, sampling and logging are deprecated, but servers still use them")]
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::ClientHandler;
@@ -33,18 +34,26 @@ pub(super) struct Handler {
 
 /// Who wants to know of progress, by the token their request carries.
 #[derive(Clone, Default)]
-pub(super) struct Listeners(Arc<Mutex<BTreeMap<String, Log>>>);
+pub(super) struct Listeners(Arc<Mutex<BTreeMap<String, Log>>>, Arc<AtomicU32>);
+
+/// Log messages that are shown from the beginning of one call to that of the next: a server may have no end of them.
+const MESSAGES: u32 = 200;
 
 impl Listeners {
     /// Tells `log` of progress until the guard is dropped.
     pub(super) fn add(&self, token: &ProgressToken, log: Log) -> Listening {
         let key = token.0.to_string();
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone(), log);
+        self.1.store(0, Ordering::Relaxed);
         Listening { listeners: self.clone(), key }
     }
 
-    fn everyone(&self) -> Vec<Log> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    /// Everyone who shall hear a log message; none once enough was said.
+    fn everyone(&self) -> Option<Vec<Log>> {
+        if self.1.fetch_add(1, Ordering::Relaxed) >= MESSAGES {
+            return None;
+        }
+        Some(self.0.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect())
     }
 
     fn find(&self, token: &ProgressToken) -> Option<Log> {
@@ -182,7 +191,7 @@ impl ClientHandler for Handler {
             Some(level) => format!("{level}: {}", cut(&words, 500)),
         };
         // Who calls wants to know. Of several nobody can say whom it is for.
-        let listeners = self.listeners.everyone();
+        let Some(listeners) = self.listeners.everyone() else { return };
         if listeners.is_empty() {
             self.host.log.line(&format!("{}: {line}", self.server));
         }
