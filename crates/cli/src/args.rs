@@ -23,7 +23,10 @@ mod undo;
 pub(crate) use confine::{Bounds, Confine};
 pub(crate) use files::{Export, Format, Import};
 pub(crate) use json::{Json, JsonCommand};
-pub(crate) use mcp::{Add as McpAdd, Check as McpCheck, Mcp, McpCommand, Server as McpServer, Trust as McpTrust};
+pub(crate) use mcp::{
+    Add as McpAdd, Check as McpCheck, Mcp, McpCommand, Prompt as McpPrompt, Read as McpRead, Server as McpServer,
+    Trust as McpTrust,
+};
 pub(crate) use models::Models;
 use models::thinking;
 pub(crate) use permissions::{Approve, ModeWord, Permission, Permissions, PermissionsCommand};

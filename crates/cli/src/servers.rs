@@ -4,6 +4,7 @@ mod keys;
 mod named;
 mod programs;
 pub(crate) mod vouched;
+mod wanted;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -13,19 +14,21 @@ use std::time::Duration;
 use updraft_mcp::config::{Fault as Wrong, Format, Link, ServerConfig, Written, read_written};
 use updraft_mcp::{Host, Proxy, Servers};
 use updraft_run::Approvals;
-use updraft_tools::{Dispatcher, Limits, Look};
+use updraft_tools::{Dispatcher, Limits, Log, Look};
 
 use crate::fault::Fault;
 use crate::places::{self, Places};
 use crate::settings::Settings;
-use crate::{confine, dropins, plain, wire};
+use crate::{confine, dropins, out, plain, wire};
 
 pub(crate) use keys::KeyFiles;
 pub(crate) use named::{Variables, is_list, of_workspace};
 pub(crate) use programs::of as run_by;
+pub(crate) use wanted::Wanted;
 
-/// How long a run waits for servers that it has never met; those it knows are not waited for.
-const FIRST_MEETING: Duration = Duration::from_secs(20);
+/// How long a run waits for servers that it has never met. Those that are known are not waited for, nor those that did
+/// not come when they were waited for a short while ago.
+const FIRST_MEETING: Duration = Duration::from_secs(10);
 
 /// The servers that are configured for a workspace.
 #[derive(Default)]
@@ -114,22 +117,26 @@ pub(crate) async fn host(
     if settings.meant.rules().approvals == Approvals::ReadOnly {
         host.instead = Some(state.join("scratch"));
     }
+    host.log = Log::to(|line| tracing::info!(target: "updraft::mcp", "{}", out::harmless(line)));
     let proxy = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"].iter().find_map(|name| places::set(name));
     let except = places::set("NO_PROXY").or_else(|| places::set("no_proxy"));
     host.proxy = proxy.map(|address| Proxy { address, except });
     Ok(host)
 }
 
-/// A dispatcher of our own tools and those of all servers, and the servers, to be closed at the end.
+/// A dispatcher of our own tools and those of the servers that are wanted, and these, to be closed at the end.
 pub(crate) async fn dispatcher(
     places: &Places,
     settings: &Settings,
     workspace: &Path,
+    wanted: Wanted<'_>,
 ) -> Result<(Dispatcher, Servers, Vec<String>), Fault> {
-    let configured = configured(places, settings, workspace);
+    let mut configured = configured(places, settings, workspace);
     let mut remarks: Vec<String> = configured.faults.iter().map(ToString::to_string).collect();
-    let servers = configured.servers(places, settings, workspace).await?;
     let (mut registry, listing) = wire::registry(places, workspace, settings, Look::Kept).await?;
+    let prefix = configured.prefix.clone().unwrap_or_else(|| "mcp".to_owned());
+    configured.servers.retain(|(server, _)| wanted.needs(&prefix, &server.name, &registry));
+    let servers = configured.servers(places, settings, workspace).await?;
     remarks.extend(dropins::remarks(&listing));
     let taken: BTreeSet<String> = registry.iter().map(|tool| tool.spec().name.clone()).collect();
     for tool in servers.offered(FIRST_MEETING, &taken).await {
@@ -141,8 +148,10 @@ pub(crate) async fn dispatcher(
         registry.shorten(&bare, &name);
     }
     for server in servers.iter().filter(|server| server.manifest().is_none()) {
-        let why = server.health().last.map_or_else(|| "it is slow to start".to_owned(), |error| error.to_string());
-        remarks.push(format!("MCP server `{}` has no tools for this run: {why}", server.config().name));
+        let (name, why) = (&server.config().name, server.why_absent());
+        remarks.push(format!(
+            "MCP server `{name}` has no tools for this run: {why}\n  hint: `updraft mcp check {name}` waits for it"
+        ));
     }
     let dispatcher = Dispatcher::new(registry, Limits::default()).with_witness(confine::witness(places, settings));
     Ok((dispatcher, servers, remarks))

@@ -1,5 +1,7 @@
 //! Using other people's servers.
 
+mod absence;
+mod admit;
 mod asking;
 mod clock;
 mod connect;
@@ -8,6 +10,7 @@ mod content;
 mod door;
 mod events;
 mod handler;
+mod hear;
 mod helpers;
 mod host;
 mod http;
@@ -15,12 +18,14 @@ mod ledger;
 mod lines;
 mod login;
 mod manifest;
+mod mend;
 mod names;
 mod process;
 mod rest;
 mod rounds;
 mod server;
 mod servers;
+mod shelf;
 mod sse;
 mod task;
 mod tool;

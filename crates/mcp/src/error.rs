@@ -30,6 +30,10 @@ pub enum Error {
     #[error("the connection ended: {0}")]
     Lost(String),
 
+    /// It gave up what it was asked, and nobody knows how far it had come. The connection goes on.
+    #[error("it gave up: {0}")]
+    Abandoned(String),
+
     /// It failed too often, and is left alone for a while.
     #[error("it failed {times} times, at last with: {last}; it is tried again in {wait:?}")]
     Resting {
@@ -69,7 +73,7 @@ impl Error {
             | Error::Login(_)
             | Error::Resting { .. }
             | Error::Refused { .. } => true,
-            Error::Silent(_) | Error::Lost(_) | Error::Nonsense(_) | Error::Cancelled => false,
+            Error::Silent(_) | Error::Lost(_) | Error::Abandoned(_) | Error::Nonsense(_) | Error::Cancelled => false,
         }
     }
 }

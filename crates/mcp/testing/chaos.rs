@@ -8,7 +8,15 @@ use serde_json::{Value, json};
 /// Serves on stdin and stdout. `era` says how it takes the question which revision it speaks: `new` answers it, `old`
 /// refuses it, `fragile` dies of it, `babbling` is old and prints a banner first.
 pub(crate) fn serve(era: &str) {
-    let mut server = Chaos { era: era.to_owned(), polls: 0, told: None, changed: false, last: Value::Null };
+    let mut server = Chaos {
+        era: era.to_owned(),
+        polls: 0,
+        told: None,
+        gives_up: false,
+        level: String::new(),
+        changed: false,
+        last: Value::Null,
+    };
     if era == "babbling" {
         print("Welcome to the server!\n{\"level\": \"info\"}\n[1, 2]\n");
     }
@@ -24,6 +32,9 @@ struct Chaos {
     /// How often it was asked after its task, and what it was told meanwhile.
     polls: u32,
     told: Option<String>,
+    gives_up: bool,
+    /// From which level on it was told to send log messages.
+    level: String,
     changed: bool,
     last: Value,
 }
@@ -73,19 +84,28 @@ impl Chaos {
             ),
             "initialize" => answer(
                 id,
-                &json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {"listChanged": true}},
+                &json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {"listChanged": true}, "logging": {}},
                         "serverInfo": {"name": "chaos", "version": "1"}, "instructions": "Mind the gap."}),
             ),
             "tools/list" => answer(
                 id,
                 &json!({"resultType": "complete", "tools": self.tools(), "ttlMs": 0, "cacheScope": "private"}),
             ),
+            "logging/setLevel" => {
+                params["level"].as_str().unwrap_or_default().clone_into(&mut self.level);
+                answer(id, &json!({}));
+            }
             "tasks/get" => self.task(id, &params["taskId"]),
             "tasks/update" => {
                 self.told = params["inputResponses"]["name"]["content"]["name"].as_str().map(str::to_owned);
                 answer(id, &json!({"resultType": "complete"}));
             }
-            "tools/call" => self.call(id, &params["name"], &params["arguments"], &params["_meta"]["progressToken"]),
+            "tools/call" => {
+                if let Some(level) = params["_meta"]["io.modelcontextprotocol/logLevel"].as_str() {
+                    level.clone_into(&mut self.level);
+                }
+                self.call(id, &params["name"], &params["arguments"], &params["_meta"]["progressToken"]);
+            }
             _ if id.is_null() => {}
             _ => refuse(id, -32601, "Method not found"),
         }
@@ -97,6 +117,7 @@ impl Chaos {
         let question = json!({"method": "elicitation/create", "params": {"mode": "form", "message": "Who?",
             "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}}});
         match (self.polls, &self.told) {
+            _ if self.gives_up => answer(id, &state("cancelled", &json!({}))),
             _ if task != "task-1" => refuse(id, -32602, "no such task"),
             (1, _) => answer(id, &state("working", &json!({"statusMessage": "still at it"}))),
             (_, None) => answer(id, &state("input_required", &json!({"inputRequests": {"name": question}}))),
@@ -127,6 +148,7 @@ impl Chaos {
             "structured",
             "lie",
             "task",
+            "log",
         ];
         let extra = self.changed.then_some("extra");
         let tool = |name: &str| {
@@ -174,6 +196,15 @@ impl Chaos {
                 send(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
                 answer(id, &text(said));
             }
+            "log" => {
+                for (level, words) in [("info", json!("half way")), ("error", json!({"left": 3}))] {
+                    if self.level == "info" {
+                        send(&json!({"jsonrpc": "2.0", "method": "notifications/message",
+                                     "params": {"level": level, "data": words}}));
+                    }
+                }
+                answer(id, &text(said));
+            }
             "progress" => {
                 for step in 1..=5 {
                     std::thread::sleep(Duration::from_millis(150));
@@ -206,6 +237,7 @@ impl Chaos {
             "lie" => answer(id, &json!({"content": [], "structuredContent": {"sum": "three"}})),
             "task" => {
                 self.polls = 0;
+                self.gives_up = said == "give up";
                 answer(id, &state("working", &json!({"resultType": "task"})));
             }
             "echo" | "extra" => answer(id, &text(said)),

@@ -73,7 +73,7 @@ async fn every_era_is_found_out_and_remembered() {
         servers.close().await;
         // The second time, its tools are known before anything is started.
         let again = world.servers(json!({"c": chaos(era)})).await;
-        assert_eq!(again.get("c").unwrap().manifest().unwrap().tools.len(), 18);
+        assert_eq!(again.get("c").unwrap().manifest().unwrap().tools.len(), 19);
         assert_eq!(again.get("c").unwrap().health().starts, 0);
         let dispatcher = world.dispatcher(&again).await;
         assert_eq!(world.output(&dispatcher, "mcp_c_echo", json!({"text": "x"})).await.text, "x");
@@ -151,7 +151,7 @@ async fn a_flood_is_cut_off_and_named() {
     let servers = world.servers(json!({"c": chaos("old")})).await;
     let dispatcher = world.dispatcher(&servers).await;
     let Reply::InDoubt { evidence } = world.reply(&dispatcher, "mcp_c_flood", json!({})).await else { panic!() };
-    assert!(evidence.contains("more messages than anybody asked for"), "{evidence}");
+    assert!(evidence.contains("more messages or lines than anybody asked for"), "{evidence}");
     assert_eq!(world.output(&dispatcher, "mcp_c_echo", json!({"text": "x"})).await.text, "x");
     servers.close().await;
 }
@@ -171,6 +171,19 @@ async fn silence_ends_a_call_progress_does_not_and_a_hung_server_is_replaced() {
     assert_eq!(world.output(&dispatcher, "mcp_c_echo", json!({"text": "x"})).await.text, "x");
     assert_eq!(servers.get("c").unwrap().health().starts, 2);
     servers.close().await;
+}
+
+#[tokio::test]
+async fn what_a_server_logs_during_a_call_is_told_to_whoever_calls() {
+    for era in ["old", "new"] {
+        let world = World::new();
+        let servers = world.servers(json!({"c": chaos(era)})).await;
+        let dispatcher = world.dispatcher(&servers).await;
+        assert_eq!(world.output(&dispatcher, "mcp_c_log", json!({"text": "x"})).await.text, "x");
+        let wanted = ["half way", r#"error: {"left":3}"#];
+        assert_eq!(*world.lines.lock().unwrap(), wanted, "{era}");
+        servers.close().await;
+    }
 }
 
 #[tokio::test]

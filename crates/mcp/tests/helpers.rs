@@ -28,13 +28,14 @@ async fn the_helpers_tell_of_servers_and_their_tools() {
     let servers = world.servers(json!({"c": chaos("old"), "gone": {"command": "no-such-program"}})).await;
     let dispatcher = offered(&servers).await;
     let listed = world.output(&dispatcher, "list_mcp_servers", json!({})).await;
-    assert!(listed.text.starts_with("c: running, 18 tools\ngone: failed: could not start"), "{}", listed.text);
+    let start = "c: running, 19 tools\n  how it says it should be used: Mind the gap.\ngone: failed: could not start";
+    assert!(listed.text.starts_with(start), "{}", listed.text);
     let tools = world.output(&dispatcher, "list_mcp_tools", json!({"server": "c"})).await;
     assert!(tools.text.contains("mcp_c_echo: Does echo."), "{}", tools.text);
     let help = world.output(&dispatcher, "get_mcp_tool_help", json!({"tool": "echo"})).await;
     assert!(help.text.starts_with("mcp_c_echo (MCP server c)\nDoes echo.\narguments: {"), "{}", help.text);
     let health = world.output(&dispatcher, "mcp_health_check", json!({"server": "c"})).await;
-    assert_eq!(health.text, "c: well, 18 tools, MCP 2025-06-18\n");
+    assert_eq!(health.text, "c: well, 19 tools, MCP 2025-06-18\n");
     servers.close().await;
 }
 

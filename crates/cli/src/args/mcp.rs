@@ -35,6 +35,16 @@ pub(crate) enum McpCommand {
     Logout(Server),
     /// Let what a server says about its tools count as your own words; shows it first
     Trust(Trust),
+    /// List what servers hold beside tools: resources, and forms of their addresses
+    Resources(Check),
+    /// Print a resource of a server
+    #[command(after_help = "Example:\n  updraft mcp read docs file:///guide.md")]
+    Read(Read),
+    /// List the prompts that servers have ready
+    Prompts(Check),
+    /// Print a prompt of a server, with its arguments filled in
+    #[command(after_help = "Example:\n  updraft mcp prompt review check_code language=rust")]
+    Prompt(Prompt),
     /// Be a server: speak MCP on standard input and output, or over HTTP
     #[command(
         after_help = "Examples:\n  updraft mcp serve --workspace ~/project\n  updraft mcp serve --http 127.0.0.1:7717"
@@ -68,6 +78,29 @@ pub(crate) struct Trust {
 pub(crate) struct Check {
     /// Only this server
     pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Read {
+    /// The server's name
+    pub(crate) server: String,
+    /// The resource's address
+    pub(crate) uri: String,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Prompt {
+    /// The server's name
+    pub(crate) server: String,
+    /// The prompt's name
+    pub(crate) name: String,
+    /// Its arguments
+    #[arg(value_name = "NAME=VALUE")]
+    pub(crate) arguments: Vec<String>,
     #[command(flatten)]
     pub(crate) place: Place,
 }

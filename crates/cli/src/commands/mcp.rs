@@ -4,12 +4,14 @@ mod edit;
 mod login;
 mod own;
 mod serve;
+mod shelf;
 mod vouch;
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use serde_json::json;
-use updraft_mcp::{Manifest, Server};
+use updraft_mcp::{Error, Manifest, Server};
 
 use crate::args::{Mcp, McpCheck, McpCommand, Place};
 use crate::fault::{Code, Fault, Outcome};
@@ -29,6 +31,10 @@ pub(crate) fn run(places: &Places, args: Mcp) -> Outcome {
         McpCommand::Logout(args) => login::logout(places, &args.name),
         McpCommand::Login(args) => wire::block_on(login::login(places, &args)),
         McpCommand::Trust(args) => wire::block_on(vouch::vouch(places, &args)),
+        McpCommand::Resources(args) => wire::block_on(shelf::resources(places, &args)),
+        McpCommand::Read(args) => wire::block_on(shelf::read(places, &args)),
+        McpCommand::Prompts(args) => wire::block_on(shelf::prompts(places, &args)),
+        McpCommand::Prompt(args) => wire::block_on(shelf::prompt(places, &args)),
         McpCommand::Serve(args) => wire::block_on(serve::begin(places, *args)),
     }
 }
@@ -89,30 +95,34 @@ async fn check(places: &Places, args: &McpCheck) -> Outcome {
         servers.get(name).map_err(|error| Fault::usage(error.to_string()))?;
     }
     let mut worst = if found.faults.is_empty() { Code::Done } else { Code::Config };
-    for server in servers.iter().filter(|server| args.name.as_ref().is_none_or(|name| server.config().name == *name)) {
-        worst = if say(server, args.place.json).await { worst } else { Code::Failed };
+    for (server, checked) in servers.check(args.name.as_deref()).await {
+        worst = if say(&server, &checked, args.place.json) { worst } else { Code::Failed };
     }
     servers.close().await;
     Ok(worst)
 }
 
-/// Asks one server, and says what it answered. False if it is not well.
-async fn say(server: &Server, as_json: bool) -> bool {
-    let (name, checked) = (&server.config().name, server.check().await);
+/// Says what one server answered. False if it is not well.
+fn say(server: &Server, checked: &Result<Arc<Manifest>, Error>, as_json: bool) -> bool {
+    let name = &server.config().name;
     let misdeeds = server.health().misdeeds.words();
     if as_json {
-        out::json(&match &checked {
-            Ok(known) => json!({"name": name, "ok": true, "title": known.title, "revision": known.revision,
-                "tools": known.tools.iter().map(|tool| tool.name.clone()).collect::<Vec<_>>(), "misdeeds": misdeeds}),
+        out::json(&match checked {
+            Ok(known) => {
+                json!({"name": name, "ok": true, "title": known.title, "revision": known.revision, "instructions": known.instructions,
+                "tools": known.tools.iter().map(|tool| tool.name.clone()).collect::<Vec<_>>(),
+                "left_out": known.left_out, "misdeeds": misdeeds})
+            }
             Err(error) => json!({"name": name, "ok": false, "error": error.to_string(), "misdeeds": misdeeds}),
         });
         return checked.is_ok();
     }
-    match &checked {
+    match checked {
         Ok(known) => out::line(&format!("{name}: well; {}, {}", out::harmless(&known.title), words(Some(known)))),
         Err(error) => out::line(&format!("{name}: {}", out::harmless(&error.to_string()))),
     }
-    for misdeed in misdeeds {
+    let left_out = checked.iter().flat_map(|known| &known.left_out).map(|what| format!("left out: {what}"));
+    for misdeed in misdeeds.into_iter().chain(left_out) {
         out::line(&format!("  {}", out::harmless(&misdeed)));
     }
     checked.is_ok()

@@ -62,7 +62,7 @@ pub(super) async fn open(places: &Places, served: &Served, stop: &CancellationTo
     if level == "none" {
         out::note(confine::UNCONFINED);
     }
-    let (dispatcher, servers, remarks) = servers::dispatcher(places, &settings, &root).await?;
+    let (dispatcher, servers, remarks) = servers::dispatcher(places, &settings, &root, servers::Wanted::All).await?;
     for remark in remarks {
         out::note(&out::harmless(&remark));
     }

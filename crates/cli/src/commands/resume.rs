@@ -154,7 +154,8 @@ pub(super) async fn tools(
     confined: Option<&Confine>,
 ) -> Result<(Dispatcher, Servers), Fault> {
     let (settings, taken) = held(places, (journal, id), workspace, confined)?;
-    let (dispatcher, servers, remarks) = servers::dispatcher(places, &settings, workspace).await?;
+    let (dispatcher, servers, remarks) =
+        servers::dispatcher(places, &settings, workspace, servers::Wanted::All).await?;
     for remark in taken.iter().chain(&remarks) {
         face.say(&out::harmless(remark));
     }

@@ -13,6 +13,7 @@ use super::{detach, goal};
 use crate::args;
 use crate::fault::{Code, Fault, Outcome};
 use crate::places::{self, Places};
+use crate::servers::Wanted;
 use crate::settings::{Consent, Settings, Written, WrittenBudget};
 use crate::signals::Signals;
 use crate::view::Face;
@@ -117,6 +118,12 @@ impl Plan {
         if faults.is_empty() { Ok(()) } else { Err(updraft_engine::Error::Plan(faults).into()) }
     }
 
+    /// The tools that agents of this run may use. Who works on a plan is not known before it is made.
+    fn wanted(&self) -> Wanted<'_> {
+        let only = self.args.agent.as_deref().and_then(|name| self.agents.get(name));
+        only.map_or(Wanted::All, |agent| Wanted::Of(&agent.tools))
+    }
+
     fn rules(&self, model: &str, face: &Face) -> Rules {
         let mut rules = self.settings.meant.rules();
         model.clone_into(&mut rules.model);
@@ -140,7 +147,8 @@ async fn carry_out(places: &Places, plan: Plan, id: RunId) -> Outcome {
     let journal = wire::journal(places)?;
     let level = confine::level_of(places, &plan.settings).await?;
     confine::warn(&level, &face);
-    let (dispatcher, servers, remarks) = servers::dispatcher(places, &plan.settings, &plan.workspace).await?;
+    let (dispatcher, servers, remarks) =
+        servers::dispatcher(places, &plan.settings, &plan.workspace, plan.wanted()).await?;
     for remark in remarks.iter().filter(|_| !face.quiet) {
         face.say(&out::harmless(remark));
     }

@@ -100,6 +100,18 @@ fn a_workspaces_servers_count_only_once_it_is_trusted() {
 }
 
 #[test]
+fn a_run_starts_no_server_whose_tools_its_agent_may_not_use() {
+    let world = world();
+    world.updraft(&["mcp", "add", "marks", "--", "sh", "-c", "echo started >> marks.txt; exit 3"]).code(0);
+    let model = world.script("s.json", &json!([{"text": "Done."}]));
+    let ran = world.updraft(&["run", "--model", &model, "--agent", "thinker", "think"]).code(0);
+    assert!(!world.ws().join("marks.txt").exists(), "{}", ran.err);
+    let ran = world.updraft(&["run", "--model", &model, "--agent", "coder", "work"]).code(0);
+    assert!(world.ws().join("marks.txt").exists(), "{}", ran.err);
+    ran.says("MCP server `marks` has no tools for this run: ").says("`updraft mcp check marks` waits for it");
+}
+
+#[test]
 fn a_run_uses_a_servers_tool() {
     let world = world();
     world.updraft(&["mcp", "add", "shell", "--", "sh", "server.sh"]).code(0);

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
+use std::sync::Mutex;
 
 use serde_json::{Value, json};
 
@@ -17,6 +18,15 @@ fn closed_server() -> u16 {
             let Ok(mut stream) = stream else { return };
             std::thread::spawn(move || {
                 let Some((first, head, body)) = request(&mut stream) else { return };
+                let is_known = head.contains("authorization: bearer t0ken");
+                if is_known && first.starts_with("GET /sse") {
+                    return send_events(&mut stream);
+                }
+                if is_known && first.starts_with("POST /sse") {
+                    let answer = old_answer(&serde_json::from_str(&body).unwrap());
+                    let _ = write!(stream, "HTTP/1.1 202 X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+                    return ANSWERS.lock().unwrap().extend(answer);
+                }
                 let (status, header, body) = answer(port, &first, &head, &body);
                 let _ = write!(
                     stream,
@@ -28,6 +38,35 @@ fn closed_server() -> u16 {
         }
     });
     port
+}
+
+/// What waits to be sent on the one stream of events there is.
+static ANSWERS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// The stream of the transport of 2024: where requests go, then the answers, until nobody takes them.
+fn send_events(stream: &mut TcpStream) {
+    let head = "HTTP/1.1 200 X\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
+    let mut sent = write!(stream, "{head}event: endpoint\ndata: /sse\n\n");
+    ANSWERS.lock().unwrap().clear();
+    while sent.is_ok() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        let waiting = std::mem::take(&mut *ANSWERS.lock().unwrap());
+        // A comment tells whether anybody still listens.
+        let events = waiting.iter().map(|data| format!("data: {data}\n\n")).collect::<Vec<_>>().concat();
+        sent = write!(stream, ": .\n\n{events}");
+    }
+}
+
+/// What a server of that time answers.
+fn old_answer(sent: &Value) -> Option<String> {
+    let result = match sent["method"].as_str().unwrap_or_default() {
+        "initialize" => json!({"protocolVersion": "2024-11-05", "capabilities": {"tools": {}},
+            "serverInfo": {"name": "old", "version": "1"}}),
+        "tools/list" => json!({"tools": [{"name": "secret", "inputSchema": {"type": "object"}}]}),
+        "tools/call" => json!({"content": [{"type": "text", "text": "for your eyes only"}]}),
+        _ => return None,
+    };
+    Some(json!({"jsonrpc": "2.0", "id": sent["id"], "result": result}).to_string())
 }
 
 /// The first line, all headers in small letters, and the body.
@@ -56,9 +95,11 @@ fn answer(port: u16, first: &str, head: &str, body: &str) -> (u16, String, Strin
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
     let given =
         |name: &str| query.split('&').find_map(|pair| pair.strip_prefix(&format!("{name}="))).unwrap_or_default();
+    let is_known = head.contains("authorization: bearer t0ken");
     let found = match path {
-        "/.well-known/oauth-protected-resource/mcp" => {
-            json!({"resource": format!("{base}/mcp"), "authorization_servers": [base]})
+        path if path.starts_with("/.well-known/oauth-protected-resource/") => {
+            let resource = path.rsplit('/').next().unwrap_or_default();
+            json!({"resource": format!("{base}/{resource}"), "authorization_servers": [base]})
         }
         "/.well-known/oauth-authorization-server" => json!({"issuer": base,
             "authorization_endpoint": format!("{base}/authorize"), "token_endpoint": format!("{base}/token"),
@@ -72,10 +113,13 @@ fn answer(port: u16, first: &str, head: &str, body: &str) -> (u16, String, Strin
             return (302, format!("Location: {back}?code=x&state={}\r\n", given("state")), String::new());
         }
         "/token" => json!({"access_token": "t0ken", "token_type": "Bearer", "expires_in": 3600}),
-        "/mcp" if !head.contains("authorization: bearer t0ken") => {
-            let where_to = format!("{base}/.well-known/oauth-protected-resource/mcp");
+        "/mcp" | "/sse" | "/plain/tools/list" | "/plain/tools/call" if !is_known => {
+            let resource = path.split('/').nth(1).unwrap_or_default();
+            let where_to = format!("{base}/.well-known/oauth-protected-resource/{resource}");
             return (401, format!("WWW-Authenticate: Bearer resource_metadata=\"{where_to}\"\r\n"), String::new());
         }
+        "/plain/tools/list" => json!([{"name": "secret"}]),
+        "/plain/tools/call" => json!({"result": "for your eyes only"}),
         "/mcp" => {
             let result = match sent["method"].as_str().unwrap_or_default() {
                 "server/discover" => json!({"resultType": "complete", "supportedVersions": ["2026-07-28"],
@@ -100,16 +144,32 @@ fn visit(page: &str) -> String {
     answer
 }
 
-/// Signs in at the server `web`, as a person with a browser would.
-fn sign_in(world: &World) {
-    let mut login = world.command(&["mcp", "login", "web"]).spawn().unwrap();
+/// Signs in as a person does: opens the page that is shown, and goes where it sends.
+fn sign_in(world: &World, name: &str) {
+    let mut login = world.command(&["mcp", "login", name]).spawn().unwrap();
     let mut said = BufReader::new(login.stderr.take().unwrap()).lines().map_while(Result::ok);
     let page = said.find_map(|line| line.trim().starts_with("http://").then(|| line.trim().to_owned())).unwrap();
     let sent_back = visit(&page);
     let back = sent_back.lines().find_map(|line| line.strip_prefix("Location: ")).unwrap();
     assert!(visit(back).contains("You are signed in."), "{back}");
     assert!(login.wait().unwrap().success());
-    assert!(said.any(|line| line == "signed in at `web`; it has 1 tools"));
+    let last = format!("signed in at `{name}`; it has 1 tools");
+    assert!(said.any(|line| line == last));
+}
+
+#[test]
+fn servers_of_the_older_forms_are_signed_in_at_as_well() {
+    let world = World::new();
+    let port = closed_server();
+    for (name, path, transport) in [("plain", "plain", "http"), ("old", "sse", "sse")] {
+        let url = format!("http://127.0.0.1:{port}/{path}");
+        world.updraft(&["mcp", "add", name, "--url", &url, "--transport", transport]).code(0);
+        let refused = world.updraft(&["mcp", "check", name]).code(1);
+        assert_eq!(refused.out, format!("{name}: it wants a login; run `updraft mcp login {name}`\n"));
+        sign_in(&world, name);
+        let called = world.updraft(&["tools", "call", &format!("mcp_{name}_secret"), "{}"]).code(0);
+        assert_eq!(called.out, "for your eyes only\n");
+    }
 }
 
 #[test]
@@ -120,7 +180,7 @@ fn a_login_is_never_shown_to_another_server_of_the_same_name() {
     };
     let first = closed_server();
     add(first);
-    sign_in(&world);
+    sign_in(&world, "web");
     // Not by the command, which forgets the login.
     std::fs::remove_file(world.home().join("mcp.json")).unwrap();
     add(closed_server());
@@ -130,7 +190,7 @@ fn a_login_is_never_shown_to_another_server_of_the_same_name() {
     world.updraft(&["mcp", "check", "web"]).code(0);
     world.updraft(&["mcp", "logout", "web"]).code(0).says("signed out");
     world.updraft(&["mcp", "check", "web"]).code(1);
-    sign_in(&world);
+    sign_in(&world, "web");
     world.updraft(&["mcp", "remove", "web"]).code(0).says("and its login");
     assert_eq!(std::fs::read_dir(world.home().join("mcp/keys")).unwrap().count(), 0);
 }
@@ -142,7 +202,7 @@ fn a_person_signs_in_once_and_the_login_is_kept() {
     world.updraft(&["mcp", "add", "web", "--url", &url]).code(0);
     let refused = world.updraft(&["mcp", "check", "web"]).code(1);
     assert_eq!(refused.out, "web: it wants a login; run `updraft mcp login web`\n");
-    sign_in(&world);
+    sign_in(&world, "web");
     assert!(world.updraft(&["mcp", "check", "web"]).code(0).out.starts_with("web: well"));
     let keys = std::fs::read_dir(world.home().join("mcp/keys")).unwrap().next().unwrap().unwrap();
     assert_eq!(keys.metadata().unwrap().permissions().mode() & 0o777, 0o600);

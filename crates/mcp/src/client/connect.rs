@@ -65,7 +65,7 @@ impl Attempt<'_> {
             }
         };
         match tokio::time::timeout(limit, connecting).await {
-            Ok(connected) => connected,
+            Ok(connected) => connected.and_then(in_known_revision),
             Err(_) => Err(Error::Start(format!(
                 "it was not ready within {limit:?}; `startSeconds` of its configuration gives it longer"
             ))),
@@ -119,11 +119,15 @@ impl Attempt<'_> {
             return Err(Error::Login(self.config.name.clone()));
         }
         if matches!(door.refused(), Some(400 | 404 | 405 | 406 | 415 | 422)) {
-            if let Ok(connection) = self.legacy(client.clone(), url).await {
-                return Ok(connection);
+            match self.legacy(client.clone(), url).await {
+                Err(Error::Login(name)) => return Err(Error::Login(name)),
+                Ok(connection) => return Ok(connection),
+                Err(_) => {}
             }
-            if let Ok(connection) = self.plain(client, url).await {
-                return Ok(connection);
+            match self.plain(client, url).await {
+                Err(Error::Login(name)) => return Err(Error::Login(name)),
+                Ok(connection) => return Ok(connection),
+                Err(_) => {}
             }
         }
         Err(Error::Unreachable(format!("nothing that speaks MCP answers at its address: {}", words(&error))))
@@ -148,14 +152,22 @@ impl Attempt<'_> {
     async fn legacy(&self, client: reqwest::Client, url: &Url) -> Result<Connection, Error> {
         let headers = http::header_map(&http::headers(self.config)?);
         let ledger = Arc::new(Ledger::default());
-        let transport = LegacySse::connect(client, url.clone(), headers, Arc::clone(&ledger)).await?;
+        let transport =
+            LegacySse::connect(client, url.clone(), headers, Arc::clone(self.desk), Arc::clone(&ledger)).await;
+        let transport = transport.map_err(|error| self.wants_login(error))?;
         self.unnegotiated(transport, ledger, Manner::Sse).await
     }
 
     async fn plain(&self, client: reqwest::Client, url: &Url) -> Result<Connection, Error> {
         let headers = http::header_map(&http::headers(self.config)?);
-        let transport = Rest::connect(client, url.clone(), headers).await?;
+        let transport = Rest::connect(client, url.clone(), headers, Arc::clone(self.desk)).await;
+        let transport = transport.map_err(|error| self.wants_login(error))?;
         self.unnegotiated(transport, Arc::default(), Manner::Rest).await
+    }
+
+    /// The transports know no names: a login is wanted of this server.
+    fn wants_login(&self, error: Error) -> Error {
+        if matches!(error, Error::Login(_)) { Error::Login(self.config.name.clone()) } else { error }
     }
 
     async fn unnegotiated<T, E, A>(
@@ -170,7 +182,10 @@ impl Attempt<'_> {
     {
         let listeners = Listeners::default();
         let served = self.serve(transport, manner, &listeners).await;
-        let service = served.map_err(|error| Error::Unreachable(words(&error)))?;
+        let service = served.map_err(|error| {
+            let wants_login = error.is_authorization_required();
+            if wants_login { Error::Login(self.config.name.clone()) } else { Error::Unreachable(words(&error)) }
+        })?;
         Ok(self.connection(service, listeners, ledger, None, manner))
     }
 
@@ -216,6 +231,18 @@ impl Attempt<'_> {
             other => other,
         };
         Connection::new(service, listeners, ledger, process, manner, Arc::clone(self.changed))
+    }
+}
+
+/// A connection in a revision that nobody knows is of no use: nobody knows what it means there.
+fn in_known_revision(connection: Connection) -> Result<Connection, Error> {
+    let spoken = connection.about().map(|about| about.protocol_version.clone());
+    match spoken.filter(|spoken| !ProtocolVersion::KNOWN_VERSIONS.contains(spoken)) {
+        None => Ok(connection),
+        Some(unknown) => Err(Error::Start(format!(
+            "it speaks MCP {}, which is no revision that is known here",
+            cut(&unknown.to_string(), 40)
+        ))),
     }
 }
 

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use rmcp::model::{
-    CancelTaskParams, CancelledNotificationParam, ClientRequest, ListPromptsRequest, ListResourcesRequest,
-    ListToolsRequest, PaginatedRequestParams, Prompt, RequestId, Resource, ServerNotification, ServerPeerInfo,
-    ServerResult, SubscriptionFilter, Tool,
+    CancelTaskParams, CancelledNotificationParam, ClientRequest, ListPromptsRequest, ListResourceTemplatesRequest,
+    ListResourcesRequest, ListToolsRequest, PaginatedRequestParams, Prompt, RequestId, Resource, ResourceTemplate,
+    ServerNotification, ServerPeerInfo, ServerResult, SubscriptionFilter, Tool,
 };
 use rmcp::service::{Peer, PeerRequestOptions, RoleClient, RunningService, ServiceError};
 use tokio::sync::{Mutex, Notify, mpsc};
@@ -20,8 +20,10 @@ use super::asking::Asker;
 use super::clock::Clock;
 use super::connect::Manner;
 use super::handler::{Handler, Listeners};
+use super::hear;
 use super::ledger::{Ledger, Misdeeds};
 use super::lines::UNUSABLE;
+use super::mend;
 use super::process::Process;
 use super::rounds::Handle;
 use crate::config::Patience;
@@ -50,6 +52,7 @@ pub(super) struct Connection {
     /// Calls that it has answered.
     pub(super) answered: AtomicU64,
     is_closed: AtomicBool,
+    is_on_pipes: bool,
     _tasks: JoinSet<()>,
 }
 
@@ -88,6 +91,9 @@ impl Connection {
         let mut tasks = JoinSet::new();
         let (given_up, ids) = mpsc::channel(256);
         tasks.spawn(give_up(peer.clone(), ids));
+        if manner == Manner::Handshake || manner == Manner::Sse {
+            tasks.spawn(hear::wish(peer.clone()));
+        }
         let tells =
             peer.peer_info().and_then(|info| info.capabilities.tools.clone()).and_then(|able| able.list_changed);
         if manner == Manner::Stateless && tells == Some(true) {
@@ -100,6 +106,7 @@ impl Connection {
             listeners,
             ledger,
             reached: process.as_ref().map(Process::reached).unwrap_or_default(),
+            is_on_pipes: process.is_some(),
             process: Mutex::new(process),
             manner,
             given_up,
@@ -112,6 +119,11 @@ impl Connection {
     /// Whether nothing more can be asked.
     pub(super) fn is_closed(&self) -> bool {
         self.is_closed.load(Ordering::Relaxed) || self.peer.is_transport_closed()
+    }
+
+    /// Whether a request can be lost while the others go on: those on pipes share one fate.
+    pub(super) fn outlives_requests(&self) -> bool {
+        !self.is_on_pipes && !self.is_closed()
     }
 
     /// What the server said about itself.
@@ -158,6 +170,7 @@ impl Connection {
                 |params| ClientRequest::ListToolsRequest(listing(ListToolsRequest::default(), params)),
                 |result| match result {
                     ServerResult::ListToolsResult(page) => Some((page.tools, page.next_cursor)),
+                    ServerResult::CustomResult(result) => mend::page(result.0),
                     _ => None,
                 },
             )
@@ -171,6 +184,17 @@ impl Connection {
         let request = |params| ClientRequest::ListResourcesRequest(listing(ListResourcesRequest::default(), params));
         let page = |result| match result {
             ServerResult::ListResourcesResult(page) => Some((page.resources, page.next_cursor)),
+            _ => None,
+        };
+        self.every(waiting, request, page).await
+    }
+
+    pub(super) async fn resource_forms(&self, waiting: &Waiting<'_>) -> Result<Vec<ResourceTemplate>, Error> {
+        let request = |params| {
+            ClientRequest::ListResourceTemplatesRequest(listing(ListResourceTemplatesRequest::default(), params))
+        };
+        let page = |result| match result {
+            ServerResult::ListResourceTemplatesResult(page) => Some((page.resource_templates, page.next_cursor)),
             _ => None,
         };
         self.every(waiting, request, page).await
@@ -217,6 +241,7 @@ impl Connection {
 
     /// Asks, and waits no longer than allowed. If this is dropped, the server is told that nobody waits any longer.
     pub(super) async fn ask(&self, request: ClientRequest, waiting: &Waiting<'_>) -> Result<ServerResult, Error> {
+        let request = if self.manner == Manner::Stateless { hear::wishing(request) } else { request };
         let Patience { call, .. } = waiting.patience;
         let clock = Arc::new(Clock::start());
         let _under_way = self.handler.under_way.enter(waiting.asker.clone(), Arc::clone(&clock));

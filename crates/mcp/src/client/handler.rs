@@ -3,6 +3,7 @@
 #![expect(deprecated, reason = "roots, sampling and logging are deprecated, but servers still use them")]
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::ClientHandler;
@@ -40,16 +41,28 @@ pub(super) struct Handler {
 
 /// Who wants to know of progress, by the token their request carries.
 #[derive(Clone, Default)]
-pub(super) struct Listeners(Arc<Mutex<Told>>);
+pub(super) struct Listeners(Arc<Mutex<Told>>, Arc<AtomicU32>);
 
 type Told = BTreeMap<String, (Log, Arc<Clock>)>;
+
+/// Log messages that are shown from the beginning of one call to that of the next: a server may have no end of them.
+const MESSAGES: u32 = 200;
 
 impl Listeners {
     /// Tells `log` and `clock` of progress until the guard is dropped.
     pub(super) fn add(&self, token: &ProgressToken, log: Log, clock: Arc<Clock>) -> Listening {
         let key = token.0.to_string();
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone(), (log, clock));
+        self.1.store(0, Ordering::Relaxed);
         Listening { listeners: self.clone(), key }
+    }
+
+    /// Everyone who shall hear a log message; none once enough was said.
+    fn everyone(&self) -> Option<Vec<Log>> {
+        if self.1.fetch_add(1, Ordering::Relaxed) >= MESSAGES {
+            return None;
+        }
+        Some(self.0.lock().unwrap_or_else(PoisonError::into_inner).values().map(|(log, _)| log.clone()).collect())
     }
 
     fn find(&self, token: &ProgressToken) -> Option<(Log, Arc<Clock>)> {
@@ -200,7 +213,19 @@ impl ClientHandler for Handler {
             Value::String(text) => text.clone(),
             other => other.to_string(),
         };
-        self.host.log.line(&format!("{}: {}", self.server, cut(&words, 500)));
+        let level = serde_json::to_value(params.level).unwrap_or_default();
+        let line = match level.as_str() {
+            None | Some("info" | "debug") => cut(&words, 500),
+            Some(level) => format!("{level}: {}", cut(&words, 500)),
+        };
+        // Who calls wants to know. Of several nobody can say whom it is for.
+        let Some(listeners) = self.listeners.everyone() else { return };
+        if listeners.is_empty() {
+            self.host.log.line(&format!("{}: {line}", self.server));
+        }
+        for log in listeners {
+            log.line(&line);
+        }
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {

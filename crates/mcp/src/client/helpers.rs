@@ -15,6 +15,8 @@ use crate::error::cut;
 
 /// Tools found by one search.
 const FOUND: usize = 10;
+/// Bytes of what one server says about its own use, in the list of all of them.
+const INSTRUCTIONS: usize = 2 << 10;
 /// Longer than any call that it passes on: their own limits are the ones that count.
 const LONGEST: Duration = Duration::from_hours(24 * 365);
 
@@ -22,7 +24,7 @@ const LONGEST: Duration = Duration::from_hours(24 * 365);
 pub(super) fn about_servers(servers: &Servers) -> Vec<Arc<dyn Tool>> {
     let on_server = json!({"type": "object", "properties": {"server": {"type": "string", "description": "A server's name; all where it is left out."}}});
     [
-        (Kind::Servers, "List the MCP servers: their state, and how many tools each has.", json!({"type": "object", "properties": {}})),
+        (Kind::Servers, "List the MCP servers: their state, how many tools each has, and how it should be used.", json!({"type": "object", "properties": {}})),
         (Kind::Tools, "List the tools of MCP servers, by the names they are called by.", on_server.clone()),
         (
             Kind::Help,
@@ -134,6 +136,10 @@ impl Helper {
             };
             let count = server.manifest().map_or(0, |manifest| manifest.tools.len());
             let _ = writeln!(text, "{}: {state}, {count} tools", server.config().name);
+            if let Some(manifest) = server.manifest().filter(|manifest| !manifest.instructions.is_empty()) {
+                let _ =
+                    writeln!(text, "  how it says it should be used: {}", cut(&manifest.instructions, INSTRUCTIONS));
+            }
         }
         text
     }
@@ -176,9 +182,9 @@ impl Helper {
 
     async fn health(&self, server: Option<&str>) -> Result<String, Failure> {
         let mut text = String::new();
-        for one in self.servers.iter().filter(|one| server.is_none_or(|name| one.config().name == name)) {
+        for (one, checked) in self.servers.check(server).await {
             let name = &one.config().name;
-            match one.check().await {
+            match checked {
                 Ok(manifest) => {
                     let _ = writeln!(text, "{name}: well, {} tools, MCP {}", manifest.tools.len(), manifest.revision);
                 }

@@ -52,7 +52,7 @@ pub struct Host {
     pub doorman: Option<Arc<dyn Doorman>>,
     /// Keeps what was signed in with. Without one, it is forgotten at the end.
     pub keys: Option<Arc<dyn Keys>>,
-    /// Where servers' own log messages go.
+    /// Where servers' own log messages go while nobody calls them; else those who call are told.
     pub log: Log,
 }
 

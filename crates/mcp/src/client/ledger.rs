@@ -49,7 +49,7 @@ impl Misdeeds {
             words.push(format!("{} messages were too large", self.oversized));
         }
         if self.floods {
-            words.push("it sent more messages than anybody asked for, and was cut off".to_owned());
+            words.push("it sent more messages or lines than anybody asked for, and was cut off".to_owned());
         }
         words
     }
@@ -158,6 +158,11 @@ impl Ledger {
             book.misdeeds.first_garbage = Some(cut(&String::from_utf8_lossy(&line[..line.len().min(400)]), 200));
         }
         book.unasked(Verdict::Drop)
+    }
+
+    /// An empty line harms nobody; an endless stream of them does.
+    pub(super) fn blank(&self) -> Verdict {
+        self.book().unasked(Verdict::Drop)
     }
 
     pub(super) fn stray(&self) {

@@ -87,7 +87,7 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
         }
         let line = self.line.trim_ascii();
         if line.is_empty() {
-            return Verdict::Drop;
+            return self.ledger.blank();
         }
         if let Ok(message) = serde_json::from_slice(line) {
             self.waiting.push_back(message);

@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 use updraft_run::Hash;
 
 use super::connect::Manner;
+use super::mend;
 use crate::error::cut;
 
 /// Bytes of a tool's description: every one is sent with every question to a model.
@@ -31,8 +32,17 @@ pub struct Manifest {
     /// How it says it should be used. It is a stranger's text.
     #[serde(default)]
     pub instructions: String,
+    /// Whether it holds resources.
+    #[serde(default)]
+    pub has_resources: bool,
+    /// Whether it has prompts.
+    #[serde(default)]
+    pub has_prompts: bool,
     /// Its tools, in the order of their names.
     pub tools: Vec<Listed>,
+    /// Tools that it lists and that cannot be offered, each with the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
 }
 
 /// A tool as a server describes it.
@@ -79,6 +89,13 @@ impl Manifest {
     ) -> Self {
         let title = about.and_then(|about| about.server_info.as_ref());
         let title = title.map(|info| cut(&format!("{} {}", info.name, info.version), 100));
+        let (mut usable, mut left_out) = (Vec::new(), Vec::new());
+        for mut tool in tools.into_iter().map(Listed::from) {
+            match mend::fault(&mut tool.input) {
+                None => usable.push(tool),
+                Some(why) => left_out.push(format!("`{}`: {why}", cut(&tool.name, 100))),
+            }
+        }
         let instructions = about.and_then(|about| about.instructions.as_deref()).unwrap_or_default();
         Self {
             fingerprint: fingerprint.to_owned(),
@@ -86,7 +103,10 @@ impl Manifest {
             revision: about.map(|about| about.protocol_version.to_string()).unwrap_or_default(),
             title: title.unwrap_or_default(),
             instructions: whole(instructions, INSTRUCTIONS),
-            tools: tools.into_iter().map(Listed::from).collect(),
+            has_resources: about.is_some_and(|about| about.capabilities.resources.is_some()),
+            has_prompts: about.is_some_and(|about| about.capabilities.prompts.is_some()),
+            tools: usable,
+            left_out,
         }
     }
 

@@ -48,6 +48,14 @@ impl Names {
         self.by_name.iter().map(|(name, (server, tool))| (name.as_str(), server.as_str(), tool.as_str()))
     }
 
+    /// Whether a tool of this server could go by this name: one that begins with the server's, or a bare one.
+    pub fn may_be_of(prefix: &str, server: &str, name: &str) -> bool {
+        let starts = |start: &str| name.starts_with(&start[..start.len().min(LONGEST / 2)]);
+        let any = plain(prefix, "", "");
+        let is_bare = any.is_empty() || !name.starts_with(&format!("{any}_"));
+        is_bare || starts(&format!("{}_", plain(prefix, server, "")))
+    }
+
     /// The name of a tool.
     pub fn name_of(&self, server: &str, tool: &str) -> Option<&str> {
         self.iter().find(|(_, of, own)| *of == server && *own == tool).map(|(name, _, _)| name)

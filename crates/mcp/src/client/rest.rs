@@ -12,8 +12,10 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use url::Url;
 
+use super::admit::{Outside, admitted};
 use super::http;
-use super::lines::{LARGEST, unusable};
+use super::lines::{LARGEST, UNUSABLE, unusable};
+use super::login::Desk;
 use crate::error::{Error, chain, cut};
 
 /// Answers that wait to be taken.
@@ -25,6 +27,7 @@ struct Address {
     http: reqwest::Client,
     base: Url,
     headers: HeaderMap,
+    desk: Arc<Desk>,
 }
 
 /// The plain form as a transport.
@@ -36,10 +39,18 @@ pub(super) struct Rest {
 
 impl Rest {
     /// Finds out whether a server of this form is there, by asking for its tools.
-    pub(super) async fn connect(http: reqwest::Client, url: Url, headers: HeaderMap) -> Result<Self, Error> {
-        let address = Address { http, base: url, headers };
-        let tools =
-            address.post("tools/list", &json!({})).await.map_err(|error| Error::Unreachable(error.message.into()))?;
+    pub(super) async fn connect(
+        http: reqwest::Client,
+        url: Url,
+        headers: HeaderMap,
+        desk: Arc<Desk>,
+    ) -> Result<Self, Error> {
+        let address = Address { http, base: url, headers, desk };
+        let tools = address.post("tools/list", &json!({})).await.map_err(|wrong| match wrong {
+            Wrong::Told(error) => Error::Unreachable(error.message.into()),
+            Wrong::Lost(NotAnswered::Outside(Outside::Login(_))) => Error::Login(String::new()),
+            Wrong::Lost(error) => Error::Unreachable(chain(&error)),
+        })?;
         listed(tools).map_err(|what| Error::Unreachable(format!("`POST tools/list` gave {what}")))?;
         let (answers, arriving) = mpsc::channel(WAITING);
         Ok(Self { address: Arc::new(address), answers, arriving })
@@ -47,23 +58,28 @@ impl Rest {
 }
 
 impl Address {
-    async fn post(&self, path: &str, body: &Value) -> Result<Value, ErrorData> {
-        let failed = |what: String| ErrorData::new(ErrorCode::INTERNAL_ERROR, what, None);
+    async fn post(&self, path: &str, body: &Value) -> Result<Value, Wrong> {
+        let unusable = |what: String| Wrong::Told(ErrorData::new(UNUSABLE, what, None));
         let mut url = self.base.clone();
         url.set_path(&format!("{}/{path}", self.base.path().trim_end_matches('/')));
-        let request = self.http.post(url).headers(self.headers.clone()).json(body);
-        let response = request.send().await.map_err(|error| failed(chain(&error)))?;
+        let request = || self.http.post(url.clone()).headers(self.headers.clone()).json(body);
+        let response = admitted(&self.desk, request).await.map_err(NotAnswered::Outside)?;
         let status = response.status();
-        let body = http::body(response, LARGEST).await.map_err(|error| failed(chain(&error)))?;
-        let Some(body) = body else { return Err(failed(format!("its answer has more than {} MB", LARGEST >> 20))) };
-        if !status.is_success() {
-            return Err(failed(format!("HTTP {status}: {}", cut(&String::from_utf8_lossy(&body), 300))));
+        let body = http::body(response, LARGEST).await.map_err(NotAnswered::Broken)?;
+        let Some(body) = body else { return Err(unusable(format!("its answer has more than {} MB", LARGEST >> 20))) };
+        let words = || format!("HTTP {status}: {}", cut(&String::from_utf8_lossy(&body), 300));
+        if status.is_client_error() || status.is_redirection() {
+            // What was turned away was not done.
+            return Err(Wrong::Told(ErrorData::new(ErrorCode(i32::from(status.as_u16())), words(), None)));
         }
-        serde_json::from_slice(&body).map_err(|error| failed(format!("its answer is no JSON: {error}")))
+        if !status.is_success() {
+            return Err(NotAnswered::Status(words()).into());
+        }
+        serde_json::from_slice(&body).map_err(|error| unusable(format!("its answer is no JSON: {error}")))
     }
 
     /// The result of one request, as MCP would give it.
-    async fn answer(&self, request: &ClientRequest) -> Result<Value, ErrorData> {
+    async fn answer(&self, request: &ClientRequest) -> Result<Value, Wrong> {
         match request {
             ClientRequest::InitializeRequest(request) => Ok(json!({
                 "protocolVersion": request.params.protocol_version, "capabilities": {"tools": {}},
@@ -72,14 +88,17 @@ impl Address {
             ClientRequest::PingRequest(_) => Ok(json!({})),
             ClientRequest::ListToolsRequest(_) => {
                 let tools = self.post("tools/list", &json!({})).await?;
-                listed(tools).map_err(|what| ErrorData::new(ErrorCode::INTERNAL_ERROR, what, None))
+                listed(tools).map_err(|what| Wrong::Told(ErrorData::new(UNUSABLE, what, None)))
             }
             ClientRequest::CallToolRequest(request) => {
                 let arguments = request.params.arguments.clone().unwrap_or_default();
                 let body = json!({"name": request.params.name, "arguments": arguments});
                 Ok(result_of(self.post("tools/call", &body).await?))
             }
-            _ => Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "a plain HTTP server has tools only", None)),
+            _ => {
+                let what = "a plain HTTP server has tools only";
+                Err(Wrong::Told(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, what, None)))
+            }
         }
     }
 }
@@ -129,26 +148,49 @@ fn words(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// What never goes wrong in handing over a message: the answer says what did.
+/// What went wrong with one request.
+enum Wrong {
+    /// There is an answer, and it says so.
+    Told(ErrorData),
+    /// There is none: nobody knows whether it was done, unless nobody was reached.
+    Lost(NotAnswered),
+}
+
+impl From<NotAnswered> for Wrong {
+    fn from(lost: NotAnswered) -> Self {
+        Wrong::Lost(lost)
+    }
+}
+
+/// Why a message has no answer.
 #[derive(Debug, thiserror::Error)]
-#[error("nobody takes answers any longer")]
-pub(super) struct Closed;
+pub(super) enum NotAnswered {
+    #[error(transparent)]
+    Outside(#[from] Outside),
+    #[error("its answer broke off")]
+    Broken(#[source] reqwest::Error),
+    #[error("{0}")]
+    Status(String),
+    #[error("nobody takes answers any longer")]
+    Closed,
+}
 
 impl Transport<RoleClient> for Rest {
-    type Error = Closed;
+    type Error = NotAnswered;
 
     fn send(
         &mut self,
         message: TxJsonRpcMessage<RoleClient>,
-    ) -> impl Future<Output = Result<(), Closed>> + Send + 'static {
+    ) -> impl Future<Output = Result<(), NotAnswered>> + Send + 'static {
         let (address, answers) = (Arc::clone(&self.address), self.answers.clone());
         async move {
             let JsonRpcMessage::Request(request) = message else { return Ok(()) };
             let answer = match address.answer(&request.request).await {
                 Ok(result) => response(&result, request.id),
-                Err(error) => ServerJsonRpcMessage::error(error, Some(request.id)),
+                Err(Wrong::Told(error)) => ServerJsonRpcMessage::error(error, Some(request.id)),
+                Err(Wrong::Lost(lost)) => return Err(lost),
             };
-            answers.send(answer).await.map_err(|_| Closed)
+            answers.send(answer).await.map_err(|_| NotAnswered::Closed)
         }
     }
 
@@ -156,7 +198,7 @@ impl Transport<RoleClient> for Rest {
         self.arriving.recv().await
     }
 
-    async fn close(&mut self) -> Result<(), Closed> {
+    async fn close(&mut self) -> Result<(), NotAnswered> {
         self.arriving.close();
         Ok(())
     }

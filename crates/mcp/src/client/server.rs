@@ -4,13 +4,14 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use rmcp::model::{CallToolResult, JsonObject};
-use tokio::sync::Notify;
+use rmcp::model::{CallToolResult, ErrorCode, JsonObject};
+use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use updraft_tools::Log;
 
+use super::absence::Absence;
 use super::connect::{Attempt, Manner};
 use super::connection::{Connection, Waiting};
 use super::host::Host;
@@ -29,8 +30,16 @@ const LONGEST_REST: Duration = Duration::from_secs(30);
 const WAITED_FOR: Duration = Duration::from_secs(5);
 /// Silent calls in a row after which a process is taken to have hung.
 const SILENCES: u32 = 2;
+/// Requests in a row that are lost over HTTP, after which the next call connects anew.
+const LOSSES: u32 = 3;
 /// How often a repeatable call is made again when the connection ends under it.
 const AGAIN: u32 = 2;
+/// Of a server that has not failed, but is not there yet either.
+const SLOW: &str = "it is slow to start";
+/// JSON-RPC's number for what a server does not know at all.
+const NO_SUCH_METHOD: i32 = ErrorCode::METHOD_NOT_FOUND.0;
+/// Before a list that could not be had is asked for again.
+const LIST_AGAIN: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(30)];
 
 /// One configured server. Nothing is started before it is needed.
 pub struct Server {
@@ -52,6 +61,8 @@ struct State {
     last: Option<Error>,
     not_before: Option<Instant>,
     silences: u32,
+    /// Requests in a row that were lost each by itself.
+    losses: u32,
     starts: u32,
     misdeeds: Misdeeds,
 }
@@ -127,7 +138,28 @@ impl Server {
             starts: state.starts,
             failures: state.failures,
             last: state.last.clone(),
-            misdeeds: live.map_or_else(|| state.misdeeds.clone(), |connection| connection.misdeeds()),
+            // Also of one that has just ended: nobody may have called since.
+            misdeeds: state.connection.as_ref().map_or_else(|| state.misdeeds.clone(), |last| last.misdeeds()),
+        }
+    }
+
+    /// Why nothing is known of its tools yet.
+    pub fn why_absent(&self) -> String {
+        let last = self.health().last.map(|error| error.to_string());
+        let before = || self.absence().map(|absence| format!("as a short while ago, {}", absence.why));
+        last.or_else(before).unwrap_or_else(|| SLOW.to_owned())
+    }
+
+    /// That it did not come when it was waited for a short while ago.
+    pub(super) fn absence(&self) -> Option<Absence> {
+        Absence::load(&self.host.memory_of(&self.config)?, &self.config.fingerprint)
+    }
+
+    /// Remembers that it was waited for in vain.
+    pub(super) fn note_absence(&self) {
+        let why = self.health().last.map_or_else(|| SLOW.to_owned(), |error| error.to_string());
+        if let Some(path) = self.host.memory_of(&self.config) {
+            Absence::new(&self.config.fingerprint, &why).save(&path);
         }
     }
 
@@ -136,6 +168,9 @@ impl Server {
         let connection = self.connection().await?;
         let listed = self.list(&connection).await;
         self.judge(&connection, listed.as_ref().err()).await;
+        if let Err(error) = &listed {
+            self.state().last = Some(error.clone());
+        }
         listed
     }
 
@@ -203,9 +238,14 @@ impl Server {
             Err(error) => return Err(self.failed(error)),
         };
         // Listed at once: a remote server may want what its own list says about headers with every call.
-        if let Err(error) = self.list(&connection).await {
-            connection.close().await;
-            return Err(self.failed(error));
+        match self.list(&connection).await {
+            Ok(_) => {}
+            // It is there and only does not want to say it now. What it has is known from before.
+            Err(Error::Refused { .. }) if self.manifest().is_some() => {}
+            Err(error) => {
+                connection.close().await;
+                return Err(self.failed(error));
+            }
         }
         let mut state = self.state();
         state.starts += 1;
@@ -227,14 +267,14 @@ impl Server {
     /// Lists its tools, and remembers them.
     async fn list(&self, connection: &Connection) -> Result<Arc<Manifest>, Error> {
         let cancel = CancellationToken::new();
-        let listed = match self.hidden(connection.tools(&self.waiting_for_lists(&cancel)).await) {
-            Ok(tools) => Ok(tools),
-            // It is there, and has no tools.
-            Err(Error::Refused { .. }) => Ok(Vec::new()),
-            Err(error) => Err(error),
-        };
         let about = connection.about();
-        let manifest = Arc::new(Manifest::new(&self.config.fingerprint, connection.manner, about.as_deref(), listed?));
+        let promises_tools = about.as_ref().is_some_and(|about| about.capabilities.tools.is_some());
+        let tools = match self.hidden(connection.tools(&self.waiting_for_lists(&cancel)).await) {
+            // It is there, and has no tools. Any other refusal may pass: it says nothing about what it has.
+            Err(Error::Refused { code, .. }) if !promises_tools || code == NO_SUCH_METHOD => Vec::new(),
+            listed => listed?,
+        };
+        let manifest = Arc::new(Manifest::new(&self.config.fingerprint, connection.manner, about.as_deref(), tools));
         let is_news = {
             let mut state = self.state();
             let old = state.manifest.replace(Arc::clone(&manifest));
@@ -242,7 +282,11 @@ impl Server {
         };
         if is_news && let Some(path) = self.host.memory_of(&self.config) {
             let kept = Arc::clone(&manifest);
-            let saved = tokio::task::spawn_blocking(move || kept.save(&path)).await;
+            let saving = move || {
+                Absence::forget(&path);
+                kept.save(&path)
+            };
+            let saved = tokio::task::spawn_blocking(saving).await;
             if !matches!(saved, Ok(Ok(()))) {
                 tracing::debug!(server = self.config.name, "the list of tools could not be kept");
             }
@@ -263,11 +307,13 @@ impl Server {
             return self.judge_error(connection, error).await;
         }
         let mut state = self.state();
-        (state.failures, state.silences, state.last, state.not_before) = (0, 0, None, None);
+        (state.failures, state.silences, state.losses, state.last, state.not_before) = (0, 0, 0, None, None);
     }
 
     async fn judge_error(&self, connection: &Connection, error: &Error) {
         match error {
+            // Over HTTP each request goes its own way: one that is lost says nothing about the others.
+            Error::Lost(_) if connection.outlives_requests() => self.count_loss(connection, error),
             Error::Lost(_) => {
                 let is_first_to_know = self.drop_connection(connection).await;
                 // One that falls before it has done anything is not worth starting at once, again and again. Many may
@@ -296,23 +342,41 @@ impl Server {
             | Error::Login(_)
             | Error::Resting { .. }
             | Error::Refused { .. }
+            | Error::Abandoned(_)
             | Error::Nonsense(_)
             | Error::Cancelled => {}
         }
     }
 
+    /// Notes a request that was lost by itself. After several in a row the next call connects anew; those under way keep
+    /// the connection they have.
+    fn count_loss(&self, connection: &Connection, error: &Error) {
+        let is_enough = {
+            let mut state = self.state();
+            state.losses += 1;
+            state.last = Some(error.clone());
+            state.losses >= LOSSES
+        };
+        if is_enough && self.take(connection).is_some() {
+            self.state().losses = 0;
+            self.failed(error.clone());
+        }
+    }
+
     /// Ends a connection that is of no use any longer, so that the next call starts anew. False if somebody else did.
     async fn drop_connection(&self, connection: &Connection) -> bool {
-        let misdeeds = connection.misdeeds();
-        let taken = {
-            let mut state = self.state();
-            state.misdeeds = misdeeds;
-            let is_this = state.connection.as_ref().is_some_and(|held| std::ptr::eq(Arc::as_ptr(held), connection));
-            if is_this { state.connection.take() } else { None }
-        };
-        let Some(connection) = taken else { return false };
+        let Some(connection) = self.take(connection) else { return false };
         connection.close().await;
         true
+    }
+
+    /// Takes this connection from those who come, and remembers what it did wrong. None if somebody else did.
+    fn take(&self, connection: &Connection) -> Option<Arc<Connection>> {
+        let misdeeds = connection.misdeeds();
+        let mut state = self.state();
+        state.misdeeds = misdeeds;
+        let is_this = state.connection.as_ref().is_some_and(|held| std::ptr::eq(Arc::as_ptr(held), connection));
+        if is_this { state.connection.take() } else { None }
     }
 
     /// Remembers what a connection that is over did wrong.
@@ -363,14 +427,17 @@ impl Server {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner).spawn(work);
     }
 
-    /// Starts it beside, so that its list of tools becomes fresh.
-    pub(super) fn refresh(self: &Arc<Self>) {
+    /// Starts it beside, so that its list of tools becomes fresh. What is given back ends when that is done.
+    pub(super) fn refresh(self: &Arc<Self>) -> oneshot::Receiver<()> {
+        let (done, over) = oneshot::channel();
         let weak = Arc::downgrade(self);
         self.spawn(async move {
             if let Some(server) = weak.upgrade() {
                 let _ = server.check().await;
             }
+            drop(done);
         });
+        over
     }
 }
 
@@ -379,9 +446,12 @@ async fn keep_listed(server: Weak<Server>, changed: Arc<Notify>) {
     loop {
         changed.notified().await;
         let Some(server) = server.upgrade() else { return };
-        let live = server.live();
-        if let Some(connection) = live {
-            let _ = server.list(&connection).await;
+        for wait in LIST_AGAIN {
+            let Some(connection) = server.live() else { break };
+            if server.list(&connection).await.is_ok() {
+                break;
+            }
+            tokio::time::sleep(wait).await;
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rmcp::model::{JsonObject, PromptMessage, ResourceContents};
+use rmcp::model::{JsonObject, Prompt, PromptArgument, PromptMessage, ResourceContents};
 use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -15,6 +15,7 @@ use super::host::Host;
 use super::manifest::{Listed, Manifest};
 use super::names::Names;
 use super::server::Server;
+use super::shelf;
 use super::tool::ServerTool;
 use crate::config::ServerConfig;
 use crate::error::Error;
@@ -83,6 +84,7 @@ impl Servers {
             tools.extend(helpers::in_place_of_tools(self));
         }
         tools.extend(helpers::about_servers(self));
+        tools.extend(shelf::tools(self));
         tools.retain(|tool| !taken.contains(&tool.spec().name));
         tools
     }
@@ -118,23 +120,35 @@ impl Servers {
         self.0.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts the servers that nothing is known about, and waits for them; the others are looked after beside.
+    /// Asks servers whether they are well, all at once: the one of that name, or every one. In the order of their names.
+    pub async fn check(&self, only: Option<&str>) -> Vec<(Arc<Server>, Result<Arc<Manifest>, Error>)> {
+        let asked = self.iter().filter(|server| only.is_none_or(|name| server.config().name == name));
+        futures_util::future::join_all(asked.map(|server| async {
+            let checked = server.check().await;
+            (Arc::clone(server), checked)
+        }))
+        .await
+    }
+
+    /// Starts the servers that nothing is known about, and waits for them; the others are looked after beside, as are
+    /// those that were waited for in vain a short while ago.
     async fn meet(&self, wait: Duration) {
-        let mut meeting = JoinSet::new();
+        let mut waited_for = Vec::new();
         for server in self.iter() {
-            if server.manifest().is_some() {
+            if server.manifest().is_some() || server.absence().is_some() {
                 if !server.health().is_up {
-                    server.refresh();
+                    drop(server.refresh());
                 }
                 continue;
             }
-            let server = Arc::clone(server);
-            meeting.spawn(async move {
-                let _ = server.check().await;
-            });
+            waited_for.push((server, server.refresh()));
         }
-        let all = async { while meeting.join_next().await.is_some() {} };
-        let _ = tokio::time::timeout(wait, all).await;
+        let (servers, over): (Vec<_>, Vec<_>) = waited_for.into_iter().unzip();
+        // Those that take longer go on to start, and are known the next time.
+        let _ = tokio::time::timeout(wait, futures_util::future::join_all(over)).await;
+        for server in servers.into_iter().filter(|server| server.manifest().is_none()) {
+            server.note_absence();
+        }
     }
 
     fn name(&self, taken: &BTreeSet<String>) -> Known {
@@ -146,7 +160,8 @@ impl Servers {
             .filter(|(server, tool)| is_offered(server.config(), &tool.name))
             .collect();
         let pairs = offered.iter().map(|(server, tool)| (server.config().name.as_str(), tool.name.as_str()));
-        let names = Names::new(&self.0.host.prefix, pairs, taken);
+        let taken = taken.iter().cloned().chain(shelf::names().map(str::to_owned)).collect();
+        let names = Names::new(&self.0.host.prefix, pairs, &taken);
         let are_shown = offered.len() <= SHOWN;
         let mut tools = BTreeMap::new();
         let strange: BTreeSet<&str> =
@@ -181,16 +196,25 @@ pub struct Held {
 
 /// Resources and prompts.
 impl Server {
-    /// The resources it has.
+    /// The resources it has, and the forms of addresses at which it has more.
     pub async fn resources(&self) -> Result<Vec<Held>, Error> {
         let cancel = CancellationToken::new();
-        let listed = self.hidden(self.connection().await?.resources(&self.waiting_for_lists(&cancel)).await)?;
-        let held = listed.into_iter().map(|one| Held {
+        let (connection, waiting) = (self.connection().await?, self.waiting_for_lists(&cancel));
+        let listed = self.hidden(connection.resources(&waiting).await)?.into_iter().map(|one| Held {
             uri: one.uri.clone(),
             name: one.name.clone(),
             about: one.description.clone().unwrap_or_default(),
         });
-        Ok(held.collect())
+        let forms = match connection.resource_forms(&waiting).await {
+            Err(Error::Refused { .. }) => Vec::new(),
+            forms => forms?,
+        };
+        let forms = forms.into_iter().map(|one| Held {
+            uri: one.uri_template.clone(),
+            name: one.name.clone(),
+            about: one.description.clone().unwrap_or_default(),
+        });
+        Ok(listed.chain(forms).collect())
     }
 
     /// The text of a resource; what is no text is named by its size. It is a stranger's.
@@ -207,11 +231,21 @@ impl Server {
         Ok(texts.collect::<Vec<_>>().join("\n"))
     }
 
-    /// The prompts it has: their names, and what they are for.
+    /// The prompts it has: their names, and what they are for, with their arguments.
     pub async fn prompts(&self) -> Result<Vec<(String, String)>, Error> {
         let cancel = CancellationToken::new();
         let listed = self.hidden(self.connection().await?.prompts(&self.waiting_for_lists(&cancel)).await)?;
-        Ok(listed.into_iter().map(|one| (one.name.clone(), one.description.clone().unwrap_or_default())).collect())
+        let prompt = |one: &Prompt| {
+            let argument = |argument: &PromptArgument| match argument.required {
+                Some(true) => argument.name.clone(),
+                _ => format!("{}?", argument.name),
+            };
+            let arguments: Vec<String> = one.arguments.iter().flatten().map(argument).collect();
+            let about = one.description.clone().unwrap_or_default();
+            let about = if arguments.is_empty() { about } else { format!("{about} ({})", arguments.join(", ")) };
+            (one.name.clone(), about)
+        };
+        Ok(listed.iter().map(prompt).collect())
     }
 
     /// A prompt with its arguments filled in, each message with who says it. It is a stranger's.

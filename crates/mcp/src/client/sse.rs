@@ -9,8 +9,10 @@ use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use url::Url;
 
+use super::admit::{Outside, admitted};
 use super::events::{Events, events};
 use super::ledger::{Ledger, Verdict};
+use super::login::Desk;
 use crate::error::{Error, chain, cut};
 
 /// A POST that only hands a message over takes no longer.
@@ -21,6 +23,7 @@ pub(super) struct LegacySse {
     http: reqwest::Client,
     post: Url,
     headers: HeaderMap,
+    desk: Arc<Desk>,
     events: Events,
     ledger: Arc<Ledger>,
 }
@@ -28,8 +31,8 @@ pub(super) struct LegacySse {
 /// Why a message could not be handed over.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NotSent {
-    #[error("could not be reached")]
-    Http(#[from] reqwest::Error),
+    #[error(transparent)]
+    Outside(#[from] Outside),
     #[error("HTTP {0}")]
     Status(u16),
     #[error("the message cannot be written")]
@@ -42,10 +45,14 @@ impl LegacySse {
         http: reqwest::Client,
         url: Url,
         headers: HeaderMap,
+        desk: Arc<Desk>,
         ledger: Arc<Ledger>,
     ) -> Result<Self, Error> {
-        let request = http.get(url.clone()).headers(headers.clone()).header(ACCEPT, "text/event-stream");
-        let response = request.send().await.map_err(|error| Error::Unreachable(chain(&error)))?;
+        let request = || http.get(url.clone()).headers(headers.clone()).header(ACCEPT, "text/event-stream");
+        let response = admitted(&desk, request).await.map_err(|error| match error {
+            Outside::Login(_) => Error::Login(String::new()),
+            other => Error::Unreachable(chain(&other)),
+        })?;
         let status = response.status();
         let is_stream = response
             .headers()
@@ -66,7 +73,7 @@ impl LegacySse {
             let shown = cut(&address, 200);
             return Err(Error::Unreachable(format!("it sends requests to `{shown}`, which is another host")));
         };
-        Ok(Self { http, post, headers, events, ledger })
+        Ok(Self { http, post, headers, desk, events, ledger })
     }
 }
 
@@ -78,10 +85,15 @@ impl Transport<RoleClient> for LegacySse {
         mut message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), NotSent>> + Send + 'static {
         self.ledger.sends(&mut message);
-        let request = self.http.post(self.post.clone()).headers(self.headers.clone()).timeout(POST_TIME);
+        let (http, post, headers) = (self.http.clone(), self.post.clone(), self.headers.clone());
+        let desk = Arc::clone(&self.desk);
         async move {
             let body = serde_json::to_vec(&message)?;
-            let response = request.header(CONTENT_TYPE, "application/json").body(body).send().await?;
+            let request = || {
+                let request = http.post(post.clone()).headers(headers.clone()).timeout(POST_TIME);
+                request.header(CONTENT_TYPE, "application/json").body(body.clone())
+            };
+            let response = admitted(&desk, request).await?;
             let status = response.status();
             if status.is_success() { Ok(()) } else { Err(NotSent::Status(status.as_u16())) }
         }

@@ -116,7 +116,7 @@ fn over(payload: TaskPayload) -> Result<CallToolResult, Error> {
             let words = error.get("message").and_then(Value::as_str).unwrap_or("its task failed");
             Err(Error::Refused { code, message: cut(words, 2_000) })
         }
-        TaskPayload::Cancelled => Err(Error::Lost("its task was cancelled".to_owned())),
+        TaskPayload::Cancelled => Err(Error::Abandoned("its task was cancelled".to_owned())),
         _ => Err(Error::Nonsense("a task that is neither at work nor done".to_owned())),
     }
 }

@@ -59,10 +59,7 @@ impl ServerTool {
     }
 
     fn hosts(&self) -> Vec<String> {
-        match &self.server.config().link {
-            Link::Remote { url, .. } => url.host_str().map(str::to_owned).into_iter().collect(),
-            Link::Stdio { .. } => Vec::new(),
-        }
+        hosts(self.server.config())
     }
 
     async fn make(&self, args: Value, cx: &CallContext) -> Reply {
@@ -95,22 +92,32 @@ impl ServerTool {
         match error {
             Error::Cancelled => Reply::Cancelled,
             Error::Silent(limit) if is_repeatable => Reply::TimedOut { limit: Millis(limit.as_millis() as u64) },
-            Error::Lost(_) | Error::Silent(_) if !is_repeatable => Reply::InDoubt {
+            Error::Lost(_) | Error::Abandoned(_) | Error::Silent(_) if !is_repeatable => Reply::InDoubt {
                 evidence: format!("`{}` was called on {words}; it may or may not have been done", self.own_name),
             },
             Error::Unreachable(_) | Error::Resting { .. } | Error::Start(_) => {
                 cx.transient(Failure::new(FailureKind::Tool, words))
             }
             // Here it was made again already as often as that helps.
-            Error::Lost(_) | Error::Silent(_) => Reply::Failed(Failure::new(FailureKind::Tool, words)),
+            Error::Lost(_) | Error::Abandoned(_) | Error::Silent(_) => {
+                Reply::Failed(Failure::new(FailureKind::Tool, words))
+            }
             Error::Login(_) | Error::Unknown(_) => Reply::Failed(Failure::new(FailureKind::Config, words)),
             Error::Refused { .. } | Error::Nonsense(_) => Reply::Failed(Failure::new(FailureKind::Tool, words)),
         }
     }
 }
 
+/// The hosts that a request to a server reaches.
+pub(super) fn hosts(config: &ServerConfig) -> Vec<String> {
+    match &config.link {
+        Link::Remote { url, .. } => url.host_str().map(str::to_owned).into_iter().collect(),
+        Link::Stdio { .. } => Vec::new(),
+    }
+}
+
 /// What is assumed about a tool. Hints make it stricter; they make it less strict only if the user trusts them.
-fn traits(config: &ServerConfig, hints: Hints) -> Traits {
+pub(super) fn traits(config: &ServerConfig, hints: Hints) -> Traits {
     let believed = config.trusts_hints;
     let reads_only = believed && hints.reads_only;
     let class = match (reads_only, believed && hints.idempotent) {

@@ -1,0 +1,123 @@
+//! `updraft mcp resources`, `read`, `prompts` and `prompt`: what servers hold beside tools, for people.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use updraft_mcp::{Error, Server, Servers};
+
+use super::meant;
+use crate::args::{McpCheck, McpPrompt, McpRead, Place};
+use crate::fault::{Code, Fault, Outcome};
+use crate::out;
+use crate::places::Places;
+
+pub(super) async fn resources(places: &Places, args: &McpCheck) -> Outcome {
+    let servers = open(places, &args.place).await?;
+    let mut worst = Code::Done;
+    for server in named(&servers, args.name.as_deref())? {
+        let name = &server.config().name;
+        match server.resources().await {
+            Ok(all) => {
+                for one in all {
+                    if args.place.json {
+                        out::json(&json!({"server": name, "uri": one.uri, "name": one.name, "about": one.about}));
+                    } else {
+                        say(&[name, &one.uri, &one.name, &one.about]);
+                    }
+                }
+            }
+            Err(error) => worst = complain(name, &error, args.name.is_some()).unwrap_or(worst),
+        }
+    }
+    servers.close().await;
+    Ok(worst)
+}
+
+pub(super) async fn prompts(places: &Places, args: &McpCheck) -> Outcome {
+    let servers = open(places, &args.place).await?;
+    let mut worst = Code::Done;
+    for server in named(&servers, args.name.as_deref())? {
+        let name = &server.config().name;
+        match server.prompts().await {
+            Ok(all) => {
+                for (prompt, about) in all {
+                    if args.place.json {
+                        out::json(&json!({"server": name, "name": prompt, "about": about}));
+                    } else {
+                        say(&[name, &prompt, &about]);
+                    }
+                }
+            }
+            Err(error) => worst = complain(name, &error, args.name.is_some()).unwrap_or(worst),
+        }
+    }
+    servers.close().await;
+    Ok(worst)
+}
+
+pub(super) async fn read(places: &Places, args: &McpRead) -> Outcome {
+    let servers = open(places, &args.place).await?;
+    let read = one(&servers, &args.server)?.read(&args.uri).await;
+    servers.close().await;
+    let text = read.map_err(|error| failed(&args.server, &error))?;
+    if args.place.json {
+        out::json(&json!({"server": args.server, "uri": args.uri, "text": text}));
+    } else {
+        out::answer(&out::harmless(&text));
+    }
+    Ok(Code::Done)
+}
+
+pub(super) async fn prompt(places: &Places, args: &McpPrompt) -> Outcome {
+    let pair = |text: &String| {
+        let (name, value) =
+            text.split_once('=').ok_or_else(|| Fault::usage(format!("`{text}`: expected NAME=VALUE")))?;
+        Ok((name.to_owned(), Value::from(value)))
+    };
+    let arguments: Map<String, Value> = args.arguments.iter().map(pair).collect::<Result<_, Fault>>()?;
+    let servers = open(places, &args.place).await?;
+    let filled = one(&servers, &args.server)?.prompt(&args.name, arguments).await;
+    servers.close().await;
+    for (role, words) in filled.map_err(|error| failed(&args.server, &error))? {
+        if args.place.json {
+            out::json(&json!({"role": role, "text": words}));
+        } else {
+            out::line(&out::harmless(&format!("{role}: {words}")));
+        }
+    }
+    Ok(Code::Done)
+}
+
+async fn open(places: &Places, place: &Place) -> Result<Servers, Fault> {
+    let (found, settings, workspace) = meant(places, place)?;
+    found.servers(places, &settings, &workspace).await
+}
+
+fn one<'a>(servers: &'a Servers, name: &str) -> Result<&'a Arc<Server>, Fault> {
+    servers.get(name).map_err(|error| Fault::usage(error.to_string()))
+}
+
+fn named<'a>(servers: &'a Servers, name: Option<&str>) -> Result<Vec<&'a Arc<Server>>, Fault> {
+    match name {
+        Some(name) => Ok(vec![one(servers, name)?]),
+        None => Ok(servers.iter().collect()),
+    }
+}
+
+fn say(parts: &[&str]) {
+    let parts: Vec<&str> = parts.iter().copied().filter(|part| !part.is_empty()).collect();
+    out::line(&out::harmless(&parts.join("  ")));
+}
+
+fn failed(server: &str, error: &Error) -> Fault {
+    Fault::failed(out::harmless(&format!("MCP server `{server}`: {error}")))
+}
+
+/// Says what is wrong with a server. One that has nothing of the kind is not at fault, unless it was asked for by name.
+fn complain(name: &str, error: &Error, is_meant: bool) -> Option<Code> {
+    if matches!(error, Error::Refused { .. }) && !is_meant {
+        return None;
+    }
+    out::note(&out::harmless(&format!("{name}: {error}")));
+    Some(Code::Failed)
+}

@@ -1,0 +1,202 @@
+//! The tools by which agents find and read what servers hold beside tools: resources and prompts.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use updraft_run::{Failure, FailureKind, Output, Prepared, Reply, ToolSpec};
+use updraft_tools::{CallContext, Calling, Place, Source, Tool, Traits};
+
+use super::manifest::{Hints, Manifest};
+use super::server::Server;
+use super::servers::Servers;
+use super::tool;
+use crate::error::{Error, cut};
+
+/// By the protocol, what is listed and read here changes nothing. That counts for servers whose hints are trusted.
+const READS: Hints = Hints { reads_only: true, idempotent: true, destroys: false, stays_inside: false };
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Resources,
+    Read,
+    Prompts,
+    Prompt,
+}
+
+const ALL: [Kind; 4] = [Kind::Resources, Kind::Read, Kind::Prompts, Kind::Prompt];
+
+/// The names that no server's tool may have.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    ALL.into_iter().map(Kind::name)
+}
+
+/// Those of the tools that some server has something for.
+pub(super) fn tools(servers: &Servers) -> Vec<Arc<dyn Tool>> {
+    let is_of_use = |kind: &Kind| servers.iter().any(|server| kind.is_had_by(server));
+    ALL.into_iter().filter(is_of_use).map(|kind| Arc::new(Shelf::new(servers, kind)) as Arc<dyn Tool>).collect()
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Resources => "mcp_list_resources",
+            Kind::Read => "mcp_read_resource",
+            Kind::Prompts => "mcp_list_prompts",
+            Kind::Prompt => "mcp_get_prompt",
+        }
+    }
+
+    fn is_had_by(self, server: &Server) -> bool {
+        let has = |manifest: Arc<Manifest>| match self {
+            Kind::Resources | Kind::Read => manifest.has_resources,
+            Kind::Prompts | Kind::Prompt => manifest.has_prompts,
+        };
+        server.manifest().is_some_and(has)
+    }
+
+    fn about(self) -> &'static str {
+        match self {
+            Kind::Resources => "List the resources that MCP servers hold: their addresses, names and purposes.",
+            Kind::Read => "Read a resource of an MCP server. An address with {braces} is a form: fill them in.",
+            Kind::Prompts => "List the prompts that MCP servers have ready, with their arguments.",
+            Kind::Prompt => "Get a prompt of an MCP server, with its arguments filled in.",
+        }
+    }
+
+    fn parameters(self) -> Value {
+        let text = |about: &str| json!({"type": "string", "description": about});
+        let one = text("The server's name.");
+        match self {
+            Kind::Resources | Kind::Prompts => json!({"type": "object", "properties": {
+                "server": text("A server's name; all where it is left out.")}}),
+            Kind::Read => json!({"type": "object", "required": ["server", "uri"], "properties": {
+                "server": one, "uri": text("The resource's address.")}}),
+            Kind::Prompt => json!({"type": "object", "required": ["server", "name"], "properties": {
+                "server": one, "name": text("The prompt's name."),
+                "arguments": {"type": "object", "additionalProperties": {"type": "string"}}}}),
+        }
+    }
+}
+
+struct Shelf {
+    servers: Servers,
+    kind: Kind,
+    spec: ToolSpec,
+}
+
+impl Shelf {
+    fn new(servers: &Servers, kind: Kind) -> Self {
+        let spec =
+            ToolSpec { name: kind.name().into(), description: kind.about().into(), parameters: kind.parameters() };
+        Self { servers: servers.clone(), kind, spec }
+    }
+
+    /// The servers that a call is about: the one that is named, or all that have something.
+    fn meant(&self, args: &Value) -> Result<Vec<Arc<Server>>, Error> {
+        match args["server"].as_str() {
+            Some(name) => self.servers.get(name).map(|server| vec![Arc::clone(server)]),
+            None => Ok(self.servers.iter().filter(|server| self.kind.is_had_by(server)).map(Arc::clone).collect()),
+        }
+    }
+
+    async fn make(&self, args: Value) -> Reply {
+        let failed = |kind, words: String| Reply::Failed(Failure::new(kind, words));
+        let meant = match self.meant(&args) {
+            Ok(meant) => meant,
+            Err(error) => return failed(FailureKind::Validation, error.to_string()),
+        };
+        let (mut text, mut origins, mut hosts) = (String::new(), Vec::new(), Vec::new());
+        for server in &meant {
+            let name = &server.config().name;
+            match self.words(server, &args).await {
+                Ok(words) if meant.len() == 1 => text = words,
+                Ok(words) => {
+                    let _ = write!(text, "{name}:\n{words}");
+                }
+                Err(error) if meant.len() == 1 => {
+                    return failed(FailureKind::Tool, format!("MCP server `{name}`: {error}"));
+                }
+                Err(error) => {
+                    let _ = writeln!(text, "{name}: {error}");
+                }
+            }
+            origins.push(format!("MCP server {name}"));
+            hosts.extend(tool::hosts(server.config()));
+        }
+        if text.trim().is_empty() {
+            "there are none".clone_into(&mut text);
+        }
+        Reply::Output(Arc::new(Output { text, untrusted: true, origins, hosts, ..Output::default() }))
+    }
+
+    async fn words(&self, server: &Server, args: &Value) -> Result<String, Error> {
+        let given = |name: &str| args[name].as_str().unwrap_or_default();
+        let mut text = String::new();
+        match self.kind {
+            Kind::Read => return server.read(given("uri")).await,
+            Kind::Resources => {
+                for one in server.resources().await? {
+                    let _ = writeln!(text, "{}  {}: {}", one.uri, one.name, cut(&one.about, 300));
+                }
+            }
+            Kind::Prompts => {
+                for (name, about) in server.prompts().await? {
+                    let _ = writeln!(text, "{name}: {}", cut(&about, 600));
+                }
+            }
+            Kind::Prompt => {
+                let arguments = args["arguments"].as_object().cloned().unwrap_or_default();
+                for (role, words) in server.prompt(given("name"), arguments).await? {
+                    let _ = writeln!(text, "{role}: {words}");
+                }
+            }
+        }
+        Ok(text)
+    }
+}
+
+impl Tool for Shelf {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    /// The strictest of all servers; a call is weighed by the ones it is about.
+    fn traits(&self) -> Traits {
+        let all = self.servers.iter().map(|server| tool::traits(server.config(), READS));
+        all.reduce(stricter).unwrap_or_else(|| Traits { group: tool::GROUP, ..Traits::default() })
+    }
+
+    fn source(&self) -> Source {
+        Source::BuiltIn
+    }
+
+    fn prepare(&self, args: &Value, _: &Place) -> Prepared {
+        let meant = match self.meant(args) {
+            Ok(meant) => meant,
+            Err(error) => {
+                let fault = Some(Failure::new(FailureKind::Validation, error.to_string()));
+                return Prepared { fault, ..Prepared::default() };
+            }
+        };
+        let hosts = meant.iter().flat_map(|server| tool::hosts(server.config())).collect();
+        let all = meant.iter().map(|server| tool::traits(server.config(), READS));
+        let Some(Traits { class, outside, sends, .. }) = all.reduce(stricter) else { return Prepared::default() };
+        Prepared { class, outside, sends, hosts, ..Prepared::default() }
+    }
+
+    fn call<'a>(&'a self, args: Value, _: &'a CallContext) -> Calling<'a> {
+        Box::pin(self.make(args))
+    }
+}
+
+fn stricter(one: Traits, other: Traits) -> Traits {
+    let class = if one.class.is_repeatable() { other.class } else { one.class };
+    Traits {
+        class,
+        outside: one.outside || other.outside,
+        sends: one.sends || other.sends,
+        time: one.time.max(other.time),
+        ..one
+    }
+}
