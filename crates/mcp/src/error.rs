@@ -85,6 +85,7 @@ impl Error {
             Error::Start(text) => Error::Start(words(&text)),
             Error::Unreachable(text) => Error::Unreachable(words(&text)),
             Error::Lost(text) => Error::Lost(words(&text)),
+            Error::Abandoned(text) => Error::Abandoned(words(&text)),
             Error::Resting { times, last, wait } => Error::Resting { times, last: words(&last), wait },
             Error::Refused { code, message } => Error::Refused { code, message: words(&message) },
             Error::Nonsense(text) => Error::Nonsense(words(&text)),

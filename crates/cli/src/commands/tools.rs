@@ -33,8 +33,7 @@ pub(crate) fn run(places: &Places, args: Tools) -> Outcome {
 
 /// Our own tools, those dropped in, and those of all servers.
 async fn all(places: &Places, workspace: &Path, settings: &Settings) -> Result<(Dispatcher, Servers), Fault> {
-    let (dispatcher, servers, remarks) =
-        servers::dispatcher(places, settings, workspace, servers::Wanted::All).await?;
+    let (dispatcher, servers, remarks) = servers::dispatcher(places, settings, workspace, servers::Wanted::All).await?;
     for remark in remarks {
         out::note(&out::harmless(&remark));
     }
