@@ -122,6 +122,7 @@ impl Child {
     }
 
     /// The hosts that it reached: there is no proxy here, so none is known.
+    #[expect(clippy::unused_self, reason = "the same signature as on Linux")]
     pub fn reached(&self) -> crate::Reached {
         crate::Reached::default()
     }

@@ -52,8 +52,7 @@ impl WriteFile {
         let (after, kept) =
             old.map_or_else(|| (content.as_bytes().to_vec(), None), |old| text::in_the_manner_of(old, &content));
         if let Some(kept) = kept {
-            text.truncate(text.trim_end().len());
-            text.push_str(&format!(", {kept}\n"));
+            text = format!("{}, {kept}\n", text.trim_end());
         }
         Ok(Plan { path, before, after, text })
     }

@@ -5,7 +5,7 @@
 //! may have changed once more without another stamp, so that is read again.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::Read;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -68,7 +68,7 @@ pub(super) fn ago(length: Duration) -> i64 {
 /// Looks at everything. Nothing, if there is too much of it.
 pub(super) fn look(workspace: &Workspace, last: Option<&Snapshot>, store: Option<&Arc<Store>>) -> Option<Snapshot> {
     let mut look = Look { settled: ago(GRAIN), found: Snapshot::default() };
-    look.folder(workspace.folder(), ".".into(), &mut Vec::new(), DEPTH)?;
+    look.folder(workspace.folder(), OsStr::new("."), &mut Vec::new(), DEPTH)?;
     let mut found = look.found;
     let Some(store) = store else { return Some(found) };
     let (mut bytes, mut files, mut unread) = (0, 0, Vec::new());
@@ -140,8 +140,8 @@ struct Look {
 
 impl Look {
     /// Looks at one folder and all below. Nothing, if there is too much of it.
-    fn folder(&mut self, above: &Folder, name: OsString, path: &mut Vec<u8>, depth: usize) -> Option<()> {
-        let opened = above.folder(&name, Links::Never);
+    fn folder(&mut self, above: &Folder, name: &OsStr, path: &mut Vec<u8>, depth: usize) -> Option<()> {
+        let opened = above.folder(name, Links::Never);
         let (Ok(folder), true) = (opened, depth > 0) else {
             self.found.is_partial = true;
             return Some(());
@@ -160,7 +160,7 @@ impl Look {
             path.extend_from_slice(&bytes_of(name.clone()));
             self.found.entries.insert(path.clone(), Entry::of(about, self.settled));
             if about.is_folder() {
-                self.folder(&folder, name, path, depth - 1)?;
+                self.folder(&folder, &name, path, depth - 1)?;
             }
             path.truncate(length);
         }
