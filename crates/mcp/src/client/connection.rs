@@ -109,7 +109,8 @@ impl Connection {
 
     /// Whether nothing more can be asked.
     pub(super) fn is_closed(&self) -> bool {
-        self.is_closed.load(Ordering::Relaxed) || self.peer.is_transport_closed()
+        // Over HTTP a server that floods still takes requests; it is begun anew with.
+        self.is_closed.load(Ordering::Relaxed) || self.peer.is_transport_closed() || self.ledger.has_flooded()
     }
 
     /// What the server said about itself.

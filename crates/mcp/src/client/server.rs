@@ -112,7 +112,7 @@ impl Server {
             starts: state.starts,
             failures: state.failures,
             last: state.last.clone(),
-            misdeeds: live.map_or_else(|| state.misdeeds.clone(), |connection| connection.misdeeds()),
+            misdeeds: state.connection.as_ref().map_or_else(|| state.misdeeds.clone(), |last| last.misdeeds()),
         }
     }
 
