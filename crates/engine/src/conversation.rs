@@ -193,6 +193,11 @@ impl Conversation {
         (prompt, &mut self.draft)
     }
 
+    /// The tools that the model is shown.
+    pub(crate) fn tools(&self) -> &[ToolSpec] {
+        &self.tools
+    }
+
     /// The hash over everything the model is told.
     pub(crate) fn hash(&self) -> Hash {
         Hash(self.chain)
@@ -396,9 +401,8 @@ fn earlier(run: &Run, step: &Step) -> Vec<Ended> {
 /// What a tool is told was done before: the steps that this one waited for, and those whose variables it reads.
 pub(crate) fn behind(run: &Run, step: &Step) -> Vec<Ended> {
     let gives = |other: &Step| other.spec.writes.iter().any(|name| step.spec.reads.contains(name));
-    let is_before = |other: &&Step| {
-        other.spec.id != step.spec.id && (step.spec.after.contains(&other.spec.id) || gives(other))
-    };
+    let is_before =
+        |other: &&Step| other.spec.id != step.spec.id && (step.spec.after.contains(&other.spec.id) || gives(other));
     run.steps().filter(is_before).take(MOST_HISTORY).map(Ended::of).collect()
 }
 

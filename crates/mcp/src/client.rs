@@ -1,6 +1,7 @@
 //! Using other people's servers.
 
 mod asking;
+mod changed;
 mod clock;
 mod connect;
 mod connection;

@@ -151,7 +151,7 @@ async fn carry_out(places: &Places, plan: Plan, id: RunId) -> Outcome {
     let hands = Hands::new(access.clone(), dispatcher).with_model(&name, model);
     let grants = Some(confine::grants(&plan.settings));
     let mut rules = Rules { sandbox: level, grants, ..plan.rules(&name, &face) };
-    wire::name_in_full(&known, &mut rules);
+    wire::name_in_full(&known, &servers, &mut rules);
     let new = plan.new_run(rules, &tools, &only_reads, &models)?;
     let watch = if plan.args.plan_only { planned::until_planned(&stop) } else { Arc::clone(&face.watch) };
     let engine = wire::engine(places, journal.clone(), hands, watch, stop);

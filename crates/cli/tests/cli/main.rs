@@ -21,6 +21,7 @@ mod manage;
 mod marks;
 mod mcp;
 mod mcp_asking;
+mod mcp_lists;
 mod mcp_login;
 mod permissions;
 mod python;

@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use rmcp::model::{CallToolResult, JsonObject};
-use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use updraft_tools::Log;
 
+use super::changed::Changed;
 use super::connect::{Attempt, Manner};
 use super::connection::{Connection, Waiting};
 use super::host::Host;
@@ -32,12 +32,20 @@ const SILENCES: u32 = 2;
 /// How often a repeatable call is made again when the connection ends under it.
 const AGAIN: u32 = 2;
 
+/// How long an answer waits until what the server said of its tools before it is known.
+const LISTING: Duration = Duration::from_secs(5);
+
+/// Hears that tools are others.
+pub(super) type Tell = Arc<dyn Fn() + Send + Sync>;
+
 /// One configured server. Nothing is started before it is needed.
 pub struct Server {
     config: ServerConfig,
     host: Arc<Host>,
     desk: Arc<Desk>,
-    changed: Arc<Notify>,
+    changed: Arc<Changed>,
+    /// Who hears of it when its tools are others.
+    told: Mutex<Option<Tell>>,
     state: Mutex<State>,
     /// Held while somebody connects, so that one process is started for all who wait.
     connecting: tokio::sync::Mutex<()>,
@@ -82,6 +90,7 @@ impl Server {
             host,
             desk,
             changed: Arc::default(),
+            told: Mutex::default(),
             state: Mutex::new(state),
             connecting: tokio::sync::Mutex::new(()),
             tasks: Mutex::default(),
@@ -126,6 +135,7 @@ impl Server {
 
     /// Ends it, and waits until its process is gone.
     pub async fn close(&self) {
+        self.tell(None);
         let mut tasks = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
         tasks.shutdown().await;
         let connection = self.state().connection.take();
@@ -152,7 +162,13 @@ impl Server {
             match answer {
                 // What can be found again is not made again.
                 Err(Error::Lost(_)) if tries > 0 && (is_repeatable || waiting.is_found()) => tries -= 1,
-                other => return other.map(|result| (result, connection.reached.since(mark))),
+                other => {
+                    // Whoever hears the answer can call what the server said before that it has. News are heard in a
+                    // task of their own, which had its turn after this.
+                    tokio::task::yield_now().await;
+                    self.changed.settled(LISTING).await;
+                    return other.map(|result| (result, connection.reached.since(mark)));
+                }
             }
         }
     }
@@ -211,6 +227,10 @@ impl Server {
             let old = state.manifest.replace(Arc::clone(&manifest));
             old.as_deref() != Some(&*manifest)
         };
+        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if is_news && let Some(tell) = told {
+            tell();
+        }
         if is_news && let Some(path) = self.host.memory_of(&self.config.name) {
             let kept = Arc::clone(&manifest);
             let saved = tokio::task::spawn_blocking(move || kept.save(&path)).await;
@@ -328,6 +348,11 @@ impl Server {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Has someone hear when its tools are others.
+    pub(super) fn tell(&self, told: Option<Tell>) {
+        *self.told.lock().unwrap_or_else(PoisonError::into_inner) = told;
+    }
+
     /// Does something beside. It ends with the server.
     pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner).spawn(work);
@@ -345,13 +370,14 @@ impl Server {
 }
 
 /// Lists a server's tools again whenever it says that they have changed.
-async fn keep_listed(server: Weak<Server>, changed: Arc<Notify>) {
+async fn keep_listed(server: Weak<Server>, changed: Arc<Changed>) {
     loop {
-        changed.notified().await;
+        let said = changed.said_since().await;
         let Some(server) = server.upgrade() else { return };
         let live = server.live();
         if let Some(connection) = live {
             let _ = server.list(&connection).await;
         }
+        changed.is_read(said);
     }
 }
