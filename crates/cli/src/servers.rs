@@ -14,7 +14,7 @@ use std::time::Duration;
 use updraft_mcp::config::{Fault as Wrong, Format, Link, ServerConfig, Written, read_written};
 use updraft_mcp::{Host, Proxy, Servers};
 use updraft_run::Approvals;
-use updraft_tools::{Dispatcher, Limits, Log, Look};
+use updraft_tools::{Dispatcher, Limits, Log, Look, Registry, Tool};
 
 use crate::fault::Fault;
 use crate::places::{self, Places};
@@ -139,14 +139,8 @@ pub(crate) async fn dispatcher(
     let servers = configured.servers(places, settings, workspace).await?;
     remarks.extend(dropins::remarks(&listing));
     let taken: BTreeSet<String> = registry.iter().map(|tool| tool.spec().name.clone()).collect();
-    for tool in servers.offered(FIRST_MEETING, &taken).await {
-        if let Err(error) = registry.insert(tool) {
-            remarks.push(format!("left out: {error}"));
-        }
-    }
-    for (bare, name) in servers.bare_names() {
-        registry.shorten(&bare, &name);
-    }
+    let own = registry.clone();
+    remarks.extend(add(&mut registry, &servers, servers.offered(FIRST_MEETING, &taken).await));
     for server in servers.iter().filter(|server| server.manifest().is_none()) {
         let (name, why) = (&server.config().name, server.why_absent());
         remarks.push(format!(
@@ -154,7 +148,27 @@ pub(crate) async fn dispatcher(
         ));
     }
     let dispatcher = Dispatcher::new(registry, Limits::default()).with_witness(confine::witness(places, settings));
+    if servers.iter().next().is_some() {
+        let shared = dispatcher.clone();
+        servers.follow(taken, move |servers, tools| {
+            let mut registry = own.clone();
+            for remark in add(&mut registry, servers, tools) {
+                tracing::debug!(remark, "a tool of a server");
+            }
+            shared.replace(registry);
+        });
+    }
     Ok((dispatcher, servers, remarks))
+}
+
+/// Adds servers' tools to ours; gives what is to be said about those that were left out.
+fn add(registry: &mut Registry, servers: &Servers, tools: Vec<Arc<dyn Tool>>) -> Vec<String> {
+    let taken = tools.into_iter().map(|tool| registry.insert_changing(tool));
+    let faults = taken.filter_map(|taken| taken.err().map(|error| format!("left out: {error}"))).collect();
+    for (bare, name) in servers.bare_names() {
+        registry.shorten(&bare, &name);
+    }
+    faults
 }
 
 /// How a file of servers is written, by its ending.

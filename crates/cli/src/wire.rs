@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use updraft_engine::{Agents, Engine, Hands, Marks, Prompts, Trust, Watch};
 use updraft_journal::{Filter, Journal};
-use updraft_run::{Class, RunId};
+use updraft_mcp::Servers;
+use updraft_run::{Class, Rule, RunId};
 use updraft_tools::worker::Python;
 use updraft_tools::{Dispatcher, Limits, Listing, Look, Registry};
 
@@ -148,10 +149,21 @@ pub(crate) fn only_reads(dispatcher: &Dispatcher, name: &str) -> bool {
     is_pure || name == updraft_run::ASK_USER
 }
 
-/// Rules that name a tool by a shorter name are meant for the tool.
-pub(crate) fn name_in_full(dispatcher: &Dispatcher, rules: &mut updraft_run::Settings) {
+/// Rules that name a tool by a shorter name are meant for the tool. Those that hold something back are meant for one that
+/// a server adds during the run, too.
+pub(crate) fn name_in_full(dispatcher: &Dispatcher, servers: &Servers, rules: &mut updraft_run::Settings) {
+    let registry = dispatcher.registry();
+    let later = |name: &str| if registry.full_name(name).is_none() { servers.names_for(name) } else { Vec::new() };
+    let denied: Vec<String> = rules.deny.iter().flat_map(|name| later(name)).collect();
+    rules.deny.extend(denied);
+    for list in [&mut rules.rules.ask, &mut rules.rules.deny] {
+        let more =
+            |rule: &Rule| later(&rule.tool).into_iter().map(|tool| Rule { tool, ..rule.clone() }).collect::<Vec<_>>();
+        let added: Vec<Rule> = list.iter().flat_map(more).collect();
+        list.extend(added);
+    }
     let full = |name: &mut String| {
-        if let Some(full) = dispatcher.registry().full_name(name).map(str::to_owned) {
+        if let Some(full) = registry.full_name(name).map(str::to_owned) {
             *name = full;
         }
     };

@@ -193,6 +193,11 @@ impl Conversation {
         (prompt, &mut self.draft)
     }
 
+    /// The tools that the model is shown.
+    pub(crate) fn tools(&self) -> &[ToolSpec] {
+        &self.tools
+    }
+
     /// The hash over everything the model is told.
     pub(crate) fn hash(&self) -> Hash {
         Hash(self.chain)

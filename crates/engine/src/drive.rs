@@ -4,6 +4,7 @@ mod begin;
 mod code;
 mod gather;
 mod marks;
+mod tools;
 
 pub(crate) use begin::context_blob;
 pub(crate) use code::{MOST_WISHES, Wish};
@@ -44,6 +45,8 @@ pub(crate) struct Drive {
     pub(crate) run: Run,
     pub(crate) lease: Lease,
     pub(crate) kit: Arc<Kit>,
+    /// The version of the tools that the run has heard of.
+    pub(crate) heard: Option<u64>,
     /// What a step that begins now is told about the workspace, and its blob's hash.
     pub(crate) context: (updraft_run::Hash, Arc<Context>),
     /// Something may have changed since the context was taken.

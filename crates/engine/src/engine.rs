@@ -24,6 +24,9 @@ use crate::words::{Kit, Words};
 /// How often inputs from other processes are looked for, at most: a person does not notice, and a busy run is not held up.
 const POST_ROUND: Duration = Duration::from_millis(100);
 
+/// Kits that are kept though nobody uses them: with tools that change, there may be ever new ones.
+const MOST_KITS: usize = 64;
+
 /// Drives runs. Cheap to clone.
 #[derive(Clone)]
 pub struct Engine(Arc<Inner>);
@@ -89,6 +92,8 @@ impl Engine {
 
     /// Starts a run. When this returns, the goal is safe on disk.
     pub async fn start(&self, id: RunId, new: NewRun<'_>) -> Result<Handle, Error> {
+        // Before the tools are gathered: what changes from here on is heard of.
+        let heard = self.0.hands.shelf().map(|shelf| shelf.version);
         let Prepared { start, words, context, context_blob, pictures, kit } = new.prepare(&self.0)?;
         let now = self.0.now();
         let head = Head {
@@ -104,7 +109,9 @@ impl Engine {
         let lease = self.0.journal.create(head, batch).await?;
         self.0.watch.record(&id, 1, &watched, &run);
         let context = (context_blob.hash(), context);
-        Ok(self.handle(id, run, lease, kit, context, Vec::new(), false))
+        let mut handle = self.handle(id, run, lease, kit, context, Vec::new(), false);
+        handle.drive.heard = heard;
+        Ok(handle)
     }
 
     /// Opens a run again and goes on with it, after a crash, a pause, or an answer. Fails as `Owned` where another
@@ -232,6 +239,7 @@ impl Engine {
             run,
             lease,
             kit,
+            heard: None,
             context,
             is_stale,
             mail,
@@ -311,17 +319,20 @@ impl Inner {
 
     /// The kit of a run, from the words it began with.
     pub(crate) fn kit_of(&self, id: &RunId, run: &Run) -> Result<Arc<Kit>, Error> {
-        let incomplete = |what: &str| Error::Incomplete { run: id.clone(), what: what.into() };
         let Some(hash) = run.roster().words else {
             return Ok(Arc::new(Kit::new(run.roster(), Words::default())));
         };
-        self.kit(hash, run.roster(), || {
-            let bytes =
-                self.journal.blob(&hash)?.ok_or_else(|| incomplete("its agents and prompts are not in the journal"))?;
-            let words =
-                serde_json::from_slice(&bytes).map_err(|_| incomplete("its agents and prompts cannot be read"))?;
-            Ok(Kit::new(run.roster(), words))
-        })
+        self.kit(hash, run.roster(), || Ok(Kit::new(run.roster(), self.words_of(id, run)?.unwrap_or_default())))
+    }
+
+    /// The words that a run goes by; none in runs from before they were kept.
+    pub(crate) fn words_of(&self, id: &RunId, run: &Run) -> Result<Option<Words>, Error> {
+        let incomplete = |what: &str| Error::Incomplete { run: id.clone(), what: what.into() };
+        let Some(hash) = run.roster().words else { return Ok(None) };
+        let bytes =
+            self.journal.blob(&hash)?.ok_or_else(|| incomplete("its agents and prompts are not in the journal"))?;
+        let words = serde_json::from_slice(&bytes).map_err(|_| incomplete("its agents and prompts cannot be read"))?;
+        Ok(Some(words))
     }
 
     /// The kit of this roster with these words, made if nobody has it yet.
@@ -336,7 +347,11 @@ impl Inner {
             return Ok(Arc::clone(kit));
         }
         let kit = Arc::new(make()?);
-        self.kits.lock().unwrap_or_else(PoisonError::into_inner).insert(key, Arc::clone(&kit));
+        let mut kits = self.kits.lock().unwrap_or_else(PoisonError::into_inner);
+        if kits.len() >= MOST_KITS {
+            kits.retain(|_, kit| Arc::strong_count(kit) > 1);
+        }
+        kits.insert(key, Arc::clone(&kit));
         Ok(kit)
     }
 

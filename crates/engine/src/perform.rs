@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use updraft_models::{Access, Model};
 use updraft_run::{Facts, Failure, FailureKind, Found, Prepared, Reply, ToolCall};
-use updraft_tools::{Around, CallContext, Called, Dispatcher, Log, Place, Workspace};
+use updraft_tools::{Around, CallContext, Called, Dispatcher, Log, Place, Shelf, Workspace};
 
 use tokio_util::sync::CancellationToken;
 
@@ -23,6 +23,11 @@ pub trait Perform: Send + Sync {
     /// The name of the tool that is meant, where it was called by a shorter one.
     fn full_name(&self, called: &str) -> Option<String> {
         let _ = called;
+        None
+    }
+
+    /// The tools as they are now, where some of them may change while runs go on.
+    fn shelf(&self) -> Option<Shelf> {
         None
     }
 
@@ -150,6 +155,11 @@ impl Perform for Hands {
 
     fn full_name(&self, called: &str) -> Option<String> {
         self.dispatcher.registry().full_name(called).filter(|name| *name != called).map(str::to_owned)
+    }
+
+    fn shelf(&self) -> Option<Shelf> {
+        // Tools that were never replaced are those that the run began with.
+        Some(self.dispatcher.shelf()).filter(|shelf| shelf.version > 0)
     }
 
     fn prepare(&self, workspace: &str, call: &ToolCall) -> Prepared {

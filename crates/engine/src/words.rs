@@ -1,10 +1,12 @@
-//! Every word a model is told comes from a file: agents, prompt templates and tool definitions, frozen when a run begins.
+//! Every word a model is told comes from a file: agents, prompt templates and tool definitions, frozen when a run begins
+//! but for tools that change.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use updraft_run::{AgentCard, Reflect, Roster, ToolSpec};
+use updraft_tools::Registry;
 
 use crate::agents::{Agent, Agents};
 use crate::prompts::{self, Prompts};
@@ -27,6 +29,10 @@ pub struct AgentWords {
     pub purpose: String,
     /// Its prompt.
     pub prompt: String,
+    /// The tools and groups that its file asks for: what is added later is found by them. Empty in runs from before this
+    /// was kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wants: Vec<String>,
 }
 
 impl Words {
@@ -45,13 +51,34 @@ impl Words {
             let mut specs = tools(&agent.tools);
             specs.retain(|spec| !agent.read_only || only_reads(&spec.name));
             roster.agents.push(card_of(agent, specs.iter().map(|spec| spec.name.clone()).collect()));
-            let own = AgentWords { purpose: agent.purpose.clone(), prompt: agent.prompt.clone() };
+            let own =
+                AgentWords { purpose: agent.purpose.clone(), prompt: agent.prompt.clone(), wants: agent.tools.clone() };
             words.agents.insert(agent.name.clone(), own);
             known.extend(specs.into_iter().map(|spec| (spec.name.clone(), spec)));
         }
         roster.agents.sort_by(|a, b| a.name.cmp(&b.name));
         words.tools = known.into_values().collect();
         (roster, words)
+    }
+
+    /// The same with the tools as they are now, of those that may change. The others stay as the run began with them.
+    pub(crate) fn renewed(mut self, roster: &Roster, registry: &Registry) -> (Roster, Words) {
+        let mut roster = roster.clone();
+        let mut known: BTreeMap<String, ToolSpec> =
+            self.tools.drain(..).map(|spec| (spec.name.clone(), spec)).collect();
+        for card in &mut roster.agents {
+            let Some(own) = self.agents.get(&card.name).filter(|own| !own.wants.is_empty()) else { continue };
+            let mut specs = registry.specs_for(&own.wants);
+            specs.retain(|spec| !registry.is_fixed(&spec.name));
+            specs.retain(|spec| !card.read_only || registry.only_reads(&spec.name));
+            card.tools.retain(|name| registry.is_fixed(name));
+            card.tools.extend(specs.iter().map(|spec| spec.name.clone()));
+            card.tools.sort();
+            known.extend(specs.into_iter().map(|spec| (spec.name.clone(), spec)));
+        }
+        known.retain(|name, _| roster.agents.iter().any(|card| card.tools.contains(name)));
+        self.tools = known.into_values().collect();
+        (roster, self)
     }
 }
 

@@ -3,6 +3,7 @@
 mod absence;
 mod admit;
 mod asking;
+mod changed;
 mod clock;
 mod connect;
 mod connection;

@@ -4,7 +4,7 @@ mod attempt;
 
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -24,9 +24,19 @@ const MESSAGE: usize = 8 << 10;
 /// Finds tools, checks arguments, and calls. Cheap to clone.
 #[derive(Clone)]
 pub struct Dispatcher {
-    registry: Arc<Registry>,
+    /// Shared by all clones, so that all of them have the same tools.
+    shelf: Arc<RwLock<Shelf>>,
     limits: Limits,
     witness: Witness,
+}
+
+/// The tools at one moment.
+#[derive(Clone)]
+pub struct Shelf {
+    /// The tools.
+    pub registry: Arc<Registry>,
+    /// How often others were put in their place.
+    pub version: u64,
 }
 
 /// What came of a call.
@@ -50,7 +60,8 @@ impl Called {
 impl Dispatcher {
     /// A dispatcher of these tools.
     pub fn new(registry: Registry, limits: Limits) -> Self {
-        Self { registry: Arc::new(registry), limits, witness: Witness::default() }
+        let shelf = Shelf { registry: Arc::new(registry), version: 0 };
+        Self { shelf: Arc::new(RwLock::new(shelf)), limits, witness: Witness::default() }
     }
 
     /// Has what tools change by themselves seen by this witness. One for all dispatchers of a process knows most.
@@ -59,9 +70,20 @@ impl Dispatcher {
         Self { witness, ..self }
     }
 
-    /// Its tools.
-    pub fn registry(&self) -> &Registry {
-        &self.registry
+    /// Its tools as they are now.
+    pub fn registry(&self) -> Arc<Registry> {
+        self.shelf().registry
+    }
+
+    /// The same, and how often they were replaced.
+    pub fn shelf(&self) -> Shelf {
+        self.shelf.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Puts other tools in the place of its own, for all its clones. Calls that are under way end as they began.
+    pub fn replace(&self, registry: Registry) {
+        let mut shelf = self.shelf.write().unwrap_or_else(PoisonError::into_inner);
+        *shelf = Shelf { registry: Arc::new(registry), version: shelf.version + 1 };
     }
 
     /// What a call would touch, or why it cannot be made. Has no effects.
@@ -81,7 +103,7 @@ impl Dispatcher {
         if entry.tool.traits().class.is_repeatable() {
             return Facts::default();
         }
-        let looked = look(entry, args, place, |tool, args, place| tool.facts(args, place)).await;
+        let looked = look(&entry, args, place, |tool, args, place| tool.facts(args, place)).await;
         looked.unwrap_or_default()
     }
 
@@ -91,7 +113,7 @@ impl Dispatcher {
         if entry.tool.traits().class != Class::Checkable {
             return Vec::new();
         }
-        look(entry, args, place, |tool, args, place| tool.images(args, place)).await.unwrap_or_default()
+        look(&entry, args, place, |tool, args, place| tool.images(args, place)).await.unwrap_or_default()
     }
 
     /// Makes the call. Failure, timeout and cancellation are replies.
@@ -103,15 +125,15 @@ impl Dispatcher {
             Ok((entry, args)) => (entry, args.into_owned()),
             Err(fault) => return self.fit(Reply::Failed(fault)),
         };
-        let watch = match touches(entry) {
+        let watch = match touches(&entry) {
             Some(is_unseen) => Some(self.witness.watch(is_unseen, cx).await),
             None => None,
         };
-        let mut reply = as_promised(entry, self.persist(entry, args, cx).await);
+        let mut reply = as_promised(&entry, self.persist(&entry, args, cx).await);
         if let Some(watch) = watch {
             reply = watch.end(reply, cx).await;
         }
-        let fitted = self.fit(from_outside(entry, reply));
+        let fitted = self.fit(from_outside(&entry, reply));
         let called = Called { kept: cx.kept(), ..fitted };
         debug!(tool = call.name, cut = called.overflow.is_some(), "tool replied");
         called
@@ -127,7 +149,7 @@ impl Dispatcher {
             return Found::CannotTell(format!("`{}` leaves no traces to check", call.name));
         }
         let facts = facts.clone();
-        let looked = look(entry, args, place, move |tool, args, place| tool.reconcile(args, &facts, place)).await;
+        let looked = look(&entry, args, place, move |tool, args, place| tool.reconcile(args, &facts, place)).await;
         match looked {
             Ok(Found::Happened(reply)) => Found::Happened(self.fit(reply).reply),
             Ok(other) => other,
@@ -136,26 +158,17 @@ impl Dispatcher {
     }
 
     /// The tool that is meant and the arguments as it should see them, or why the call cannot be made.
-    fn find<'a>(&self, call: &'a ToolCall) -> Result<(&Entry, Cow<'a, Value>), Failure> {
-        let entry = self.named(&call.name)?;
+    fn find<'a>(&self, call: &'a ToolCall) -> Result<(Entry, Cow<'a, Value>), Failure> {
+        let registry = self.registry();
+        let entry = named(&registry, &call.name)?;
         if let Some(fault) = &call.fault {
             return invalid(format!("the arguments of `{}` could not be read: {fault}", call.name));
         }
-        let args = accepted(entry, &call.args)?;
+        let args = accepted(&entry, &call.args)?;
         let Some((name, own)) = entry.tool.passes_on(&args) else { return Ok((entry, args)) };
-        let meant = self.named(&name)?;
-        let own = accepted(meant, &own)?.into_owned();
+        let meant = named(&registry, &name)?;
+        let own = accepted(&meant, &own)?.into_owned();
         Ok((meant, Cow::Owned(own)))
-    }
-
-    fn named(&self, name: &str) -> Result<&Entry, Failure> {
-        if let Some(entry) = self.registry.entry(name) {
-            return Ok(entry);
-        }
-        let close = self.registry.close_names(name);
-        let close: Vec<String> = close.iter().map(|name| format!("`{name}`")).collect();
-        let hint = if close.is_empty() { String::new() } else { format!("; did you mean {}?", close.join(" or ")) };
-        invalid(format!("there is no tool named `{}`{hint}", cut::line(name, 64)))
     }
 
     /// Tries again while that is safe and may help.
@@ -208,6 +221,17 @@ fn touches(entry: &Entry) -> Option<bool> {
     let (is_unseen, is_pure) = (entry.tool.changes_unseen(), entry.tool.traits().class == Class::Pure);
     let is_elsewhere = !is_unseen && matches!(entry.tool.source(), Source::Server(_));
     (!is_pure && !is_elsewhere).then_some(is_unseen)
+}
+
+/// The tool of a name.
+fn named(registry: &Registry, name: &str) -> Result<Entry, Failure> {
+    if let Some(entry) = registry.entry(name) {
+        return Ok(entry.clone());
+    }
+    let close = registry.close_names(name);
+    let close: Vec<String> = close.iter().map(|name| format!("`{name}`")).collect();
+    let hint = if close.is_empty() { String::new() } else { format!("; did you mean {}?", close.join(" or ")) };
+    invalid(format!("there is no tool named `{}`{hint}", cut::line(name, 64)))
 }
 
 /// The arguments as the tool should see them.

@@ -62,7 +62,7 @@ pub mod worker;
 
 pub use builtin::{ASK_MODEL, Nap, USUAL_TIME, ask_user_spec};
 pub use confinement::{Confinement, MOVED, Moved, left_behind, not_started, remember};
-pub use dispatch::{Called, Dispatcher};
+pub use dispatch::{Called, Dispatcher, Shelf};
 pub use dropin::{DropIns, ListedFile, Listing, Look, Problem, Severity, ToolFolder};
 pub use error::Error;
 pub use limits::Limits;

@@ -1,10 +1,10 @@
 //! Tools by name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::Value;
-use updraft_run::ToolSpec;
+use updraft_run::{Class, ToolSpec};
 
 use crate::builtin::{self, Nap};
 use crate::confinement::Confinement;
@@ -24,6 +24,8 @@ pub struct Registry {
     tools: BTreeMap<String, Entry>,
     /// Shorter names that stand for one of them.
     short: BTreeMap<String, String>,
+    /// Those that may change or vanish while runs go on.
+    changing: BTreeSet<String>,
 }
 
 #[derive(Clone)]
@@ -84,6 +86,14 @@ impl Registry {
         entry.schema.check().map_err(in_schema)?;
         entry.output.as_ref().map_or(Ok(()), |output| output.check()).map_err(in_schema)?;
         self.take(entry)
+    }
+
+    /// The same for one that may change or vanish while runs go on, as a server's may.
+    pub fn insert_changing(&mut self, tool: Arc<dyn Tool>) -> Result<(), Error> {
+        let name = tool.spec().name.clone();
+        self.insert(tool)?;
+        self.changing.insert(name);
+        Ok(())
     }
 
     /// Takes on a tool whose schemas have been compiled before, when it was found: they are compiled again when used.
@@ -154,6 +164,16 @@ impl Registry {
     /// The tools whose definitions are words from outside, each with the place they come from.
     pub fn strange(&self) -> BTreeMap<String, String> {
         self.iter().filter_map(|tool| Some((tool.spec().name.clone(), tool.words_from()?))).collect()
+    }
+
+    /// Whether this tool is there, and stays as it is.
+    pub fn is_fixed(&self, name: &str) -> bool {
+        self.tools.contains_key(name) && !self.changing.contains(name)
+    }
+
+    /// Whether this tool is there, and only reads.
+    pub fn only_reads(&self, name: &str) -> bool {
+        self.get(name).is_some_and(|tool| tool.traits().class == Class::Pure)
     }
 
     /// Every tool, in the order of their names.

@@ -333,7 +333,7 @@ async fn programs_describe_themselves() {
     ];
     let Some(dropped) = Dropped::new(&files).await else { return };
     assert_eq!(dropped.tools(), ["tools/good: good"]);
-    let tool = dropped.world.dispatcher.registry().get("good").unwrap();
+    let tool = dropped.world.dispatcher.registry().get("good").unwrap().clone();
     assert!(tool.traits().destroys && tool.spec().description == "Good.");
     let problems = dropped.problems();
     assert_eq!(problems[0], "tools/mute:1: it ended `--describe` with exit code 2, so it is no tool");

@@ -76,6 +76,7 @@ pub(super) async fn open(places: &Places, served: &Served, stop: &CancellationTo
         prompts,
         access: access.clone(),
         dispatcher: dispatcher.clone(),
+        servers: servers.clone(),
         spec,
         model: OnceCell::new(),
     };
@@ -138,6 +139,7 @@ struct Starter {
     prompts: Prompts,
     access: Access,
     dispatcher: Dispatcher,
+    servers: Servers,
     spec: String,
     /// Chosen when the first run wants one: looking for model servers takes time that a client would wait for.
     model: OnceCell<String>,
@@ -156,7 +158,7 @@ impl Starter {
         rules.sandbox.clone_from(&self.level);
         rules.grants = Some(confine::grants(&self.settings));
         rules.workspace_trusted = self.settings.standing.is_trusted();
-        wire::name_in_full(&self.dispatcher, &mut rules);
+        wire::name_in_full(&self.dispatcher, &self.servers, &mut rules);
         rules.strange_tools = self.dispatcher.registry().strange();
         let tools = |wanted: &[String]| self.dispatcher.registry().specs_for(wanted);
         let only_reads = |name: &str| wire::only_reads(&self.dispatcher, name);

@@ -160,7 +160,7 @@ async fn carry_out(places: &Places, plan: Plan, id: RunId) -> Outcome {
     let grants = Some(confine::grants(&plan.settings));
     let strange_tools = known.registry().strange();
     let mut rules = Rules { sandbox: level, grants, strange_tools, ..plan.rules(&name, &face) };
-    wire::name_in_full(&known, &mut rules);
+    wire::name_in_full(&known, &servers, &mut rules);
     let new = plan.new_run(rules, &tools, &only_reads, &models)?;
     let watch = if plan.args.plan_only { planned::until_planned(&stop) } else { Arc::clone(&face.watch) };
     let engine = wire::engine(places, journal.clone(), hands, watch, stop);

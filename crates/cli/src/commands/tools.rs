@@ -136,8 +136,9 @@ async fn call(dispatcher: &Dispatcher, workspace: &Path, args: args::ToolCall, h
     let given: Value = serde_json::from_str(&args.args).map_err(|error| {
         Fault::usage(format!("the arguments are not JSON: {error}")).hint("for instance '{\"path\": \"README.md\"}'")
     })?;
-    let Some(tool) = dispatcher.registry().get(&args.name) else {
-        let close = dispatcher.registry().close_names(&args.name).join(", ");
+    let registry = dispatcher.registry();
+    let Some(tool) = registry.get(&args.name) else {
+        let close = registry.close_names(&args.name).join(", ");
         let hint =
             if close.is_empty() { "`updraft tools` lists them".to_owned() } else { format!("did you mean {close}?") };
         let fault = Fault::usage(format!("there is no tool named `{}`", args.name)).hint(hint);

@@ -22,6 +22,7 @@ mod marks;
 mod mcp;
 mod mcp_asking;
 mod mcp_chaos;
+mod mcp_lists;
 mod mcp_login;
 mod mcp_many;
 mod mcp_shelf;

@@ -38,6 +38,7 @@ impl Drive {
                 self.append(records, Vec::new()).await?;
             }
         }
+        self.take_tools(&candidates).await?;
         let mut careful = Vec::new();
         for id in candidates {
             let may_begin = self.run.lets_begin(&id) && !self.effects.has(&id);

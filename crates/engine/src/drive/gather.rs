@@ -5,7 +5,9 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use tokio::time::Instant;
 use updraft_journal::Blob;
-use updraft_run::{Address, Answer, Class, Input, Kind, Phase, Prepared, Reply, StepId, ToolCall, split_reasoning};
+use updraft_run::{
+    Address, Answer, Class, Input, Kind, Phase, Prepared, Reply, StepId, ToolCall, ToolSpec, split_reasoning,
+};
 
 use super::{Drive, Mail, Wish};
 use crate::effects::{Ended, What};
@@ -89,7 +91,7 @@ impl Drive {
         let (reply, prepared) = match what {
             What::Asked(Ok(answer), conversation) => {
                 let answer = self.with_full_names(&id, with_reasoning_apart(answer));
-                let prepared = self.prepare(&id, &answer);
+                let prepared = self.prepare(&id, &answer, conversation.tools());
                 self.keep(&id, conversation);
                 (Reply::Answer(answer.into()), prepared)
             }
@@ -132,11 +134,12 @@ impl Drive {
         }
     }
 
-    /// What is known about the calls an answer asks for.
-    fn prepare(&self, id: &Address, answer: &Answer) -> Vec<Prepared> {
+    /// What is known about the calls an answer asks for, by a model that was shown these tools.
+    fn prepare(&self, id: &Address, answer: &Answer, shown: &[ToolSpec]) -> Vec<Prepared> {
         let Some(step) = self.run.step(&id.step).filter(|_| id.kind == Kind::Ask) else { return Vec::new() };
         let calls = self.run.calls_in(step, answer);
-        calls.iter().map(|call| self.look_at(&id.step, call)).collect()
+        let look = |call| self.changed_since(shown, call).unwrap_or_else(|| self.look_at(&id.step, call));
+        calls.iter().map(look).collect()
     }
 
     /// What is known about one call of a step. Whoever answers the step itself hears everything anyway.

@@ -9,9 +9,9 @@ use rmcp::service::{
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::transport::{IntoTransport, StreamableHttpClientTransport};
 use serde::{Deserialize, Serialize};
-use tokio::sync::Notify;
 use url::Url;
 
+use super::changed::Changed;
 use super::connection::Connection;
 use super::door::Door;
 use super::handler::{Handler, Listeners};
@@ -50,7 +50,7 @@ pub(super) struct Attempt<'a> {
     pub(super) host: &'a Arc<Host>,
     pub(super) config: &'a ServerConfig,
     pub(super) desk: &'a Arc<Desk>,
-    pub(super) changed: &'a Arc<Notify>,
+    pub(super) changed: &'a Arc<Changed>,
     pub(super) remembered: Option<Manner>,
 }
 

@@ -10,13 +10,14 @@ use rmcp::model::{
     ServerNotification, ServerPeerInfo, ServerResult, SubscriptionFilter, Tool,
 };
 use rmcp::service::{Peer, PeerRequestOptions, RoleClient, RunningService, ServiceError};
-use tokio::sync::{Mutex, Notify, mpsc};
+use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use updraft_sandbox::Reached;
 use updraft_tools::Log;
 
 use super::asking::Asker;
+use super::changed::Changed;
 use super::clock::Clock;
 use super::connect::Manner;
 use super::handler::{Handler, Listeners};
@@ -76,7 +77,7 @@ impl Connection {
         ledger: Arc<Ledger>,
         process: Option<Process>,
         manner: Manner,
-        changed: Arc<Notify>,
+        changed: Arc<Changed>,
     ) -> Self {
         let peer = service.peer().clone();
         let host = service.service();
@@ -118,7 +119,8 @@ impl Connection {
 
     /// Whether nothing more can be asked.
     pub(super) fn is_closed(&self) -> bool {
-        self.is_closed.load(Ordering::Relaxed) || self.peer.is_transport_closed()
+        // Over HTTP a server that floods still takes requests; it is begun anew with.
+        self.is_closed.load(Ordering::Relaxed) || self.peer.is_transport_closed() || self.ledger.has_flooded()
     }
 
     /// Whether a request can be lost while the others go on: those on pipes share one fate.
@@ -364,7 +366,7 @@ async fn give_up(peer: Peer<RoleClient>, mut given_up: mpsc::Receiver<GivenUp>) 
 }
 
 /// Listens to a stateless server's news, and opens the stream again when it breaks.
-async fn follow(peer: Peer<RoleClient>, changed: Arc<Notify>) {
+async fn follow(peer: Peer<RoleClient>, changed: Arc<Changed>) {
     let mut wait = REOPEN;
     loop {
         let filter = SubscriptionFilter::builder().tools_list_changed().build();

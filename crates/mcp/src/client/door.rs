@@ -17,12 +17,12 @@ use rmcp::transport::streamable_http_client::{
 };
 use sse_stream::Sse;
 
-use super::events::{Events, events, is_too_large};
+use super::events::{Events, FOR_ONE_ANSWER, events, is_too_large};
 use super::http;
 use super::ledger::Ledger;
 use super::lines::{LARGEST, unusable};
 use super::login::{Denied, Desk};
-use crate::error::cut;
+use crate::error::{chain, cut};
 
 type Failed = StreamableHttpError<reqwest::Error>;
 type Headers = HashMap<HeaderName, HeaderValue>;
@@ -108,11 +108,20 @@ impl Door {
         if let Some(message) = asked.message {
             request = request.header(CONTENT_TYPE, JSON).body(serde_json::to_vec(message)?);
         }
-        let response = request.send().await?;
+        let response = request.send().await.map_err(|error| self.unread(error))?;
         if !response.status().is_success() {
             self.refused.store(response.status().as_u16(), Ordering::Relaxed);
         }
         Ok(response)
+    }
+
+    /// Why no answer could be read; headers without end are named.
+    fn unread(&self, error: reqwest::Error) -> Failed {
+        if !chain(&error).contains("message head is too large") {
+            return error.into();
+        }
+        self.ledger.oversized();
+        Failed::UnexpectedServerResponse("the head of its answer is too large".into())
     }
 
     async fn post(
@@ -140,7 +149,8 @@ impl Door {
         let kind = text_of(&response, CONTENT_TYPE.as_str());
         match kind.as_deref().unwrap_or_default() {
             kind if kind.starts_with(STREAM) => {
-                Ok(StreamableHttpPostResponse::Sse(self.only_for(id, events(response)), session))
+                let events = events(response, &self.ledger, FOR_ONE_ANSWER);
+                Ok(StreamableHttpPostResponse::Sse(self.only_for(id, events), session))
             }
             kind if kind.starts_with(JSON) => {
                 let message = self.one_for(&id, http::body(response, LARGEST).await?);
@@ -190,6 +200,19 @@ impl Door {
             std::future::ready(kept)
         });
         checked.boxed()
+    }
+
+    /// The events of a stream that nobody's request opened. After one that is too large there are no more.
+    fn news(&self, events: Events) -> Events {
+        let ledger = Arc::clone(&self.ledger);
+        let named = events.inspect(move |event| {
+            if event.as_ref().is_err_and(is_too_large) {
+                ledger.oversized();
+                // It would be opened again for the same.
+                ledger.cut_off();
+            }
+        });
+        named.boxed()
     }
 }
 
@@ -333,6 +356,10 @@ impl StreamableHttpClient for Door {
             message: None,
             headers: &custom_headers,
         };
+        // A stream that was cut off stays so.
+        if self.ledger.has_flooded() {
+            return Err(Failed::ServerDoesNotSupportSse);
+        }
         let response = self.ask(asked).await?;
         let status = response.status();
         if status == StatusCode::METHOD_NOT_ALLOWED {
@@ -345,6 +372,6 @@ impl StreamableHttpClient for Door {
         if !kind.as_deref().unwrap_or_default().starts_with(STREAM) {
             return Err(Failed::UnexpectedContentType(kind));
         }
-        Ok(events(response))
+        Ok(self.news(events(response, &self.ledger, 0)))
     }
 }

@@ -1,23 +1,44 @@
-//! Server-sent events, bounded: no event is larger than a message may be.
+//! Server-sent events, bounded: no event is larger than a message may be, and there are no more than anybody listens to.
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures_util::stream::BoxStream;
 use futures_util::{Stream, StreamExt};
 use sse_stream::{Error as SseError, Sse, SseStream};
 
+use super::ledger::{Ledger, Verdict};
 use super::lines::LARGEST;
+
+/// Bytes that count like one more message: large ones are a flood sooner.
+const PORTION: usize = 64 << 10;
+/// What the answer to one request may hold before it counts: some news, and the largest message.
+pub(super) const FOR_ONE_ANSWER: usize = 16 + LARGEST / PORTION;
 
 /// Events on their way in.
 pub(super) type Events = BoxStream<'static, Result<Sse, SseError>>;
 
-/// The events of a response. One that is too large ends them with an error.
-pub(super) fn events(response: reqwest::Response) -> Events {
+/// The events of a response. One that is too large ends them with an error, and so do too many: all but the first `free`
+/// count as messages that nobody asked for, comments too.
+pub(super) fn events(response: reqwest::Response, ledger: &Arc<Ledger>, free: usize) -> Events {
     let bytes = response.bytes_stream().map(|piece| piece.map_err(io::Error::other));
-    SseStream::from_bytes_stream(Bounded { inner: Box::pin(bytes), seen: 0, at_line_start: false, is_over: false })
-        .boxed()
+    let bounded = Bounded {
+        inner: Box::pin(bytes),
+        seen: 0,
+        at_line_start: false,
+        is_over: false,
+        uncounted: 0,
+        free,
+        ledger: Arc::clone(ledger),
+    };
+    SseStream::from_bytes_stream(bounded).boxed()
+}
+
+/// How much an event with so many bytes of data counts.
+pub(super) fn weight(bytes: usize) -> usize {
+    1 + bytes / PORTION
 }
 
 /// Whether events ended because one was too large.
@@ -27,12 +48,48 @@ pub(super) fn is_too_large(error: &SseError) -> bool {
 
 const TOO_LARGE: &str = "an event is larger than a message may be";
 
-/// Bytes that end with an error once too many of them came without an empty line, which ends an event.
+const TOO_MANY: &str = "it sent more messages than anybody asked for, and was cut off";
+
+/// Bytes that end with an error once too many of them came without an empty line, which ends an event, or too many
+/// events came.
 struct Bounded<S> {
     inner: Pin<Box<S>>,
     seen: usize,
     at_line_start: bool,
     is_over: bool,
+    /// Bytes that do not make a portion yet.
+    uncounted: usize,
+    free: usize,
+    ledger: Arc<Ledger>,
+}
+
+impl<S> Bounded<S> {
+    /// What is wrong with these bytes, after those before.
+    fn fault(&mut self, piece: &[u8]) -> Option<&'static str> {
+        let is_blank = |line: &[u8]| line.iter().all(|byte| *byte == b'\r');
+        let (mut ended, mut rest) = (0, piece);
+        while let Some(at) = memchr::memchr(b'\n', rest) {
+            self.seen += at + 1;
+            if self.at_line_start && is_blank(&rest[..at]) {
+                (self.seen, ended) = (0, ended + 1);
+            }
+            (self.at_line_start, rest) = (true, &rest[at + 1..]);
+        }
+        self.seen += rest.len();
+        self.at_line_start &= is_blank(rest);
+        self.uncounted += piece.len();
+        let counted = ended + self.uncounted / PORTION;
+        self.uncounted %= PORTION;
+        let unasked = counted.saturating_sub(self.free);
+        self.free -= counted - unasked;
+        if self.seen > LARGEST {
+            Some(TOO_LARGE)
+        } else if self.ledger.unasked(unasked) == Verdict::Flood {
+            Some(TOO_MANY)
+        } else {
+            None
+        }
+    }
 }
 
 impl<S, B> Stream for Bounded<S>
@@ -47,20 +104,11 @@ where
             return Poll::Ready(None);
         }
         let polled = self.inner.as_mut().poll_next(context);
-        if let Poll::Ready(Some(Ok(piece))) = &polled {
-            for byte in piece.as_ref() {
-                self.seen += 1;
-                match byte {
-                    b'\n' if self.at_line_start => self.seen = 0,
-                    b'\n' => self.at_line_start = true,
-                    b'\r' => {}
-                    _ => self.at_line_start = false,
-                }
-            }
-            if self.seen > LARGEST {
-                self.is_over = true;
-                return Poll::Ready(Some(Err(io::Error::other(TOO_LARGE))));
-            }
+        if let Poll::Ready(Some(Ok(piece))) = &polled
+            && let Some(fault) = self.fault(piece.as_ref())
+        {
+            self.is_over = true;
+            return Poll::Ready(Some(Err(io::Error::other(fault))));
         }
         polled
     }

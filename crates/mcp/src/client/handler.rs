@@ -15,11 +15,11 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use serde_json::{Map, Value};
-use tokio::sync::Notify;
 use updraft_tools::{Log, Schema};
 use url::Url;
 
 use super::asking::{Asker, UnderWay};
+use super::changed::Changed;
 use super::clock::Clock;
 use super::host::{Answer, Host, Question, Wanted};
 use crate::config::Sampling;
@@ -32,7 +32,7 @@ pub(super) struct Handler {
     /// Where the calls under way are told how they are getting on.
     pub(super) listeners: Listeners,
     /// Told when the server's list of tools has changed.
-    pub(super) changed: Arc<Notify>,
+    pub(super) changed: Arc<Changed>,
     /// The calls under way: whoever makes them answers what the server asks meanwhile.
     pub(super) under_way: UnderWay,
     /// Whether, and how, it may have models asked.

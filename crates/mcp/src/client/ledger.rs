@@ -132,7 +132,7 @@ impl Ledger {
             JsonRpcMessage::Error(error) => error.id.as_mut(),
             JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
         };
-        let Some(id) = id else { return book.unasked(Verdict::Take) };
+        let Some(id) = id else { return book.unasked(1.0, Verdict::Take) };
         if let Some(known) = book.open.remove(&key(id)) {
             *id = known;
             return Verdict::Take;
@@ -143,7 +143,7 @@ impl Ledger {
         } else {
             book.misdeeds.strays += 1;
         }
-        book.unasked(Verdict::Drop)
+        book.unasked(1.0, Verdict::Drop)
     }
 
     /// Whether somebody waits for this answer.
@@ -157,12 +157,12 @@ impl Ledger {
         if book.misdeeds.first_garbage.is_none() {
             book.misdeeds.first_garbage = Some(cut(&String::from_utf8_lossy(&line[..line.len().min(400)]), 200));
         }
-        book.unasked(Verdict::Drop)
+        book.unasked(1.0, Verdict::Drop)
     }
 
     /// An empty line harms nobody; an endless stream of them does.
     pub(super) fn blank(&self) -> Verdict {
-        self.book().unasked(Verdict::Drop)
+        self.book().unasked(1.0, Verdict::Drop)
     }
 
     pub(super) fn stray(&self) {
@@ -171,6 +171,27 @@ impl Ledger {
 
     pub(super) fn oversized(&self) {
         self.book().misdeeds.oversized += 1;
+    }
+
+    /// Counts messages that nobody asked for, which are not looked into.
+    pub(super) fn unasked(&self, count: usize) -> Verdict {
+        if count == 0 { Verdict::Take } else { self.book().unasked(count as f64, Verdict::Take) }
+    }
+
+    /// What was counted turned out to be a message, which counts by itself.
+    pub(super) fn give_back(&self, count: usize) {
+        let mut book = self.book();
+        book.room = BURST.min(book.room + count as f64);
+    }
+
+    /// Notes that it is not listened to any longer.
+    pub(super) fn cut_off(&self) {
+        self.book().misdeeds.floods = true;
+    }
+
+    /// Whether it was cut off for saying too much.
+    pub(super) fn has_flooded(&self) -> bool {
+        self.book().misdeeds.floods
     }
 
     fn book(&self) -> std::sync::MutexGuard<'_, Book> {
@@ -201,12 +222,12 @@ impl Book {
         wire.parse().ok().map(RequestId::Number)
     }
 
-    /// Counts a message that nobody asked for.
-    fn unasked(&mut self, otherwise: Verdict) -> Verdict {
+    /// Counts messages that nobody asked for.
+    fn unasked(&mut self, count: f64, otherwise: Verdict) -> Verdict {
         let now = Instant::now();
         self.room = BURST.min(self.room + now.duration_since(self.filled).as_secs_f64() * RATE);
         self.filled = now;
-        self.room -= 1.0;
+        self.room -= count;
         if self.room >= 0.0 {
             return otherwise;
         }

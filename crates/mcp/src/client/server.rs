@@ -5,13 +5,14 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use rmcp::model::{CallToolResult, ErrorCode, JsonObject};
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use updraft_tools::Log;
 
 use super::absence::Absence;
+use super::changed::Changed;
 use super::connect::{Attempt, Manner};
 use super::connection::{Connection, Waiting};
 use super::host::Host;
@@ -41,12 +42,20 @@ const NO_SUCH_METHOD: i32 = ErrorCode::METHOD_NOT_FOUND.0;
 /// Before a list that could not be had is asked for again.
 const LIST_AGAIN: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(30)];
 
+/// How long an answer waits until what the server said of its tools before it is known.
+const LISTING: Duration = Duration::from_secs(5);
+
+/// Hears that tools are others.
+pub(super) type Tell = Arc<dyn Fn() + Send + Sync>;
+
 /// One configured server. Nothing is started before it is needed.
 pub struct Server {
     config: ServerConfig,
     host: Arc<Host>,
     desk: Arc<Desk>,
-    changed: Arc<Notify>,
+    changed: Arc<Changed>,
+    /// Who hears of it when its tools are others.
+    told: Mutex<Option<Tell>>,
     state: Mutex<State>,
     /// Held while somebody connects, so that one process is started for all who wait.
     connecting: tokio::sync::Mutex<()>,
@@ -102,6 +111,7 @@ impl Server {
             host,
             desk,
             changed: Arc::default(),
+            told: Mutex::default(),
             state: Mutex::new(state),
             connecting: tokio::sync::Mutex::new(()),
             tasks: Mutex::default(),
@@ -176,6 +186,7 @@ impl Server {
 
     /// Ends it, and waits until its process is gone.
     pub async fn close(&self) {
+        self.tell(None);
         let mut tasks = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
         tasks.shutdown().await;
         let connection = self.state().connection.take();
@@ -202,15 +213,21 @@ impl Server {
             let left = connection.look_after().await;
             self.judge(&connection, answer.as_ref().err()).await;
             match answer {
-                Ok(result) => return Ok(Called { result, hosts: connection.reached.since(mark), left }),
-                Err(error) => {
-                    left.lines().filter(|line| !line.is_empty()).for_each(|line| waiting.log.line(line));
+                Err(error @ Error::Lost(_)) if tries > 0 && (is_repeatable || waiting.is_found()) => {
                     // What can be found again is not made again.
-                    let may_go_on = is_repeatable || waiting.is_found();
-                    if tries == 0 || !may_go_on || !matches!(error, Error::Lost(_)) {
-                        return Err(error);
-                    }
+                    told(&left, &waiting.log);
+                    tracing::debug!(%error, "the call is made or found again");
                     tries -= 1;
+                }
+                other => {
+                    if other.is_err() {
+                        told(&left, &waiting.log);
+                    }
+                    // Whoever hears the answer can call what the server said before that it has. News are heard in a
+                    // task of their own, which had its turn after this.
+                    tokio::task::yield_now().await;
+                    self.changed.settled(LISTING).await;
+                    return other.map(|result| Called { result, hosts: connection.reached.since(mark), left });
                 }
             }
         }
@@ -280,6 +297,10 @@ impl Server {
             let old = state.manifest.replace(Arc::clone(&manifest));
             old.as_deref() != Some(&*manifest)
         };
+        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if is_news && let Some(tell) = told {
+            tell();
+        }
         if is_news && let Some(path) = self.host.memory_of(&self.config) {
             let kept = Arc::clone(&manifest);
             let saving = move || {
@@ -422,6 +443,11 @@ impl Server {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Has someone hear when its tools are others.
+    pub(super) fn tell(&self, told: Option<Tell>) {
+        *self.told.lock().unwrap_or_else(PoisonError::into_inner) = told;
+    }
+
     /// Does something beside. It ends with the server.
     pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner).spawn(work);
@@ -441,10 +467,15 @@ impl Server {
     }
 }
 
+/// Tells whoever follows a call what it left behind.
+fn told(left: &str, log: &Log) {
+    left.lines().filter(|line| !line.is_empty()).for_each(|line| log.line(line));
+}
+
 /// Lists a server's tools again whenever it says that they have changed.
-async fn keep_listed(server: Weak<Server>, changed: Arc<Notify>) {
+async fn keep_listed(server: Weak<Server>, changed: Arc<Changed>) {
     loop {
-        changed.notified().await;
+        let said = changed.said_since().await;
         let Some(server) = server.upgrade() else { return };
         for wait in LIST_AGAIN {
             let Some(connection) = server.live() else { break };
@@ -453,5 +484,6 @@ async fn keep_listed(server: Weak<Server>, changed: Arc<Notify>) {
             }
             tokio::time::sleep(wait).await;
         }
+        changed.is_read(said);
     }
 }

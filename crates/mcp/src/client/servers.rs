@@ -14,7 +14,7 @@ use super::helpers;
 use super::host::Host;
 use super::manifest::{Listed, Manifest};
 use super::names::Names;
-use super::server::Server;
+use super::server::{Server, Tell};
 use super::shelf;
 use super::tool::ServerTool;
 use crate::config::ServerConfig;
@@ -66,6 +66,10 @@ impl Servers {
     /// Names in `taken` are left to those who have them.
     pub async fn tools(&self, wait: Duration, taken: &BTreeSet<String>) -> Vec<Arc<dyn Tool>> {
         self.meet(wait).await;
+        self.tools_now(taken)
+    }
+
+    fn tools_now(&self, taken: &BTreeSet<String>) -> Vec<Arc<dyn Tool>> {
         let known = self.name(taken);
         let tools: Vec<Arc<dyn Tool>> = known.tools.values().map(|tool| Arc::clone(tool) as Arc<dyn Tool>).collect();
         *self.known() = known;
@@ -79,7 +83,38 @@ impl Servers {
         if self.0.servers.is_empty() {
             return Vec::new();
         }
-        let mut tools = self.tools(wait, taken).await;
+        self.meet(wait).await;
+        self.offered_now(taken)
+    }
+
+    /// Has someone hear at once, and whenever servers' tools are others from here on, which tools a model is offered
+    /// then. It ends when the servers are closed.
+    pub fn follow(&self, taken: BTreeSet<String>, hear: impl Fn(&Servers, Vec<Arc<dyn Tool>>) + Send + Sync + 'static) {
+        let (servers, one) = (Arc::downgrade(&self.0), Mutex::new(()));
+        let tell: Tell = Arc::new(move || {
+            let Some(servers) = servers.upgrade().map(Servers) else { return };
+            // Two servers may have news at once, and the last word must know of both.
+            let _one = one.lock().unwrap_or_else(PoisonError::into_inner);
+            hear(&servers, servers.offered_now(&taken));
+        });
+        for server in self.iter() {
+            server.tell(Some(Arc::clone(&tell)));
+        }
+        tell();
+    }
+
+    /// The names that a tool may get which is known by its bare name only, one for each server.
+    pub fn names_for(&self, bare: &str) -> Vec<String> {
+        let names = self.iter().flat_map(|server| {
+            let pair = (server.config().name.as_str(), bare);
+            let names = Names::new(&self.0.host.prefix, [pair], &BTreeSet::new());
+            names.iter().map(|(name, _, _)| name.to_owned()).collect::<Vec<_>>()
+        });
+        names.collect()
+    }
+
+    fn offered_now(&self, taken: &BTreeSet<String>) -> Vec<Arc<dyn Tool>> {
+        let mut tools = self.tools_now(taken);
         if tools.len() > SHOWN {
             tools.extend(helpers::in_place_of_tools(self));
         }

@@ -10,7 +10,7 @@ use rmcp::transport::Transport;
 use url::Url;
 
 use super::admit::{Outside, admitted};
-use super::events::{Events, events};
+use super::events::{Events, events, is_too_large, weight};
 use super::ledger::{Ledger, Verdict};
 use super::login::Desk;
 use crate::error::{Error, chain, cut};
@@ -61,7 +61,7 @@ impl LegacySse {
         if !status.is_success() || !is_stream {
             return Err(Error::Unreachable(format!("no stream of events is there (HTTP {status})")));
         }
-        let mut events = events(response);
+        let mut events = events(response, &ledger, 0);
         let first = events.next().await.and_then(Result::ok);
         let Some(address) =
             first.filter(|event| event.event.as_deref() == Some("endpoint")).and_then(|event| event.data)
@@ -101,11 +101,20 @@ impl Transport<RoleClient> for LegacySse {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
-            let event = self.events.next().await?.ok()?;
+            let event = match self.events.next().await? {
+                Ok(event) => event,
+                Err(error) => {
+                    if is_too_large(&error) {
+                        self.ledger.oversized();
+                    }
+                    return None;
+                }
+            };
             if !matches!(event.event.as_deref(), None | Some("message" | "")) {
                 continue;
             }
             let data = event.data.unwrap_or_default();
+            self.ledger.give_back(weight(data.len()));
             let verdict = match serde_json::from_str(&data) {
                 Ok(mut message) => match self.ledger.receives(&mut message) {
                     Verdict::Take => return Some(message),

@@ -1,0 +1,63 @@
+//! Tools that change while a run goes on: a model is told of them with its next question, and the journal knows of which.
+
+use std::sync::Arc;
+
+use updraft_journal::Blob;
+use updraft_run::{Address, Effect, Failure, FailureKind, Input, Prepared, Roster, ToolCall, ToolSpec};
+
+use super::Drive;
+use crate::Error;
+use crate::words::Kit;
+
+/// A roster with other tools, and the kit that comes of it.
+type Renewed = (Arc<Roster>, Arc<Kit>);
+
+impl Drive {
+    /// Takes the tools anew if others are there and a model is about to be asked. What it is shown is on disk before.
+    pub(super) async fn take_tools(&mut self, about_to_begin: &[Address]) -> Result<(), Error> {
+        let is_ask = |id: &Address| self.run.open().get(id).is_some_and(|open| open.effect == Effect::Ask);
+        if !about_to_begin.iter().any(is_ask) {
+            return Ok(());
+        }
+        let Some((roster, kit)) = self.news_of_tools()? else { return Ok(()) };
+        let (records, _) = self.decide(vec![Input::Reload { roster }.into()]);
+        self.append(records, Vec::new()).await?;
+        self.kit = kit;
+        Ok(())
+    }
+
+    /// The roster and kit with the tools as they are now, if that is something else.
+    fn news_of_tools(&mut self) -> Result<Option<Renewed>, Error> {
+        let Some(shelf) = self.engine.hands.shelf().filter(|shelf| self.heard != Some(shelf.version)) else {
+            return Ok(None);
+        };
+        self.heard = Some(shelf.version);
+        let Some(words) = self.engine.words_of(&self.id, &self.run)? else { return Ok(None) };
+        let before = words.tools.clone();
+        let (roster, words) = words.renewed(self.run.roster(), &shelf.registry);
+        if words.tools == before && roster == **self.run.roster() {
+            return Ok(None);
+        }
+        let blob = Blob::new(serde_json::to_vec(&words).unwrap_or_default());
+        let roster = Roster { words: Some(blob.hash()), ..roster };
+        let kit = self.engine.kit(blob.hash(), &roster, || Ok(Kit::new(&roster, words)))?;
+        self.blobs.push(blob);
+        Ok(Some((Arc::new(roster), kit)))
+    }
+
+    /// What is to be said of a call of a tool that is another by now than the model was shown, or gone.
+    pub(super) fn changed_since(&self, shown: &[ToolSpec], call: &ToolCall) -> Option<Prepared> {
+        let shelf = self.engine.hands.shelf()?;
+        let told = shown.iter().find(|spec| spec.name == call.name).filter(|_| !shelf.registry.is_fixed(&call.name))?;
+        let name = &call.name;
+        let why = match shelf.registry.get(name).map(|tool| &tool.spec().parameters) {
+            Some(parameters) if *parameters == told.parameters => return None,
+            Some(parameters) => {
+                format!("its definition has changed, so `{name}` was not called; it takes now: {parameters}")
+            }
+            None => format!("`{name}` is not there any longer: its server took it away, so it was not called"),
+        };
+        let fault = Some(Failure::new(FailureKind::Validation, why));
+        Some(Prepared { fault, ..Prepared::default() })
+    }
+}
