@@ -103,6 +103,37 @@ fn what_a_function_changed_before_it_failed_is_known_and_taken_back() {
 }
 
 #[test]
+fn what_is_changed_beyond_the_workspace_is_listed_and_keeps_variants_from_being_tried() {
+    let world = world();
+    if !python::is_to_be_had(&world) {
+        return;
+    }
+    let beyond = world.home().join("beyond");
+    std::fs::create_dir_all(&beyond).unwrap();
+    world.config("config.toml", &format!("[sandbox]\nwrite = [{:?}]\n", beyond.display().to_string()));
+    let (first, second) = (beyond.join("first"), beyond.join("second"));
+    let failing = format!("open({:?}, 'w').write('x')\n1 / 0", second.display().to_string());
+    run(
+        &world,
+        &[
+            ("run_command", json!({"command": format!("echo x > {}", first.display())})),
+            ("run_python", json!({"variants": [failing, "open('tried', 'w')"]})),
+        ],
+    )
+    .code(0);
+    let listed = world.updraft(&["undo", "--list"]).code(0).out;
+    for path in [first, second] {
+        let line = listed.lines().find(|line| line.contains(path.to_str().unwrap()));
+        assert!(line.is_some_and(|line| line.contains("not undoable")), "{listed}");
+    }
+    assert_eq!(
+        content(&world, "tried"),
+        "<entity not found>",
+        "the next variant was tried after one that changed a file"
+    );
+}
+
+#[test]
 fn what_a_program_changes_is_known_and_taken_back() {
     let world = world();
     if !can_stage(&world) {

@@ -5,7 +5,7 @@ pub(crate) mod seen;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use updraft_run::{Change, Form, FormKind, Output};
@@ -26,8 +26,9 @@ const READ: u64 = 256 << 20;
 /// Changes that the output itself names; all of them are in a blob.
 const NAMED: usize = 100;
 
-/// Adds to the output what the command changed, and hands what was there before over to be kept.
-pub(crate) async fn tell(output: &mut Output, ended: &Ended, began: SystemTime, cx: &CallContext) {
+/// Adds to the output what the command changed in the workspace and beyond, where it may, and hands what was there before
+/// over to be kept.
+pub(crate) async fn tell(output: &mut Output, ended: &Ended, beyond: &[PathBuf], began: SystemTime, cx: &CallContext) {
     let (staged, workspace) = (ended.staged.clone(), cx.place.workspace.clone());
     let root = workspace.root().to_owned();
     let moved: BTreeSet<String> = ended
@@ -39,7 +40,8 @@ pub(crate) async fn tell(output: &mut Output, ended: &Ended, began: SystemTime, 
         Some(staged) => gathered(&staged, &workspace, &moved),
         None => Gathered { changes: seen::since(&workspace, began), ..Gathered::default() },
     });
-    let Ok(Gathered { changes, images, diff, remarks }) = gathered.await else { return };
+    let Ok(Gathered { mut changes, images, diff, remarks }) = gathered.await else { return };
+    changes.extend(seen::beyond(beyond, began).await);
     if !output.text.is_empty() && !output.text.ends_with('\n') && (!remarks.is_empty() || ended.unstaged.is_some()) {
         output.text.push('\n');
     }

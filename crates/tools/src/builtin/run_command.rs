@@ -79,7 +79,7 @@ impl RunCommand {
         let ended = started.wait().await.map_err(|error| not_started(&error))?;
         self.confinement.remember(&ended.moved_aside, &cx.around.run);
         let mut output = output(&ended, more_time(set));
-        changes::tell(&mut output, &ended, began, cx).await;
+        changes::tell(&mut output, &ended, &policy.write, began, cx).await;
         Ok(output)
     }
 }

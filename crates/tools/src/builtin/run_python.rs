@@ -13,7 +13,8 @@ use tokio::sync::OnceCell;
 use tokio::time::Instant;
 use updraft_run::{Failure, FailureKind, Output, Prepared, Reply, ToolSpec};
 
-use super::{parse, reply, spec, whole};
+use super::changes::seen;
+use super::{now, parse, reply, spec, whole};
 use crate::confinement::Confinement;
 use crate::place::Place;
 use crate::tool::{Around, CallContext, Calling, Tool, Traits};
@@ -94,8 +95,11 @@ impl RunPython {
         let pool = self.pool.get_or_try_init(|| self.make_pool(cx)).await?;
         let tools = Tools::new(cx);
         let count = codes.len();
+        let began = now();
         let attempts = self.attempts(pool, cx, &tools, codes, limit).await?;
-        Ok(tools.with_what_they_touched(told::output(&attempts, count)))
+        let mut output = tools.with_what_they_touched(told::output(&attempts, count));
+        output.changes.extend(seen::beyond(&self.confinement.policy.write, began).await);
+        Ok(output)
     }
 
     async fn make_pool(&self, cx: &CallContext) -> Result<Pool, Failure> {
@@ -117,7 +121,8 @@ impl RunPython {
         let mut attempts: Vec<Attempt> = Vec::new();
         for (at, code) in codes.into_iter().enumerate() {
             let is_last = at + 1 == count;
-            let before = if is_last { None } else { Traces::of(&cx.place.workspace).await };
+            let before =
+                if is_last { None } else { Traces::of(&cx.place.workspace, &self.confinement.policy.write).await };
             let began = Instant::now();
             let left = deadline.saturating_duration_since(began);
             let call = call(&code, &cx.around);
@@ -158,7 +163,7 @@ impl RunPython {
         if let Some(tool) = tools.unrepeatable() {
             return Some(format!("it called `{tool}`, which must not be done twice"));
         }
-        let after = Traces::of(&cx.place.workspace).await;
+        let after = Traces::of(&cx.place.workspace, &self.confinement.policy.write).await;
         match (before, after) {
             (Some(before), Some(after)) => before.first_change(&after).map(|path| format!("it changed `{path}`")),
             (_, _) => Some("the workspace is too large to see whether it changed something".to_owned()),

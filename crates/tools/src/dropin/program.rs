@@ -66,7 +66,7 @@ impl Program {
         ended.stderr.text().lines().filter(|_| ended.succeeded()).for_each(|line| cx.log.line(line));
         let mut output = self.output(&ended);
         if self.traits.class != Class::Pure {
-            changes::tell(&mut output, &ended, began, cx).await;
+            changes::tell(&mut output, &ended, &policy.write, began, cx).await;
         }
         if ended.timed_out() && output.changes.is_empty() {
             return Ok(Reply::TimedOut { limit: Millis(settings.time.as_millis() as u64) });

@@ -14,6 +14,22 @@ const LOOKED_AT: usize = 50_000;
 /// Changes that are listed.
 const LISTED: usize = 1_000;
 
+/// What changed in folders outside of the workspace that may be written as well, by whole paths.
+pub(crate) async fn beyond(folders: &[PathBuf], began: SystemTime) -> Vec<Change> {
+    if folders.is_empty() {
+        return Vec::new();
+    }
+    let folders = folders.to_vec();
+    let looking = tokio::task::spawn_blocking(move || {
+        let in_one = |folder: PathBuf| {
+            let found = Workspace::open(&folder).map(|opened| since(&opened, began)).unwrap_or_default();
+            found.into_iter().map(move |one| Change { path: folder.join(&one.path).display().to_string(), ..one })
+        };
+        folders.into_iter().flat_map(in_one).collect()
+    });
+    looking.await.unwrap_or_default()
+}
+
 pub(crate) fn since(workspace: &Workspace, began: SystemTime) -> Vec<Change> {
     let began = began.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let began = i64::try_from(began.as_nanos()).unwrap_or(i64::MAX);

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::PathBuf;
 
-use crate::place::{About, Folder, Links, Workspace};
+use crate::place::{About, Folder, Links, Workspace, bytes_of};
 
 /// Files and folders that are looked at. Beyond this, looking takes longer than most code.
 const MOST: usize = 50_000;
@@ -15,13 +16,17 @@ const DEPTH: usize = 64;
 pub(super) struct Traces(BTreeMap<Vec<u8>, About>);
 
 impl Traces {
-    /// Looks at everything. Nothing, if there is too much of it or it cannot be read.
-    pub(super) async fn of(workspace: &Workspace) -> Option<Self> {
-        let workspace = workspace.clone();
+    /// Looks at everything, in the workspace and in folders beyond that may be written. Nothing, if there is too much of it or it cannot be read.
+    pub(super) async fn of(workspace: &Workspace, beyond: &[PathBuf]) -> Option<Self> {
+        let (workspace, beyond) = (workspace.clone(), beyond.to_vec());
         let looking = tokio::task::spawn_blocking(move || {
             let mut found = BTreeMap::new();
             found.insert(Vec::new(), workspace.folder().itself().ok()?);
             look(workspace.folder(), &mut Vec::new(), DEPTH, &mut found)?;
+            for path in beyond {
+                let folder = Folder::open(&path).ok()?;
+                look(&folder, &mut bytes_of(path.into_os_string()), DEPTH, &mut found)?;
+            }
             Some(Self(found))
         });
         looking.await.ok().flatten()
