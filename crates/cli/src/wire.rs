@@ -153,23 +153,37 @@ pub(crate) fn only_reads(dispatcher: &Dispatcher, name: &str) -> bool {
 /// a server adds during the run, too.
 pub(crate) fn name_in_full(dispatcher: &Dispatcher, servers: &Servers, rules: &mut updraft_run::Settings) {
     let registry = dispatcher.registry();
-    let later = |name: &str| if registry.full_name(name).is_none() { servers.names_for(name) } else { Vec::new() };
-    let denied: Vec<String> = rules.deny.iter().flat_map(|name| later(name)).collect();
+    let denied: Vec<String> = rules.deny.iter().flat_map(|name| names_later(&registry, servers, name)).collect();
     rules.deny.extend(denied);
-    for list in [&mut rules.rules.ask, &mut rules.rules.deny] {
-        let more =
-            |rule: &Rule| later(&rule.tool).into_iter().map(|tool| Rule { tool, ..rule.clone() }).collect::<Vec<_>>();
+    rules.deny.iter_mut().for_each(|name| in_full(&registry, name));
+    rules_in_full(dispatcher, servers, &mut rules.rules);
+}
+
+/// The names that a server's tool may get during the run which a rule knows by a shorter one. A tool of ours that really has
+/// the name goes before.
+fn names_later(registry: &Registry, servers: &Servers, name: &str) -> Vec<String> {
+    if registry.get(name).is_none() { servers.names_for(name) } else { Vec::new() }
+}
+
+fn in_full(registry: &Registry, name: &mut String) {
+    if let Some(full) = registry.full_name(name).map(str::to_owned) {
+        *name = full;
+    }
+}
+
+/// The same of one list of rules: a run's, or an agent's own.
+pub(crate) fn rules_in_full(dispatcher: &Dispatcher, servers: &Servers, rules: &mut updraft_run::Rules) {
+    let registry = dispatcher.registry();
+    for list in [&mut rules.ask, &mut rules.deny] {
+        let more = |rule: &Rule| {
+            let names = names_later(&registry, servers, &rule.tool);
+            names.into_iter().map(|tool| Rule { tool, ..rule.clone() }).collect::<Vec<_>>()
+        };
         let added: Vec<Rule> = list.iter().flat_map(more).collect();
         list.extend(added);
     }
-    let full = |name: &mut String| {
-        if let Some(full) = registry.full_name(name).map(str::to_owned) {
-            *name = full;
-        }
-    };
-    rules.deny.iter_mut().for_each(full);
-    let updraft_run::Rules { allow, ask, deny } = &mut rules.rules;
-    allow.iter_mut().chain(ask).chain(deny).for_each(|rule| full(&mut rule.tool));
+    let updraft_run::Rules { allow, ask, deny } = rules;
+    allow.iter_mut().chain(ask).chain(deny).for_each(|rule| in_full(&registry, &mut rule.tool));
 }
 
 /// An engine over a journal.

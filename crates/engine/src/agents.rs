@@ -76,6 +76,11 @@ pub enum Trust {
 pub struct Agents(BTreeMap<String, Agent>);
 
 impl Agents {
+    /// Has the agents' own rules put in other words.
+    pub fn reword(&mut self, mut reword: impl FnMut(&mut updraft_run::Rules)) {
+        self.0.values_mut().for_each(|agent| reword(&mut agent.narrowed.rules));
+    }
+
     /// Those that come with the program.
     pub fn compiled_in() -> Result<Self, Error> {
         let parsed = COMPILED_IN.iter().map(|(name, text)| {

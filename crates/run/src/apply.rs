@@ -116,7 +116,7 @@ impl Run {
             }
             Event::Marked { files } => self.is_marked(files),
             Event::Confined { level } => Arc::make_mut(&mut self.settings).sandbox.clone_from(level),
-            Event::Reloaded { roster } => self.roster = roster.clone(),
+            Event::Reloaded { roster, strange } => self.reloaded(roster, strange.as_ref()),
             Event::Imported => self.imported(),
             Event::Adopted { settings } => {
                 self.settings = settings.clone();

@@ -114,7 +114,9 @@ impl Run {
                 vec![Event::Confined { level: level.clone() }]
             }
             Input::Confine { .. } => Vec::new(),
-            Input::Reload { roster } => vec![Event::Reloaded { roster: roster.clone() }],
+            Input::Reload { roster, strange } => {
+                vec![Event::Reloaded { roster: roster.clone(), strange: strange.clone() }]
+            }
             Input::Import => vec![Event::Imported],
             Input::Adopt { settings } => self.adopt(settings),
         }

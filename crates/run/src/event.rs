@@ -223,6 +223,10 @@ pub enum Event {
     Reloaded {
         /// The new ones.
         roster: Arc<Roster>,
+        /// The tools whose definitions are words from outside, by name, with where those come from; nothing if they are
+        /// the same as before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        strange: Option<BTreeMap<String, String>>,
     },
     /// The run came from a file: nothing goes on until someone has taken it over.
     Imported,

@@ -149,6 +149,10 @@ pub enum Input {
     Reload {
         /// The new ones.
         roster: std::sync::Arc<crate::goal::Roster>,
+        /// The tools whose definitions are words from outside, by name, with where those come from; nothing if they are
+        /// the same as before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        strange: Option<std::collections::BTreeMap<String, String>>,
     },
     /// This came from a file.
     Import,
@@ -266,7 +270,7 @@ fn told_by(event: &Event) -> Option<Input> {
         Event::Resumed { budget, approvals } => Some(Input::Resume { budget, approvals }),
         Event::Marked { files } => Some(Input::Mark { files }),
         Event::Confined { level } => Some(Input::Confine { level }),
-        Event::Reloaded { roster } => Some(Input::Reload { roster }),
+        Event::Reloaded { roster, strange } => Some(Input::Reload { roster, strange }),
         Event::Imported => Some(Input::Import),
         Event::Adopted { settings } => Some(Input::Adopt { settings }),
         Event::Reserved { id, ceiling } => Some(Input::Estimated { id, ceiling }),

@@ -378,6 +378,11 @@ impl Run {
     }
 
     /// What is known about the call at an address.
+    /// What was known about a call when it was weighed.
+    pub fn prepared(&self, id: &Address) -> Option<&Prepared> {
+        self.prepared_at(id)
+    }
+
     pub(crate) fn prepared_at(&self, id: &Address) -> Option<&Prepared> {
         match id.inner {
             Some(_) => self.inner_at(id)?.wish.as_ref().map(|(_, prepared)| prepared),

@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use toml::Spanned;
 use updraft_journal::Journal;
+use updraft_mcp::Servers;
 use updraft_models::choose;
 use updraft_run::{Approvals, Event, Input, Run, RunId, Settings as Rules};
+use updraft_tools::Dispatcher;
 
 use crate::args::Resume;
 use crate::fault::Fault;
@@ -69,9 +71,19 @@ pub(super) async fn adopt(
         workspace_trusted: settings.standing.is_trusted(),
         context: run.settings().context,
         sandbox: level,
+        grants: Some(confine::grants(&settings)),
         ..rules
     };
     Ok(Some((workspace, Input::Adopt { settings: Arc::new(rules) })))
+}
+
+/// The same with what is known of the tools: rules name them in full, and which definitions are words from outside.
+pub(super) fn with_tools(input: Input, dispatcher: &Dispatcher, servers: &Servers) -> Input {
+    let Input::Adopt { mut settings } = input else { return input };
+    let rules = Arc::make_mut(&mut settings);
+    wire::name_in_full(dispatcher, servers, rules);
+    rules.strange_tools = dispatcher.registry().strange();
+    Input::Adopt { settings }
 }
 
 /// Asks whoever is there.

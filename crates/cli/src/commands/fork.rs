@@ -45,7 +45,8 @@ async fn fork(places: &Places, journal: &Journal, from: &RunId, args: Fork) -> O
     let copied = first_events(journal, from, args.at)?;
     // A copy that only stays is confined when someone goes on with it.
     let confined = if args.stay { None } else { confined(places, &copied, &workspace, &args.confine, &face).await? };
-    let (dispatcher, servers) = resume::tools(places, (journal, from), &workspace, &face, Some(&args.confine)).await?;
+    let (dispatcher, servers) =
+        resume::tools(places, (journal, from), &workspace, &face, (Some(&args.confine), None)).await?;
     let engine = resume::engine(places, journal, &workspace, &args.output, dispatcher, Some((&face, stop.clone())))?;
     let settings = match &args.model {
         Some(model) => Some(Arc::new(with_model(places, &copied, &workspace, model).await?)),

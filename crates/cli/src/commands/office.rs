@@ -11,7 +11,7 @@ use updraft_journal::Journal;
 use updraft_mcp::Servers;
 use updraft_mcp::server::{Desk, Handler};
 use updraft_models::{Access, Chosen, choose};
-use updraft_run::{Goal, Input, Run, RunId, Timestamp};
+use updraft_run::{Approvals, Goal, Input, Run, RunId, Timestamp};
 use updraft_serve::{Begin, Beginning, Office, Parts, Token};
 use updraft_tools::{Dispatcher, Workspace};
 
@@ -160,6 +160,8 @@ impl Starter {
         rules.workspace_trusted = self.settings.standing.is_trusted();
         wire::name_in_full(&self.dispatcher, &self.servers, &mut rules);
         rules.strange_tools = self.dispatcher.registry().strange();
+        let mut agents = self.agents.clone();
+        agents.reword(|rules| wire::rules_in_full(&self.dispatcher, &self.servers, rules));
         let tools = |wanted: &[String]| self.dispatcher.registry().specs_for(wanted);
         let only_reads = |name: &str| wire::only_reads(&self.dispatcher, name);
         let models = |wanted: &str| reach::agents_model(wanted, &self.spec, name, &self.access);
@@ -168,7 +170,7 @@ impl Starter {
             settings: rules,
             budget: self.settings.meant.budget(),
             plan: None,
-            agents: &self.agents,
+            agents: &agents,
             prompts: &self.prompts,
             tools: &tools,
             only_reads: &only_reads,
@@ -195,6 +197,10 @@ impl Begin for Starter {
             return Err(format!(
                 "it began at the sandbox level {was}, and here commands run at {now}; `updraft resume` asks"
             ));
+        }
+        let reads_only = |approvals: Approvals| approvals == Approvals::ReadOnly;
+        if reads_only(began.approvals) && !reads_only(self.settings.meant.rules().approvals) {
+            return Err("it only reads, and here tools may write; `updraft resume` goes on with it".to_owned());
         }
         let mut held = self.settings.meant.clone();
         let more = began.grants.as_ref().map(|began| confine::hold_to(began, &mut held.sandbox, None));

@@ -12,7 +12,7 @@ use updraft_run::{Approvals, Grants, Input, Phase, Run, RunId};
 use updraft_tools::Dispatcher;
 
 use super::adopt;
-use crate::args::{Confine, Output, Resume};
+use crate::args::{Confine, ModeWord, Output, Resume};
 use crate::fault::{Code, Fault, Outcome};
 use crate::places::Places;
 use crate::settings::{Consent, Settings, Written};
@@ -80,7 +80,12 @@ async fn one(places: &Places, journal: &Journal, id: &RunId, args: &Resume) -> O
     };
     let level = level_now(places, &workspace, &args.confine).await?;
     confine::warn(&level, &face);
-    let (dispatcher, servers) = tools(places, (journal, id), &workspace, &face, Some(&args.confine)).await?;
+    let said = match &adopting {
+        Some(Input::Adopt { settings }) => Some(settings.approvals == Approvals::ReadOnly),
+        _ => args.permission.mode().map(|mode| mode == ModeWord::ReadOnly),
+    };
+    let (dispatcher, servers) = tools(places, (journal, id), &workspace, &face, (Some(&args.confine), said)).await?;
+    let adopting = adopting.map(|input| adopt::with_tools(input, &dispatcher, &servers));
     let engine = engine(places, journal, &workspace, &args.output, dispatcher, Some((&face, stop)))?;
     let ended = go_on(places, (&engine, journal, id), (args, &level, adopting), &face, &mut signals).await;
     servers.close().await;
@@ -141,7 +146,7 @@ pub(super) async fn own_tools(
     (journal, id): (&Journal, &RunId),
     workspace: &Path,
 ) -> Result<Dispatcher, Fault> {
-    let (settings, _) = held(places, (journal, id), workspace, None)?;
+    let (settings, _) = held(places, (journal, id), workspace, (None, None))?;
     wire::dispatcher(places, workspace, &settings).await
 }
 
@@ -151,9 +156,9 @@ pub(super) async fn tools(
     (journal, id): (&Journal, &RunId),
     workspace: &Path,
     face: &Face,
-    confined: Option<&Confine>,
+    said: (Option<&Confine>, Option<bool>),
 ) -> Result<(Dispatcher, Servers), Fault> {
-    let (settings, taken) = held(places, (journal, id), workspace, confined)?;
+    let (settings, taken) = held(places, (journal, id), workspace, said)?;
     let (dispatcher, servers, remarks) =
         servers::dispatcher(places, &settings, workspace, servers::Wanted::All).await?;
     for remark in taken.iter().chain(&remarks) {
@@ -162,17 +167,18 @@ pub(super) async fn tools(
     Ok((dispatcher, servers))
 }
 
-/// The settings of a workspace, held to what the run began with; and what was taken back for that.
+/// The settings of a workspace, held to what the run began with or was told since, unless something else is said now of how it
+/// is confined or whether it only reads; and what was taken back for that.
 fn held(
     places: &Places,
     (journal, id): (&Journal, &RunId),
     workspace: &Path,
-    confined: Option<&Confine>,
+    (confined, only_reads): (Option<&Confine>, Option<bool>),
 ) -> Result<(Settings, Vec<String>), Fault> {
     let mut settings = settings(places, workspace, confined)?;
     let (began, approvals) = began_with(journal, id)?;
     let taken = began.map(|began| confine::hold_to(&began, &mut settings.meant.sandbox, confined)).unwrap_or_default();
-    if approvals == Some(Approvals::ReadOnly) {
+    if only_reads.unwrap_or(approvals == Some(Approvals::ReadOnly)) {
         settings.meant.approvals.value = Consent::ReadOnly;
     }
     Ok((settings, taken))
@@ -207,6 +213,7 @@ fn began_with(journal: &Journal, id: &RunId) -> Result<(Option<Grants>, Option<A
                 approvals = Some(start.settings.approvals);
             }
             Input::Adopt { settings } => approvals = Some(settings.approvals),
+            Input::Resume { approvals: Some(said), .. } => approvals = Some(*said),
             _ => {}
         }
         ControlFlow::Continue(())

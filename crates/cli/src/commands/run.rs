@@ -136,7 +136,7 @@ impl Plan {
     }
 }
 
-async fn carry_out(places: &Places, plan: Plan, id: RunId) -> Outcome {
+async fn carry_out(places: &Places, mut plan: Plan, id: RunId) -> Outcome {
     let stop = CancellationToken::new();
     let mut signals = Signals::listen(stop.clone())?;
     let face = Face::of(&plan.args.output);
@@ -161,6 +161,7 @@ async fn carry_out(places: &Places, plan: Plan, id: RunId) -> Outcome {
     let strange_tools = known.registry().strange();
     let mut rules = Rules { sandbox: level, grants, strange_tools, ..plan.rules(&name, &face) };
     wire::name_in_full(&known, &servers, &mut rules);
+    plan.agents.reword(|rules| wire::rules_in_full(&known, &servers, rules));
     let new = plan.new_run(rules, &tools, &only_reads, &models)?;
     let watch = if plan.args.plan_only { planned::until_planned(&stop) } else { Arc::clone(&face.watch) };
     let engine = wire::engine(places, journal.clone(), hands, watch, stop);

@@ -190,7 +190,7 @@ pub(crate) fn event_words(event: &Event) -> String {
         },
         Event::Marked { files } => marked(files),
         Event::Confined { level } => format!("sandbox level {level}"),
-        Event::Reloaded { roster } => count(roster.agents.len() as u64, "agent"),
+        Event::Reloaded { roster, .. } => count(roster.agents.len() as u64, "agent"),
         Event::Imported => String::new(),
         Event::Adopted { settings } => format!("in {}, with {}", settings.workspace, settings.model),
         Event::Cancelled { by } => format!("by {by}"),

@@ -136,8 +136,11 @@ fn a_run_knows_a_servers_tool_by_its_bare_name_in_calls_rules_and_agents() {
     world.config("config.toml", "[rules]\ndeny = [\"shout\"]\n");
     let ran = world.updraft(&["run", "--json", "--model", &model, "--agent", "crier", "shout hello"]);
     assert!(!ran.out.contains("HELLO"), "{}", ran.out);
-    // With a second server that has it, nobody can tell which is meant.
     world.config("config.toml", "");
+    world.config("agents/crier.md", "---\nname: crier\npurpose: Cries.\ntools: [shout]\ndeny: [shout]\n---\nCry.\n");
+    let ran = world.updraft(&["run", "--json", "--model", &model, "--agent", "crier", "shout hello"]);
+    assert!(!ran.out.contains("HELLO"), "{}", ran.out);
+    // With a second server that has it, nobody can tell which is meant.
     world.updraft(&["mcp", "add", "other", "--", "sh", "server.sh"]).code(0);
     let ran = world.updraft(&["run", "--json", "--model", &model, "--agent", "coder", "shout hello"]);
     assert!(!ran.out.contains("HELLO"), "{}", ran.out);

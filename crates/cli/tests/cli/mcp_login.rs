@@ -138,7 +138,9 @@ fn answer(port: u16, first: &str, head: &str, body: &str) -> (u16, String, Strin
 fn visit(page: &str) -> String {
     let (host, path) = page.strip_prefix("http://").unwrap().split_once('/').unwrap();
     let mut stream = TcpStream::connect(host).unwrap();
-    write!(stream, "GET /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").unwrap();
+    // All at once: whoever answers the first line of a request may hang up on the others.
+    let request = format!("GET /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     answer

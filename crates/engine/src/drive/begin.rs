@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use updraft_journal::Blob;
-use updraft_run::{Address, Effect, Event, Facts, Funds, Input, Kind, Record, Step, ToolCall};
+use updraft_run::{
+    Address, Effect, Event, Facts, Failure, FailureKind, Funds, Input, Kind, Record, Reply, Step, ToolCall,
+};
 use updraft_tools::Log;
 
 use super::{Begin, Drive};
@@ -118,6 +120,15 @@ impl Drive {
 
     fn call(&mut self, id: Address, call: ToolCall) {
         let attempt = self.attempt(&id);
+        if self.is_another_tool(&id, &call) {
+            let why = format!(
+                "`{}` is another tool now than when it was allowed, so it was not called; call it again",
+                call.name
+            );
+            let reply = Reply::Failed(Failure::new(FailureKind::Security, why));
+            self.queued.push(Input::Replied { id, attempt, reply, prepared: Vec::new() }.into());
+            return;
+        }
         let calling = Calling {
             hands: Arc::clone(&self.engine.hands),
             workspace: self.run.settings().workspace.clone(),

@@ -74,7 +74,9 @@ impl Caller for Wishing {
     }
 
     fn class(&self, call: &ToolCall) -> Class {
-        self.hands.prepare(&self.workspace, call).class
+        let prepared = self.hands.prepare(&self.workspace, call);
+        // A shorter name, for instance: which tool is meant is found out when it is called.
+        if prepared.fault.is_some() { Class::Opaque } else { prepared.class }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Tools that change while a run goes on: a model is told of them with its next question, and the journal knows of which.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use updraft_journal::Blob;
@@ -9,8 +10,9 @@ use super::Drive;
 use crate::Error;
 use crate::words::Kit;
 
-/// A roster with other tools, and the kit that comes of it.
-type Renewed = (Arc<Roster>, Arc<Kit>);
+/// A roster with other tools, whose definitions are words from outside if that is another matter now, and the kit that
+/// comes of it.
+type Renewed = (Arc<Roster>, Option<BTreeMap<String, String>>, Arc<Kit>);
 
 impl Drive {
     /// Takes the tools anew if others are there and a model is about to be asked. What it is shown is on disk before.
@@ -19,8 +21,8 @@ impl Drive {
         if !about_to_begin.iter().any(is_ask) {
             return Ok(());
         }
-        let Some((roster, kit)) = self.news_of_tools()? else { return Ok(()) };
-        let (records, _) = self.decide(vec![Input::Reload { roster }.into()]);
+        let Some((roster, strange, kit)) = self.news_of_tools()? else { return Ok(()) };
+        let (records, _) = self.decide(vec![Input::Reload { roster, strange }.into()]);
         self.append(records, Vec::new()).await?;
         self.kit = kit;
         Ok(())
@@ -35,14 +37,28 @@ impl Drive {
         let Some(words) = self.engine.words_of(&self.id, &self.run)? else { return Ok(None) };
         let before = words.tools.clone();
         let (roster, words) = words.renewed(self.run.roster(), &shelf.registry);
-        if words.tools == before && roster == **self.run.roster() {
+        let strange = Some(shelf.registry.strange()).filter(|strange| *strange != self.run.settings().strange_tools);
+        if words.tools == before && roster == **self.run.roster() && strange.is_none() {
             return Ok(None);
         }
         let blob = Blob::new(serde_json::to_vec(&words).unwrap_or_default());
         let roster = Roster { words: Some(blob.hash()), ..roster };
         let kit = self.engine.kit(blob.hash(), &roster, || Ok(Kit::new(&roster, words)))?;
         self.blobs.push(blob);
-        Ok(Some((Arc::new(roster), kit)))
+        Ok(Some((Arc::new(roster), strange, kit)))
+    }
+
+    /// Whether a server's tool is another by now than the call was weighed for: a person may have thought about it for long.
+    pub(super) fn is_another_tool(&self, id: &Address, call: &ToolCall) -> bool {
+        let (Some(shelf), Some(was)) = (self.engine.hands.shelf(), self.run.prepared(id)) else { return false };
+        if shelf.registry.is_fixed(&call.name) && was.passed_on_to.is_none() {
+            return false;
+        }
+        let now = self.look_at(&id.step, call);
+        // What cannot be called at all is told by whoever is asked to.
+        let weighed = |of: &Prepared| (of.class, of.outside, of.sends, of.destroys);
+        now.fault.is_none()
+            && (weighed(&now) != weighed(was) || now.hosts != was.hosts || now.passed_on_to != was.passed_on_to)
     }
 
     /// What is to be said of a call of a tool that is another by now than the model was shown, or gone.

@@ -305,7 +305,7 @@ async fn a_run_that_takes_its_agents_anew_goes_on_with_them_at_once() {
     let roster = Arc::new(updraft_run::Roster { words: Some(blob.hash()), ..roster });
     engine.journal().put_blobs(&id("anew"), vec![blob]).await.unwrap();
     let mut handle = engine.open(&id("anew")).await.unwrap();
-    handle.send(Input::Reload { roster });
+    handle.send(Input::Reload { roster, strange: None });
     handle.send(Input::Answer { id: None, text: "blue".into() });
     assert_eq!(handle.drive().await.unwrap().run.answer(), "Work otherwise.");
     gives_everything_again(&engine, "anew");

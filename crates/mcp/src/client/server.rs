@@ -354,7 +354,12 @@ impl Server {
                 };
                 if has_hung {
                     self.state().silences = 0;
-                    self.drop_connection(connection).await;
+                    // Over HTTP others may still be answered: the next call connects anew, and they keep theirs.
+                    if connection.outlives_requests() {
+                        drop(self.take(connection));
+                    } else {
+                        self.drop_connection(connection).await;
+                    }
                 }
             }
             Error::Unknown(_)

@@ -240,7 +240,7 @@ impl Server {
             name: one.name.clone(),
             about: one.description.clone().unwrap_or_default(),
         });
-        let forms = match connection.resource_forms(&waiting).await {
+        let forms = match self.hidden(connection.resource_forms(&waiting).await) {
             Err(Error::Refused { .. }) => Vec::new(),
             forms => forms?,
         };

@@ -115,7 +115,14 @@ impl Shelf {
                     let _ = write!(text, "{name}:\n{words}");
                 }
                 Err(error) if meant.len() == 1 => {
-                    return failed(FailureKind::Tool, format!("MCP server `{name}`: {error}"));
+                    let output = Output {
+                        text: format!("MCP server `{name}`: {error}"),
+                        is_error: true,
+                        untrusted: true,
+                        origins: vec![format!("MCP server {name}")],
+                        ..Output::default()
+                    };
+                    return Reply::Output(Arc::new(output));
                 }
                 Err(error) => {
                     let _ = writeln!(text, "{name}: {error}");

@@ -57,6 +57,10 @@ impl Connection {
                     missed += 1;
                     continue;
                 }
+                // It may have been done before it was forgotten.
+                Err(Error::Refused { message, .. }) => {
+                    return Err(Error::Abandoned(format!("it does not know the task any longer: {message}")));
+                }
                 Err(error) => return Err(error),
             };
             missed = 0;

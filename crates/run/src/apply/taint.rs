@@ -1,8 +1,10 @@
 //! Recording where words from outside went: into steps, and through what those write into files.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::effect::{Effect, Prepared};
+use crate::goal::Roster;
 use crate::id::{Address, Kind, StepId};
 use crate::origins::{IMPORTED, Origins, STRANGE_WORKSPACE, UNNAMED};
 use crate::reply::{Failure, FailureKind, Reply, Verdict};
@@ -29,8 +31,7 @@ impl Run {
         for before in step.spec.after.iter().filter_map(|id| self.step(id)) {
             read.merge(&before.origins);
         }
-        let tools = self.card(&step.spec.agent).into_iter().flat_map(|card| &card.tools);
-        tools.filter_map(|tool| self.settings.strange_tools.get(tool)).for_each(|place| read.add(place));
+        read.merge(&self.definitions_read(at));
         if step.role == Role::Plan {
             // What it found is told to nobody else.
             let distiller = self.step(&StepId::known("distill")).filter(|step| step.role == Role::Distill);
@@ -39,6 +40,27 @@ impl Run {
             }
         }
         self.steps[at].origins.merge(&read);
+    }
+
+    /// Tools are others from here on: whoever is at work is shown their definitions with the next question.
+    pub(super) fn reloaded(&mut self, roster: &Arc<Roster>, strange: Option<&BTreeMap<String, String>>) {
+        self.roster = roster.clone();
+        let Some(strange) = strange else { return };
+        Arc::make_mut(&mut self.settings).strange_tools.clone_from(strange);
+        for at in 0..self.steps.len() {
+            if self.steps[at].is_at_work() {
+                let words = self.definitions_read(at);
+                self.steps[at].origins.merge(&words);
+            }
+        }
+    }
+
+    /// Where the definitions of a step's tools come from, if that is outside.
+    fn definitions_read(&self, at: usize) -> Origins {
+        let mut read = Origins::default();
+        let tools = self.card(&self.steps[at].spec.agent).into_iter().flat_map(|card| &card.tools);
+        tools.filter_map(|tool| self.settings.strange_tools.get(tool)).for_each(|place| read.add(place));
+        read
     }
 
     /// The context names the files of the workspace, and holds some of its documents.
@@ -87,7 +109,8 @@ impl Run {
                 named
             }
             Reply::Output(output) if output.untrusted || is_outside => self.places_of(id, &prepared),
-            Reply::Failed(_) if is_outside => self.places_of(id, &prepared),
+            // Of what went wrong, those outside may have chosen the words.
+            Reply::Failed(_) | Reply::InDoubt { .. } if is_outside => self.places_of(id, &prepared),
             Reply::Output(_)
             | Reply::Failed(_)
             | Reply::Answer(_)

@@ -54,6 +54,9 @@ impl WriteFile {
         if let Some(kept) = kept {
             text = format!("{}, {kept}\n", text.trim_end());
         }
+        if after.len() > self.file {
+            return failed(format!("`{path}` would have {} bytes; expected at most {}", after.len(), self.file));
+        }
         Ok(Plan { path, before, after, text })
     }
 }

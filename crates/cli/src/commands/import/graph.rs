@@ -140,7 +140,7 @@ fn at_last(session: &Session, run: &Run, roster: Roster) -> Vec<Input> {
     }
     let stopped = run.steps().filter(|step| session.stands(&step.spec.id) == Stands::Stopped);
     let stopped = stopped.map(|step| cancel(Some(step.spec.id.clone())));
-    stopped.chain([Input::Reload { roster: Arc::new(roster) }, Input::Pause]).collect()
+    stopped.chain([Input::Reload { roster: Arc::new(roster), strange: None }, Input::Pause]).collect()
 }
 
 fn say_what_differs(session: &Session, run: &Run) {
