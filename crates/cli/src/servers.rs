@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use updraft_journal::hash_of;
 use updraft_mcp::config::{Fault as Wrong, Format, Link, ServerConfig, Written, read_written};
 use updraft_mcp::{Host, Proxy, Servers};
 use updraft_run::Approvals;
@@ -115,7 +116,9 @@ pub(crate) async fn host(
     host.memory = Some(state.join("known"));
     host.keys = Some(Arc::new(KeyFiles::new(places)));
     if settings.meant.rules().approvals == Approvals::ReadOnly {
-        host.instead = Some(state.join("scratch"));
+        // What a server copies there from one workspace it does not find in another.
+        let of_workspace = hash_of(workspace.as_os_str().as_encoded_bytes()).to_string();
+        host.instead = Some(state.join("scratch").join(&of_workspace[..16]));
     }
     host.log = Log::to(|line| tracing::info!(target: "updraft::mcp", "{}", out::harmless(line)));
     let proxy = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"].iter().find_map(|name| places::set(name));

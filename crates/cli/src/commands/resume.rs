@@ -86,8 +86,11 @@ async fn one(places: &Places, journal: &Journal, id: &RunId, args: &Resume) -> O
     };
     let (dispatcher, servers) = tools(places, (journal, id), &workspace, &face, (Some(&args.confine), said)).await?;
     let adopting = adopting.map(|input| adopt::with_tools(input, &dispatcher, &servers));
-    let engine = engine(places, journal, &workspace, &args.output, dispatcher, Some((&face, stop)))?;
-    let ended = go_on(places, (&engine, journal, id), (args, &level, adopting), &face, &mut signals).await;
+    let ended = match engine(places, journal, &workspace, &args.output, dispatcher, Some((&face, stop))) {
+        Ok(engine) => go_on(places, (&engine, journal, id), (args, &level, adopting), &face, &mut signals).await,
+        Err(fault) => Err(fault),
+    };
+    // In any case: others may go on in this process.
     servers.close().await;
     ended
 }
