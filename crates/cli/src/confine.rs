@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use toml::Spanned;
 use updraft_run::{Grants, Input, Run};
 use updraft_sandbox::{Level, Network, Probe};
 use updraft_tools::{Confinement, Witness};
@@ -11,7 +10,7 @@ use crate::args::{Bounds, Confine};
 use crate::fault::{Code, Fault};
 use crate::offered::{self, LAUNCHER};
 use crate::places::{self, Places};
-use crate::settings::{Confined, Settings, WrittenNetwork, WrittenSandbox};
+use crate::settings::{Confined, Settings, WrittenNetwork, WrittenSandbox, said};
 use crate::view::Face;
 
 /// Recorded where no command can be run at all.
@@ -38,9 +37,6 @@ pub(crate) fn witness(places: &Places, settings: &Settings) -> Witness {
 
 /// The flags as settings, their paths written out.
 pub(crate) fn flags(args: &Confine) -> Result<WrittenSandbox, Fault> {
-    fn said<T>(value: Option<T>) -> Option<Spanned<T>> {
-        value.map(|value| Spanned::new(0..0, value))
-    }
     let network = args.network.as_ref().map(|network| match network {
         Network::Allow(hosts) => WrittenNetwork::Hosts(hosts.iter().map(ToString::to_string).collect()),
         Network::None | Network::Host => WrittenNetwork::Word(network.to_string()),
@@ -63,9 +59,6 @@ pub(crate) fn flags(args: &Confine) -> Result<WrittenSandbox, Fault> {
 
 /// The same, with what can be set for one command only.
 pub(crate) fn bounded(args: &Confine, bounds: &Bounds) -> Result<WrittenSandbox, Fault> {
-    fn said<T>(value: Option<T>) -> Option<Spanned<T>> {
-        value.map(|value| Spanned::new(0..0, value))
-    }
     Ok(WrittenSandbox {
         environment: said(Some(bounds.env.clone())),
         toolchains: said((!bounds.toolchains.is_empty()).then(|| bounds.toolchains.clone())),

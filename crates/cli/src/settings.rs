@@ -24,7 +24,7 @@ pub(crate) use models::limit_in_words;
 pub(crate) use remembered::{Remembered, keep as keep_always};
 pub(crate) use sandbox::{Confined, WrittenNetwork, WrittenSandbox};
 pub(crate) use trust::{Standing, Trusted};
-pub(crate) use written::{Consent, Written, WrittenBudget};
+pub(crate) use written::{Consent, Written, said};
 
 use crate::fault::Fault;
 use crate::places::Places;

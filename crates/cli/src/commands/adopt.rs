@@ -4,7 +4,6 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use toml::Spanned;
 use updraft_journal::Journal;
 use updraft_mcp::Servers;
 use updraft_models::choose;
@@ -14,7 +13,7 @@ use updraft_tools::Dispatcher;
 use crate::args::Resume;
 use crate::fault::Fault;
 use crate::places::Places;
-use crate::settings::{Consent, Settings, Written};
+use crate::settings::{Consent, Settings, Written, said};
 use crate::view::{self, Face};
 use crate::{confine, out, reach, wire};
 
@@ -50,7 +49,7 @@ pub(super) async fn adopt(
         return Ok(None);
     }
     let workspace = wire::workspace(args.workspace.as_deref())?;
-    let approvals = args.permission.mode().map(|mode| Spanned::new(0..0, Consent::from(mode)));
+    let approvals = said(args.permission.mode().map(Consent::from));
     let was_said = args.workspace.is_some() && approvals.is_some();
     let flags = Written { approvals, sandbox: confine::flags(&args.confine)?, ..Written::default() };
     let settings = Settings::load(places, &workspace, flags)?;

@@ -5,7 +5,6 @@ mod check;
 use std::fmt::Write as _;
 
 use serde_json::json;
-use toml::Spanned;
 use updraft_models::{
     Access, Limit, Price, Provider, Speech, choose, context_window, known_models, price_of, provider, providers, shown,
 };
@@ -14,12 +13,12 @@ use crate::args::Models;
 use crate::fault::{Code, Fault, Outcome};
 use crate::out::{self, Paint};
 use crate::places::{self, Places};
-use crate::settings::{Settings, Written, limit_in_words};
+use crate::settings::{Settings, Written, limit_in_words, said};
 use crate::{reach, wire};
 
 pub(crate) fn run(places: &Places, args: &Models) -> Outcome {
     let workspace = wire::workspace(None).unwrap_or_default();
-    let probe = args.no_probe.then(|| Spanned::new(0..0, false));
+    let probe = said(args.no_probe.then_some(false));
     let settings = Settings::load(places, &workspace, Written { probe, ..Written::default() })?;
     let access = reach::access(places, &settings, &workspace);
     if let Some(model) = &args.check {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
-use toml::Spanned;
 use updraft_engine::{Agents, Engine, Hands, NewRun, Prompts};
 use updraft_journal::Journal;
 use updraft_mcp::Servers;
@@ -18,7 +17,7 @@ use updraft_tools::{Dispatcher, Workspace};
 use crate::args::Served;
 use crate::fault::Fault;
 use crate::places::Places;
-use crate::settings::{Consent, Settings, Written, WrittenBudget};
+use crate::settings::{Consent, Settings, Written, said};
 use crate::{confine, log, moment, out, reach, servers, steer, wire};
 
 /// An office that is open, and what must be closed after it.
@@ -110,20 +109,10 @@ fn token(file: &std::path::Path) -> Result<Token, Fault> {
 
 /// The flags that are settings.
 fn flags(served: &Served) -> Result<Written, Fault> {
-    fn said<T>(value: Option<T>) -> Option<Spanned<T>> {
-        value.map(|value| Spanned::new(0..0, value))
-    }
-    let budget = steer::budget_of(&served.spending);
     Ok(Written {
         model: said(served.model.as_deref().map(wire::model_spec)),
         approvals: said(served.permission.mode().map(Consent::from)),
-        budget: WrittenBudget {
-            cost: said(budget.cost),
-            tokens: said(budget.tokens),
-            time: said(budget.time),
-            turns: said(budget.turns),
-            calls: said(budget.calls),
-        },
+        budget: steer::budget_of(&served.spending).into(),
         sandbox: confine::flags(&served.confine)?,
         ..Written::default()
     })

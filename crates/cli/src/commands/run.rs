@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use toml::Spanned;
 use updraft_engine::{Agents, Hands, NewRun, Prompts};
 use updraft_models::{Chosen, choose};
 use updraft_run::{Approvals, Graph, RunId, Settings as Rules};
@@ -14,7 +13,7 @@ use crate::args;
 use crate::fault::{Code, Fault, Outcome};
 use crate::places::{self, Places};
 use crate::servers::Wanted;
-use crate::settings::{Consent, Settings, Written, WrittenBudget};
+use crate::settings::{Consent, Settings, Written, said};
 use crate::signals::Signals;
 use crate::view::Face;
 use crate::{confine, log, out, reach, servers, steer, wire};
@@ -64,23 +63,13 @@ pub(crate) fn run(places: &Places, args: args::Run) -> Outcome {
 
 /// The flags that are settings.
 fn flags(args: &args::Run) -> Result<Written, Fault> {
-    fn said<T>(value: Option<T>) -> Option<Spanned<T>> {
-        value.map(|value| Spanned::new(0..0, value))
-    }
-    let budget = steer::budget_of(&args.spending);
     Ok(Written {
         model: said(args.model.as_deref().map(wire::model_spec)),
         approvals: said(args.permission.mode().map(Consent::from)),
         think: said(args.think.clone()),
         probe: said(args.no_probe.then_some(false)),
         cache: said(args.cache.then_some(true)),
-        budget: WrittenBudget {
-            cost: said(budget.cost),
-            tokens: said(budget.tokens),
-            time: said(budget.time),
-            turns: said(budget.turns),
-            calls: said(budget.calls),
-        },
+        budget: steer::budget_of(&args.spending).into(),
         sandbox: confine::flags(&args.confine)?,
         ..Written::default()
     })

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
-use updraft_run::{Approvals, Cost, Millis};
+use updraft_run::{Approvals, Budget, Cost, Millis};
 
 use super::models::{WrittenLimit, WrittenPrice, WrittenProfile, WrittenProvider};
 use super::rules::WrittenRules;
@@ -61,6 +61,19 @@ pub(crate) struct WrittenBudget {
     pub(crate) time: Option<Spanned<Millis>>,
     pub(crate) turns: Option<Spanned<u64>>,
     pub(crate) calls: Option<Spanned<u64>>,
+}
+
+impl From<Budget> for WrittenBudget {
+    /// As it was said on the command line.
+    fn from(budget: Budget) -> Self {
+        let Budget { cost, tokens, time, turns, calls } = budget;
+        Self { cost: said(cost), tokens: said(tokens), time: said(time), turns: said(turns), calls: said(calls) }
+    }
+}
+
+/// A value of the command line, which has no place in a file.
+pub(crate) fn said<T>(value: Option<T>) -> Option<Spanned<T>> {
+    value.map(|value| Spanned::new(0..0, value))
 }
 
 /// The table `[python]`.

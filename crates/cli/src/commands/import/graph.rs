@@ -6,7 +6,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use toml::Spanned;
 use updraft_engine::Words;
 use updraft_journal::{Blob, Export, Head, Journal, Status};
 use updraft_models::choose;
@@ -16,7 +15,7 @@ use super::session::{Session, Stands};
 use crate::args::Import;
 use crate::fault::{Fault, Outcome};
 use crate::places::Places;
-use crate::settings::{Settings, Written};
+use crate::settings::{Settings, Written, said};
 use crate::{moment, out, reach, wire};
 
 /// The model of a run that is over: nobody knows any more, and nobody will be asked.
@@ -25,7 +24,7 @@ const UNKNOWN: &str = "imported";
 pub(super) async fn import(places: &Places, args: &Import, text: &str) -> Outcome {
     let session = Session::read(text, &args.file.display().to_string())?;
     let workspace = wire::workspace(args.workspace.as_deref())?;
-    let model = args.model.as_deref().map(|model| Spanned::new(0..0, wire::model_spec(model)));
+    let model = said(args.model.as_deref().map(wire::model_spec));
     let settings = Settings::load(places, &workspace, Written { model, ..Written::default() })?;
     let (agents, prompts) = wire::cast(places, &workspace, &settings)?;
     let mut rules = settings.meant.rules();
