@@ -116,7 +116,10 @@ async fn use_it(servers: &Servers, wanted: &Value, folder: &std::path::Path) -> 
             .iter()
             .map(|call| (call["name"].as_str().unwrap_or_default().to_owned(), call["arguments"].clone()))
             .collect(),
-        None => manifest.tools.iter().map(|tool| (tool.name.clone(), arguments(&tool.input))).collect(),
+        None => {
+            let first = manifest.tools.first().map(|tool| tool.input.clone()).unwrap_or_default();
+            manifest.tools.iter().map(|tool| (tool.name.clone(), arguments(&tool.input, &first))).collect()
+        }
     };
     let place = Place { workspace: Workspace::open(folder).map_err(|error| error.to_string())? };
     for (name, args) in calls {
@@ -133,8 +136,8 @@ async fn use_it(servers: &Servers, wanted: &Value, folder: &std::path::Path) -> 
     Ok(())
 }
 
-/// Arguments that fit a schema: what is required, of the right kind.
-fn arguments(schema: &Value) -> Value {
+/// Arguments that fit a schema: what is required, of the right kind. Who wants a schema gets the first that there is.
+fn arguments(schema: &Value, first: &Value) -> Value {
     let required = schema["required"].as_array().cloned().unwrap_or_default();
     let mut made = Map::new();
     for name in required.iter().filter_map(Value::as_str) {
@@ -142,6 +145,7 @@ fn arguments(schema: &Value) -> Value {
             Some("number" | "integer") => json!(1),
             Some("boolean") => json!(true),
             Some("array") => json!([]),
+            Some("object") if name == "schema" => first.clone(),
             Some("object") => json!({}),
             _ => json!("test"),
         };

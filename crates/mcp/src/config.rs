@@ -190,6 +190,8 @@ pub struct Login {
     pub client_secret: Option<Secret>,
     /// What is asked for; what the server names where nothing is said.
     pub scopes: Vec<String>,
+    /// Whether id and secret are enough, so that nobody has to sign in.
+    pub is_for_machines: bool,
 }
 
 /// What is wrong with a configuration: in which file, at which server and field.
@@ -294,8 +296,7 @@ impl Written {
             Some(value)
         };
         let lookup: Lookup<'_> = &recording;
-        let login = self.oauth.clone().unwrap_or_default();
-        let secret = login.client_secret.map(|text| filled("oauth.clientSecret", &text, lookup)).transpose()?;
+        let login = self.login(lookup)?;
         let (link, grants) = (self.link(lookup)?, self.grants(lookup)?);
         let mut filled = used.take();
         let fingerprint = self.fingerprint(&filled);
@@ -309,7 +310,7 @@ impl Written {
             except: self.except.clone(),
             trusts_hints: self.trust,
             grants,
-            login: Login { client_id: login.client_id, client_secret: secret.map(Secret), scopes: login.scopes },
+            login,
             sampling: match &self.sampling {
                 None | Some(WrittenSampling::Switch(false)) => None,
                 Some(WrittenSampling::Switch(true)) => Some(Sampling::default()),
@@ -319,6 +320,25 @@ impl Written {
             shown: self.shown(),
             filled,
         })
+    }
+
+    fn login(&self, lookup: Lookup<'_>) -> Result<Login, Wrong> {
+        let written = self.oauth.clone().unwrap_or_default();
+        let fill = |field, text: Option<String>| text.map(|text| filled(field, &text, lookup)).transpose();
+        let client_id = fill("oauth.clientId", written.client_id)?;
+        let client_secret = fill("oauth.clientSecret", written.client_secret)?.map(Secret);
+        let is_for_machines = match written.grant_type.as_deref() {
+            None | Some("authorization_code") => false,
+            Some("client_credentials") => true,
+            Some(other) => {
+                let what = format!("expected `authorization_code` or `client_credentials`, found `{other}`");
+                return wrong("oauth.grantType", what);
+            }
+        };
+        if is_for_machines && (client_id.is_none() || client_secret.is_none()) {
+            return wrong("oauth.grantType", "`client_credentials` needs `clientId` and `clientSecret`");
+        }
+        Ok(Login { client_id, client_secret, scopes: written.scopes, is_for_machines })
     }
 
     fn link(&self, lookup: Lookup<'_>) -> Result<Link, Wrong> {

@@ -104,13 +104,17 @@ fn answer(port: u16, first: &str, head: &str, body: &str) -> (u16, String, Strin
         "/.well-known/oauth-authorization-server" => json!({"issuer": base,
             "authorization_endpoint": format!("{base}/authorize"), "token_endpoint": format!("{base}/token"),
             "registration_endpoint": format!("{base}/register"), "response_types_supported": ["code"],
-            "grant_types_supported": ["authorization_code"], "code_challenge_methods_supported": ["S256"],
-            "token_endpoint_auth_methods_supported": ["none"]}),
+            "grant_types_supported": ["authorization_code", "client_credentials"],
+            "code_challenge_methods_supported": ["S256"],
+            "token_endpoint_auth_methods_supported": ["none", "client_secret_post"]}),
         "/register" => json!({"client_id": "c1", "redirect_uris": sent["redirect_uris"],
             "token_endpoint_auth_method": "none"}),
         "/authorize" => {
             let back = given("redirect_uri").replace("%3A", ":").replace("%2F", "/");
             return (302, format!("Location: {back}?code=x&state={}\r\n", given("state")), String::new());
+        }
+        "/token" if body.contains("grant_type=client_credentials") && !body.contains("client_secret=s3cret") => {
+            return (401, String::new(), json!({"error": "invalid_client"}).to_string());
         }
         "/token" => json!({"access_token": "t0ken", "token_type": "Bearer", "expires_in": 3600}),
         "/mcp" | "/sse" | "/plain/tools/list" | "/plain/tools/call" if !is_known => {
@@ -208,4 +212,29 @@ fn a_person_signs_in_once_and_the_login_is_kept() {
     assert!(world.updraft(&["mcp", "check", "web"]).code(0).out.starts_with("web: well"));
     let keys = std::fs::read_dir(world.home().join("mcp/keys")).unwrap().next().unwrap().unwrap();
     assert_eq!(keys.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn a_client_with_a_secret_needs_no_person() {
+    let world = World::new();
+    let url = format!("http://127.0.0.1:{}/mcp", closed_server());
+    let check = |secret: &str, grant: &str| {
+        let login = json!({"clientId": "robot", "clientSecret": "${ROBOT_SECRET}", "grantType": grant});
+        let written = json!({"mcpServers": {"web": {"url": url, "oauth": login}}});
+        std::fs::write(world.home().join("mcp.json"), written.to_string()).unwrap();
+        let mut check = world.command(&["mcp", "check", "web"]);
+        let done = check.env("ROBOT_SECRET", secret).output().unwrap();
+        let said = [done.stdout, done.stderr].concat();
+        (done.status.code(), String::from_utf8(said).unwrap())
+    };
+    let (code, said) = check("s3cret", "client_credentials");
+    assert!(code == Some(0) && said.starts_with("web: well"), "{said}");
+    world.updraft(&["mcp", "logout", "web"]).code(0);
+    let (code, said) = check("wrong", "client_credentials");
+    assert!(code == Some(1) && said.contains("the login failed") && !said.contains("s3cret"), "{said}");
+    // Where a person could sign in too, a secret alone does not say that nobody shall.
+    let (code, said) = check("s3cret", "authorization_code");
+    assert!(code == Some(1) && said.contains("updraft mcp login web"), "{said}");
+    let (code, said) = check("s3cret", "password");
+    assert!(code != Some(0) && said.contains("expected `authorization_code` or `client_credentials`"), "{said}");
 }

@@ -6,8 +6,9 @@ use async_trait::async_trait;
 use rmcp::transport::ScopeUpgradeConfig;
 use rmcp::transport::auth::{
     AuthError, AuthorizationCallback, AuthorizationManager, AuthorizationRequest, AuthorizationSession,
-    CredentialStore, StoredCredentials, WWWAuthenticateParams,
+    ClientCredentialsConfig, CredentialStore, StoredCredentials, WWWAuthenticateParams,
 };
+use serde_json::Value;
 use tokio::sync::Mutex;
 use url::Url;
 
@@ -81,14 +82,16 @@ impl Desk {
             return Ok(true); // somebody else signed in meanwhile
         }
         let outcome = match (denied, manager.as_ref()) {
-            (Denied::Narrow { challenge, token: Some(_) }, Some(known)) => self.widen(known, challenge).await,
+            (Denied::Narrow { challenge, token: Some(_) }, Some(known)) if !self.login.is_for_machines => {
+                self.widen(known, challenge).await
+            }
             (Denied::Narrow { challenge, .. }, _) => self.renew(&mut manager, Some(challenge)).await,
             (Denied::Unknown { challenge, .. }, _) => self.renew(&mut manager, challenge.as_deref()).await,
         };
         outcome.map_err(|why| format!("the login failed: {why}"))
     }
 
-    /// Refreshes what was kept if it still counts, or has a person sign in.
+    /// Refreshes what was kept if it still counts, or signs in with what is configured, or has a person sign in.
     async fn renew(&self, manager: &mut Option<AuthorizationManager>, challenge: Option<&str>) -> Result<bool, String> {
         if self.has_kept() || manager.is_some() {
             *manager = None;
@@ -99,16 +102,49 @@ impl Desk {
                 return Ok(true);
             }
         }
-        let Some(doorman) = &self.host.doorman else { return Ok(false) };
-        *manager = Some(self.authorize(doorman.as_ref(), challenge).await?);
+        let (machine, doorman) = (self.machine(challenge), self.host.doorman.as_ref());
+        if machine.is_none() && doorman.is_none() {
+            return Ok(false);
+        }
+        let words = |error: AuthError| error.to_string();
+        let mut fresh = self.manager().await.map_err(words)?;
+        let found = fresh.resolve_metadata_from_challenge(challenge).await.map_err(words)?;
+        let only_machines = is_for_machines_only(found.metadata.additional_fields.get("grant_types_supported"));
+        fresh.set_metadata(found.metadata);
+        if let Some(client) = machine.filter(|_| self.login.is_for_machines || only_machines) {
+            fresh.validate_client_credentials_metadata(&client).map_err(words)?;
+            fresh.configure_client_credentials(&client).map_err(words)?;
+            fresh.exchange_client_credentials(&client).await.map_err(words)?;
+            *manager = Some(fresh);
+            return Ok(true);
+        }
+        let Some(doorman) = doorman else { return Ok(false) };
+        *manager = Some(self.authorize(fresh, doorman.as_ref()).await?);
         Ok(true)
     }
 
-    async fn authorize(&self, doorman: &dyn Doorman, challenge: Option<&str>) -> Result<AuthorizationManager, String> {
-        let words = |error: AuthError| error.to_string();
-        let mut manager = self.manager().await.map_err(words)?;
-        let found = manager.resolve_metadata_from_challenge(challenge).await.map_err(words)?;
-        manager.set_metadata(found.metadata);
+    /// Who we are without a person, if an id and a secret were given, and what is asked for.
+    fn machine(&self, challenge: Option<&str>) -> Option<ClientCredentialsConfig> {
+        let url = self.url.as_ref()?;
+        let asked = || challenge.and_then(|challenge| WWWAuthenticateParams::parse(challenge, url).scope);
+        let scopes = if self.login.scopes.is_empty() {
+            asked().unwrap_or_default().split_whitespace().map(str::to_owned).collect()
+        } else {
+            self.login.scopes.clone()
+        };
+        Some(ClientCredentialsConfig::ClientSecret {
+            client_id: self.login.client_id.clone()?,
+            client_secret: self.login.client_secret.as_ref()?.reveal().to_owned(),
+            scopes,
+            resource: Some(url.to_string()),
+        })
+    }
+
+    async fn authorize(
+        &self,
+        manager: AuthorizationManager,
+        doorman: &dyn Doorman,
+    ) -> Result<AuthorizationManager, String> {
         let mut request = AuthorizationRequest::new(doorman.comes_back_to())
             .with_client_name("Updraft")
             .with_initial_scope_selection();
@@ -126,7 +162,7 @@ impl Desk {
         }
         let session = AuthorizationSession::new(manager, request).await.map_err(|(_, error)| error.to_string())?;
         let back = doorman.visit(&self.server, session.get_authorization_url()).await?;
-        session.handle_callback_url(&back).await.map_err(words)?;
+        session.handle_callback_url(&back).await.map_err(|error| error.to_string())?;
         Ok(session.auth_manager)
     }
 
@@ -178,6 +214,12 @@ impl Desk {
         }
         Ok(manager)
     }
+}
+
+/// Whether those in charge know clients by id and secret, and no persons.
+fn is_for_machines_only(grants: Option<&Value>) -> bool {
+    let has = |kind: &str| grants.and_then(Value::as_array).is_some_and(|all| all.iter().any(|one| one == kind));
+    has("client_credentials") && !has("authorization_code")
 }
 
 /// The caller's store of secrets, in the form the SDK wants it.

@@ -104,6 +104,9 @@ pub struct WrittenLogin {
     /// What is asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scopes: Vec<String>,
+    /// `authorization_code`, where a person signs in, or `client_credentials`, where the client is known by itself.
+    #[serde(rename = "grantType", default, skip_serializing_if = "Option::is_none")]
+    pub grant_type: Option<String>,
 }
 
 fn yes() -> bool {
