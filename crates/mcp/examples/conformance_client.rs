@@ -111,15 +111,12 @@ async fn use_it(servers: &Servers, wanted: &Value, folder: &std::path::Path) -> 
         }
     }
     let dispatcher = Dispatcher::new(registry, Limits::default());
-    let calls: Vec<(String, Value)> = match wanted["toolCalls"].as_array() {
-        Some(calls) => calls
-            .iter()
-            .map(|call| (call["name"].as_str().unwrap_or_default().to_owned(), call["arguments"].clone()))
-            .collect(),
-        None => {
-            let first = manifest.tools.first().map(|tool| tool.input.clone()).unwrap_or_default();
-            manifest.tools.iter().map(|tool| (tool.name.clone(), arguments(&tool.input, &first))).collect()
-        }
+    let calls: Vec<(String, Value)> = if let Some(calls) = wanted["toolCalls"].as_array() {
+        let asked = |call: &Value| (call["name"].as_str().unwrap_or_default().to_owned(), call["arguments"].clone());
+        calls.iter().map(asked).collect()
+    } else {
+        let first = manifest.tools.first().map(|tool| tool.input.clone()).unwrap_or_default();
+        manifest.tools.iter().map(|tool| (tool.name.clone(), arguments(&tool.input, &first))).collect()
     };
     let place = Place { workspace: Workspace::open(folder).map_err(|error| error.to_string())? };
     for (name, args) in calls {
@@ -130,6 +127,10 @@ async fn use_it(servers: &Servers, wanted: &Value, folder: &std::path::Path) -> 
         let call = ToolCall { id: "1".into(), name: name.clone(), args, fault: None };
         match dispatcher.call(&call, &CallContext::new(place.clone(), "key")).await.reply {
             Reply::Output(_) => {}
+            // What was made up does not fit: nothing was sent, and the suite sees that.
+            Reply::Failed(failure) if failure.message.starts_with("the arguments of") => {
+                eprintln!("not called: {}", failure.message);
+            }
             other => return Err(format!("{name}: {other:?}")),
         }
     }

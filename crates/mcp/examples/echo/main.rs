@@ -1,8 +1,9 @@
 //! What an MCP call costs: an echo tool of ours, of the bare SDK, and of the official Python and TypeScript SDKs.
 //!
 //! `cargo run --release -p updraft-mcp --example echo -- NODE_PACKAGES PYTHON` measures all of them in one run, over pipes and
-//! HTTP; tests/mcp/packages.py and tests/judges/environment.py print the two arguments. Compare ratios only: the figures
-//! depend on what else the machine does.
+//! HTTP; the two arguments are what tests/mcp/packages.py prints for tests/mcp/clients/package.json, and
+//! tests/judges/environment.py for the requirements beside it. Compare ratios only: the figures depend on what else the
+//! machine does.
 #![allow(
     clippy::print_stdout,
     clippy::disallowed_methods,
