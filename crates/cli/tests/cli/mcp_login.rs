@@ -221,7 +221,7 @@ fn a_client_with_a_secret_needs_no_person() {
     let check = |secret: &str, grant: &str| {
         let login = json!({"clientId": "robot", "clientSecret": "${ROBOT_SECRET}", "grantType": grant});
         let written = json!({"mcpServers": {"web": {"url": url, "oauth": login}}});
-        std::fs::write(world.home().join("mcp.json"), written.to_string()).unwrap();
+        world.config("mcp.json", &written.to_string());
         let mut check = world.command(&["mcp", "check", "web"]);
         let done = check.env("ROBOT_SECRET", secret).output().unwrap();
         let said = [done.stdout, done.stderr].concat();
