@@ -3,10 +3,13 @@
 use std::path::Path;
 use std::time::Duration;
 
+use updraft_engine::Marked;
+use updraft_run::STRANGE_WORKSPACE;
 use updraft_tools::{Confinement, DropIns, ListedFile, Listing, Severity, ToolFolder};
 
 use crate::places::Places;
 use crate::settings::Settings;
+use crate::wire;
 
 /// The user's own folder first: what a workspace brings never takes the place of what its user made.
 pub(crate) fn of(places: &Places, workspace: &Path, settings: &Settings, confinement: Confinement) -> DropIns {
@@ -30,7 +33,21 @@ pub(crate) fn of(places: &Places, workspace: &Path, settings: &Settings, confine
         name => name.to_owned(),
     };
     let time = Duration::from_millis(tools.time.value.0);
-    DropIns { folders, cache: places.state.join("tools"), python, confinement, time }
+    let marked = marked(places, workspace, settings.standing.is_trusted());
+    DropIns { folders, cache: places.state.join("tools"), python, confinement, time, marked }
+}
+
+/// What runs wrote with words from outside. What cannot be read counts as all of it.
+fn marked(places: &Places, workspace: &Path, is_trusted: bool) -> Vec<(String, String)> {
+    let marks = match wire::marks(places).book(&workspace.display().to_string()).all() {
+        Ok(marks) => marks,
+        Err(error) => return vec![(".".into(), format!("files whose marks could not be read ({error})"))],
+    };
+    let place = |mark: Marked| {
+        let origins = if is_trusted { mark.origins.without(STRANGE_WORKSPACE) } else { mark.origins };
+        (!origins.is_empty()).then(|| (mark.path, origins.in_words()))
+    };
+    marks.into_iter().filter_map(place).collect()
 }
 
 /// The path without `.` and doubled slashes, which mean nothing.

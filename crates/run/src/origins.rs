@@ -69,6 +69,12 @@ impl Origins {
         }
     }
 
+    /// All but one place.
+    #[must_use]
+    pub fn without(&self, place: &str) -> Self {
+        Self(self.0.iter().filter(|name| *name != place).cloned().collect())
+    }
+
     /// Whether all of these are among another's.
     pub fn are_within(&self, known: &[String]) -> bool {
         self.0.iter().all(|place| known.contains(place))

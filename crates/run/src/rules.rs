@@ -7,10 +7,58 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::effect::{Part, Prepared};
-use glob::{covers_some, path_fits, wild};
+use glob::{covers_some, path_fits, path_is_within, wild};
 
 /// At the end of a command's pattern: nothing more follows.
 const END: &str = "$";
+/// Our tools that write files, and those that tell what is in them: whoever forbids a place to one means them all.
+const WRITERS: [&str; 3] = ["write_file", "edit_file", "append_line"];
+const READERS: [&str; 2] = ["read_file", "search_files"];
+/// Other tools of ours that rules speak of.
+const OURS: [&str; 4] = ["list_files", "run_command", "run_python", "web_fetch"];
+/// Programs whose first word says what they shall do. Of all others the first word is what they shall do it to.
+const WITH_SUB_COMMANDS: [&str; 40] = [
+    "apt",
+    "apt-get",
+    "brew",
+    "bun",
+    "bundle",
+    "cargo",
+    "composer",
+    "conda",
+    "deno",
+    "dnf",
+    "docker",
+    "dotnet",
+    "flutter",
+    "gem",
+    "gh",
+    "git",
+    "glab",
+    "go",
+    "helm",
+    "hg",
+    "jj",
+    "jupyter",
+    "kubectl",
+    "mix",
+    "nix",
+    "npm",
+    "pip",
+    "pip3",
+    "pipx",
+    "pnpm",
+    "podman",
+    "poetry",
+    "rustup",
+    "sl",
+    "svn",
+    "swift",
+    "systemctl",
+    "terraform",
+    "uv",
+    "yarn",
+];
 
 /// One rule: a tool, and perhaps a pattern of what it touches.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -69,7 +117,10 @@ impl Rule {
             None => (text, None),
             Some((tool, rest)) => {
                 let pattern = rest.strip_suffix(')').ok_or_else(|| bad("it has no closing `)`"))?;
-                (tool.trim_end(), Some(pattern.trim()).filter(|pattern| !matches!(*pattern, "*" | "**")))
+                // Other programs write what follows a command's first words so.
+                let pattern = pattern.trim();
+                let pattern = pattern.strip_suffix(":*").filter(|_| tool.trim() == "run_command").unwrap_or(pattern);
+                (tool.trim_end(), Some(pattern).filter(|pattern| !matches!(*pattern, "*" | "**")))
             }
         };
         let is_fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '*' | '.');
@@ -78,8 +129,15 @@ impl Rule {
                 "the tool's name is missing, or holds something else than letters, digits, `_`, `-` and `*`",
             ));
         }
+        let small = tool.to_ascii_lowercase();
+        if small != tool && OURS.iter().chain(&WRITERS).chain(&READERS).any(|ours| *ours == small) {
+            return Err(bad(&format!("the tool is called `{small}`")));
+        }
         if pattern == Some("") {
             return Err(bad("the pattern is empty"));
+        }
+        if let Some(why) = pattern.and_then(|pattern| never_fits(tool, pattern)) {
+            return Err(bad(&why));
         }
         Ok(Self { tool: tool.into(), pattern: pattern.map(str::to_owned), from: from.into() })
     }
@@ -98,24 +156,46 @@ impl Rule {
 
     /// Whether a rule that asks or denies speaks of a call: of anything that it touches.
     pub(crate) fn speaks_of(&self, tool: &str, prepared: &Prepared) -> Fit {
-        if !wild(&self.tool, tool) {
+        if !wild(&self.tool, tool) && !self.means_also(tool) {
             return Fit::No;
         }
         let Some(pattern) = self.pattern.as_deref() else { return Fit::Yes };
         let touched = touched(prepared);
         if touched.is_empty() {
             // A tool that does not say what it touches is not let through by its silence.
-            return if self.tool == tool { Fit::Maybe } else { Fit::No };
+            return if self.tool == tool || self.means_also(tool) { Fit::Maybe } else { Fit::No };
         }
         let fit = |touched: &Touched<'_>| match touched {
             Touched::Part(part) if part.uncertain => Fit::Maybe.max(command_fit(pattern, part, true)),
             Touched::Part(part) => command_fit(pattern, part, true),
             Touched::Host(host) if host_fits(pattern, host) => Fit::Yes,
-            Touched::Path(path) if path_fits(pattern, path) || covers_some(path, pattern) => Fit::Yes,
+            Touched::Path(path) if path_is_within(pattern, path) || covers_some(path, pattern) => Fit::Yes,
             Touched::Host(_) | Touched::Path(_) => Fit::No,
         };
         touched.iter().map(fit).max().unwrap_or(Fit::No)
     }
+
+    /// Whether a place that is forbidden to one tool is so to this other one.
+    fn means_also(&self, tool: &str) -> bool {
+        let both = |tools: &[&str]| tools.contains(&self.tool.as_str()) && tools.contains(&tool);
+        self.pattern.is_some() && (both(&WRITERS) || both(&READERS))
+    }
+}
+
+/// Why a pattern of this tool would never mean anything, if that can be seen.
+fn never_fits(tool: &str, pattern: &str) -> Option<String> {
+    let is_quoted = pattern.len() > 1 && pattern.starts_with(['"', '\'']) && pattern.ends_with(['"', '\'']);
+    if is_quoted {
+        return Some("patterns stand without quotation marks".into());
+    }
+    if tool == "web_fetch" && pattern.contains('/') {
+        return Some("of an address only the host counts, such as `web_fetch(*.example.org)`".into());
+    }
+    let is_of_files = WRITERS.contains(&tool) || READERS.contains(&tool) || tool == "list_files";
+    if is_of_files && pattern.starts_with('/') {
+        return Some("files are named from the workspace on, without a `/` before".into());
+    }
+    None
 }
 
 impl fmt::Display for Rule {
@@ -195,7 +275,7 @@ pub(crate) fn to_remember<'a>(
     found
 }
 
-/// A command's program and the word that says what it shall do; without such a word all that it says, and no more.
+/// A command's program and the sub-command that says what it shall do; without such all that it says, and no more.
 /// Nothing where that cannot be said for certain.
 fn beginning(part: &Part) -> Option<String> {
     let known = part.words.iter().map_while(Option::as_deref);
@@ -205,7 +285,9 @@ fn beginning(part: &Part) -> Option<String> {
         _ if part.uncertain => None,
         [] | [">"] => None,
         [">", target, ..] => Some(format!("> {target}")),
-        [program, second, ..] if is_word(second) => Some(format!("{program} {second}")),
+        [program, second, ..] if WITH_SUB_COMMANDS.contains(program) && is_word(second) => {
+            Some(format!("{program} {second}"))
+        }
         all if all.len() == part.words.len() => Some(format!("{} {END}", all.join(" "))),
         _ => None,
     }

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use support::{World, allow, at, calls, given, gives, says};
 use updraft_run::{
-    Approvals, Class, Effect, Event, Facts, Input, Origins, Output, Prepared, Reply, Settings, Start, Verdict,
+    Approvals, Class, Effect, Event, Facts, Input, Origins, Output, Prepared, Reply, STRANGE_WORKSPACE, Settings,
+    Start, Verdict,
 };
 
 const PAGE: &str = "https://evil.example/page";
@@ -84,6 +85,25 @@ fn a_folder_that_is_marked_stands_for_all_in_it_and_the_same_marks_again_are_no_
     world.reply(&at("a/0/0/ask.0"), calls(&["read x"]));
     world.work();
     assert_eq!(world.step("a").origins.names(), [PAGE]);
+}
+
+#[test]
+fn words_of_the_workspaces_own_files_count_until_it_is_trusted() {
+    let of_both = || {
+        let mut origins = Origins::of(STRANGE_WORKSPACE);
+        origins.add(PAGE);
+        origins
+    };
+    let read = |origins: Origins| {
+        let mut world = World::of(freely(&["a"])).prepares("read", reads("notes.md")).gives("read", gives("words"));
+        let news = world.feed(Input::Mark { files: [("notes.md".to_owned(), origins)].into() }).events.len();
+        world.begin(&at("a/0/0/ask.0"));
+        world.reply(&at("a/0/0/ask.0"), calls(&["read x"]));
+        world.work();
+        (news, world.step("a").origins.names().to_vec())
+    };
+    assert_eq!(read(of_both()), (1, vec![PAGE.to_owned()]));
+    assert_eq!(read(Origins::of(STRANGE_WORKSPACE)), (0, Vec::new()));
 }
 
 #[test]

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::OnceCell;
-use updraft_run::{Class, Failure, FailureKind, Hash, ToolSpec};
+use updraft_run::{Class, Failure, FailureKind, Hash, STRANGE_WORKSPACE, ToolSpec};
 use updraft_sandbox::Level;
 
 use crate::confinement::Confinement;
@@ -52,6 +52,8 @@ pub struct DropIns {
     pub confinement: Confinement,
     /// How long a call may take.
     pub time: Duration,
+    /// Files and folders, as people know them, whose words are not the user's, each with the place these came from.
+    pub marked: Vec<(String, String)>,
 }
 
 /// A folder of tools.
@@ -90,6 +92,20 @@ pub struct ListedFile {
     pub tools: Vec<String>,
     /// What is to be said about it.
     pub problems: Vec<Problem>,
+}
+
+/// A tool as it was listed.
+struct Listed {
+    spec: ToolSpec,
+    definition: Definition,
+    traits: Traits,
+    path: PathBuf,
+    /// The file, as people know it.
+    shown: String,
+    /// What was in the file then.
+    hash: Hash,
+    /// Where the words of its definition come from, if that is outside.
+    words_from: Option<String>,
 }
 
 /// What all drop-in tools of a dispatcher share.
@@ -211,19 +227,35 @@ impl Shared {
     ) -> Result<(), String> {
         let taken = registry.get(&definition.name).map(|other| other.source().to_string());
         let traits = self.traits(folder, definition.annotations);
-        let tool: Arc<dyn Tool> = match (&found.kind, &found.content) {
-            (_, Err(why)) => return Err(why.clone()),
-            (Kind::Python, Ok(content)) => {
-                Arc::new(function::Function::new(Arc::clone(self), found, content.hash, definition, traits))
-            }
-            (Kind::Program, Ok(content)) => {
-                Arc::new(program::Program::new(Arc::clone(self), found, content.hash, definition, traits))
-            }
+        let listed = Listed {
+            spec: spec_of(&definition, found),
+            definition,
+            traits,
+            path: found.path.clone(),
+            shown: found.shown.clone(),
+            hash: found.content.as_ref().map(|content| content.hash).map_err(Clone::clone)?,
+            words_from: self.words_from(folder, &found.shown),
+        };
+        let tool: Arc<dyn Tool> = match found.kind {
+            Kind::Python => Arc::new(function::Function::new(Arc::clone(self), listed)),
+            Kind::Program => Arc::new(program::Program::new(Arc::clone(self), listed)),
         };
         registry.insert_later(tool).map_err(|error| match (error, taken) {
             (Error::Taken(name), Some(source)) => format!("there is already a tool named `{name}` ({source})"),
             (error, _) => error.to_string(),
         })
+    }
+
+    /// Where the words of a file's definitions come from, if they are not the user's.
+    fn words_from(&self, folder: &ToolFolder, shown: &str) -> Option<String> {
+        if !folder.is_trusted {
+            return Some(STRANGE_WORKSPACE.to_owned());
+        }
+        let holds = |marked: &str| {
+            marked == "." || shown.strip_prefix(marked).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let marked = self.settings.marked.iter().find(|(marked, _)| holds(marked) && !shown.starts_with('/'));
+        marked.map(|(_, place)| format!("{place}, which `{shown}` holds"))
     }
 
     /// What kind of thing a tool is. That it only reads is seen to by the sandbox; that it may be repeated is a word of

@@ -82,7 +82,10 @@ impl Run {
     /// Other runs wrote words from outside to these files.
     pub(super) fn is_marked(&mut self, files: &BTreeMap<String, Origins>) {
         for (path, origins) in files {
-            self.marked.entry(path.clone()).or_default().merge(origins);
+            let origins = self.still_strange(origins);
+            if !origins.is_empty() {
+                self.marked.entry(path.clone()).or_default().merge(&origins);
+            }
         }
     }
 
@@ -218,10 +221,16 @@ impl Run {
         (!origins.are_within(open.allowed_with.names())).then(|| Failure::new(FailureKind::Security, why()))
     }
 
+    /// What of a mark counts. What was written with words of this workspace's files is as much the user's as they are.
+    fn still_strange(&self, origins: &Origins) -> Origins {
+        if self.settings.workspace_trusted { origins.without(STRANGE_WORKSPACE) } else { origins.clone() }
+    }
+
     /// Whether a run does not know yet all that these files hold.
     pub(crate) fn are_news(&self, files: &BTreeMap<String, Origins>) -> bool {
         let is_known = |(path, origins): (&String, &Origins)| {
-            self.marked.get(path).is_some_and(|known| origins.are_within(known.names()))
+            let known = self.marked.get(path).map(Origins::names).unwrap_or_default();
+            self.still_strange(origins).are_within(known)
         };
         !files.iter().all(is_known)
     }

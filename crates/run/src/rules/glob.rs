@@ -2,40 +2,36 @@
 
 /// Whether a text is meant by a pattern in which `*` stands for any characters.
 pub(super) fn wild(pattern: &str, text: &str) -> bool {
-    let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
-    let (mut p, mut t) = (0, 0);
-    // Where the last `*` stood, and how far the text was then: only the last one is ever tried again.
-    let mut last: Option<(usize, usize)> = None;
-    while t < text.len() {
-        if pattern.get(p) == Some(&b'*') {
-            last = Some((p, t));
-            p += 1;
-        } else if pattern.get(p) == Some(&text[t]) {
-            p += 1;
-            t += 1;
-        } else if let Some((star, from)) = last {
-            last = Some((star, from + 1));
-            p = star + 1;
-            t = from + 1;
-        } else {
-            return false;
-        }
-    }
-    pattern[p..].iter().all(|byte| *byte == b'*')
+    fits(pattern.as_bytes(), text.as_bytes(), &b'*', |wanted, byte| wanted == byte)
 }
 
 /// Whether a path of the workspace is meant: `**` stands for any folders, `*` for characters of one name.
 pub(super) fn path_fits(pattern: &str, path: &str) -> bool {
-    let pattern: Vec<&str> = pattern.trim_start_matches("./").split('/').collect();
-    let path: Vec<&str> = path.split('/').filter(|part| *part != ".").collect();
-    // The same way as above, one name at a time.
+    fits(&names(pattern), &names(path), &"**", |wanted, name| wild(wanted, name))
+}
+
+/// Whether a path lies in what is meant: to forbid a folder is to forbid what it holds.
+pub(super) fn path_is_within(pattern: &str, path: &str) -> bool {
+    let mut pattern = names(pattern);
+    pattern.push("**");
+    fits(&pattern, &names(path), &"**", |wanted, name| wild(wanted, name))
+}
+
+/// The names that a path is made of.
+fn names(path: &str) -> Vec<&str> {
+    path.split('/').filter(|name| !name.is_empty() && *name != ".").collect()
+}
+
+/// Whether all of `text` is meant by `pattern`, in which `any` stands for as many parts of it as one likes.
+fn fits<T: PartialEq>(pattern: &[T], text: &[T], any: &T, is_meant: impl Fn(&T, &T) -> bool) -> bool {
     let (mut p, mut t) = (0, 0);
+    // Where the last `any` stood, and how far the text was then: only the last one is ever tried again.
     let mut last: Option<(usize, usize)> = None;
-    while t < path.len() {
-        if pattern.get(p) == Some(&"**") {
+    while t < text.len() {
+        if pattern.get(p) == Some(any) {
             last = Some((p, t));
             p += 1;
-        } else if pattern.get(p).is_some_and(|name| wild(name, path[t])) {
+        } else if pattern.get(p).is_some_and(|wanted| is_meant(wanted, &text[t])) {
             p += 1;
             t += 1;
         } else if let Some((star, from)) = last {
@@ -46,7 +42,7 @@ pub(super) fn path_fits(pattern: &str, path: &str) -> bool {
             return false;
         }
     }
-    pattern[p..].iter().all(|name| *name == "**" || name.is_empty())
+    pattern[p..].iter().all(|left| left == any)
 }
 
 /// Whether something that a pattern means may lie within a folder.
@@ -54,8 +50,8 @@ pub(super) fn covers_some(folder: &str, pattern: &str) -> bool {
     if folder == "." {
         return true;
     }
-    let mut wanted = pattern.trim_start_matches("./").split('/');
-    for name in folder.split('/') {
+    let mut wanted = names(pattern).into_iter();
+    for name in names(folder) {
         match wanted.next() {
             Some("**") => return true,
             Some(want) if wild(want, name) => {}

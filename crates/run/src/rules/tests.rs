@@ -96,6 +96,40 @@ fn hosts_and_paths_have_patterns_of_their_own() {
 }
 
 #[test]
+fn a_place_that_is_forbidden_is_so_with_all_it_holds_and_to_every_tool_of_that_kind() {
+    let at = |path: &str| Prepared { writes: vec![path.into()], ..Prepared::default() };
+    for text in ["write_file(.github)", "write_file(.github/)", "write_file(.github/**)", "edit_file(./.github//**)"] {
+        for tool in ["write_file", "edit_file", "append_line"] {
+            assert_eq!(rule(text).speaks_of(tool, &at(".github/workflows/x.yml")), Fit::Yes, "{text} {tool}");
+            assert_eq!(rule(text).speaks_of(tool, &at("src/x.yml")), Fit::No, "{text} {tool}");
+        }
+    }
+    let reads = Prepared { reads: vec!["secret/a".into()], ..Prepared::default() };
+    assert_eq!(rule("read_file(secret)").speaks_of("search_files", &reads), Fit::Yes);
+    // Who forbids a tool altogether means that tool.
+    assert_eq!(rule("write_file").speaks_of("edit_file", &at("x")), Fit::No);
+    // To allow, a folder is not what it holds.
+    assert!(!is_allowed([&rule("write_file(src)")], "write_file", &at("src/a")));
+    assert!(!is_allowed([&rule("write_file(src/**)")], "edit_file", &at("src/a")));
+}
+
+#[test]
+fn what_could_never_mean_anything_is_no_rule() {
+    for (text, why) in [
+        ("read_file(/secret/**)", "from the workspace on"),
+        ("write_file(\"a\")", "quotation marks"),
+        ("run_command('git push')", "quotation marks"),
+        ("web_fetch(https://example.org/x)", "only the host"),
+        ("Write_File(x)", "called `write_file`"),
+        ("RUN_COMMAND", "called `run_command`"),
+    ] {
+        assert!(Rule::parse(text, "").unwrap_err().contains(why), "{text}");
+    }
+    assert_eq!(denies("run_command(git push:*)", "git push origin"), Fit::Yes);
+    assert_eq!(rule("mcp_Server_Tool").tool, "mcp_Server_Tool");
+}
+
+#[test]
 fn a_tool_that_does_not_say_what_it_touches_is_asked_about() {
     let silent = Prepared::default();
     assert_eq!(rule("mcp_mail(example.org)").speaks_of("mcp_mail", &silent), Fit::Maybe);
@@ -119,7 +153,7 @@ fn always_remembers_the_program_and_its_first_word_or_exactly_what_was_asked() {
     assert!(to_remember([], "run_command", &unclear).is_empty());
     let known = rule("run_command(git push)");
     let two = command(vec![part("git push"), part("rm x")]);
-    assert_eq!(to_remember([&known], "run_command", &two), ["run_command(rm x)"]);
+    assert_eq!(to_remember([&known], "run_command", &two), ["run_command(rm x $)"]);
     assert_eq!(to_remember([], "mail", &Prepared::default()), ["mail"]);
     let fetch = Prepared { hosts: vec!["a.org".into()], ..Prepared::default() };
     assert_eq!(to_remember([], "web_fetch", &fetch), ["web_fetch(a.org)"]);
@@ -127,7 +161,15 @@ fn always_remembers_the_program_and_its_first_word_or_exactly_what_was_asked() {
 
 #[test]
 fn what_is_remembered_word_by_word_allows_nothing_more() {
-    for (asked, later) in [("rm -rf build", "rm -rf build /home"), ("make", "make install"), ("ls -la", "ls")] {
+    let asked_and_later = [
+        ("rm -rf build", "rm -rf build /home"),
+        ("make", "make install"),
+        ("ls -la", "ls"),
+        ("rm notes", "rm notes -rf thesis"),
+        ("sh deploy", "sh deploy --now"),
+        ("sudo rm", "sudo rm x"),
+    ];
+    for (asked, later) in asked_and_later {
         let rules = to_remember([], "run_command", &command(vec![part(asked)]));
         let rules: Vec<Rule> = rules.iter().map(|text| rule(text)).collect();
         assert!(!is_allowed(&rules, "run_command", &command(vec![part(later)])), "{asked}: {later}");

@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use updraft_run::{Class, Failure, FailureKind, Hash, Millis, Output, Reply, ToolSpec};
 use updraft_sandbox::{Ended, Killed};
 
-use super::definition::{Definition, Described};
-use super::find::{self, Found, Kind};
-use super::{Shared, describe, spec_of};
+use super::definition::Described;
+use super::find::{self, Kind};
+use super::{Listed, Shared, describe};
 use crate::tool::{CallContext, Calling, Log, Source, Tool, Traits};
 use crate::worker::{self, Answering, Fault, Host, Pool, Sizes};
 
@@ -22,34 +22,26 @@ const CALLING: &str = concat!(include_str!("python/convert.py"), include_str!("p
 const START: Duration = Duration::from_secs(30);
 
 pub(super) struct Function {
-    spec: ToolSpec,
-    definition: Definition,
-    traits: Traits,
-    path: PathBuf,
-    shown: String,
-    /// What was in the file when it was listed.
-    hash: Hash,
+    listed: Listed,
     /// What the file says since it was changed, by its content.
     later: Mutex<Option<(Hash, Arc<Described>)>>,
     shared: Arc<Shared>,
 }
 
 impl Function {
-    pub(super) fn new(shared: Arc<Shared>, found: &Found, hash: Hash, definition: Definition, traits: Traits) -> Self {
-        let spec = spec_of(&definition, found);
-        let (path, shown) = (found.path.clone(), found.shown.clone());
-        Self { spec, definition, traits, path, shown, hash, later: Mutex::default(), shared }
+    pub(super) fn new(shared: Arc<Shared>, listed: Listed) -> Self {
+        Self { listed, later: Mutex::default(), shared }
     }
 
     async fn run(&self, args: Value, cx: &CallContext) -> Result<Reply, Failure> {
         let workspace = cx.place.workspace.root();
         let pool = self.pool(workspace).await?;
-        let mut call = json!({ "name": self.spec.name, "args": args });
-        if self.definition.context {
+        let mut call = json!({ "name": self.listed.spec.name, "args": args });
+        if self.listed.definition.context {
             call["context"] = context(cx);
         }
         let host = Listening::new(cx.log.clone());
-        let writable = self.shared.writable(workspace, self.traits.class).await?;
+        let writable = self.shared.writable(workspace, self.listed.traits.class).await?;
         let called = pool.call(&writable, &call, &host, self.shared.settings.time).await;
         host.finish();
         self.shared.settings.confinement.remember(worker::moved_aside(&called), &cx.around.run);
@@ -57,7 +49,7 @@ impl Function {
         match called {
             Ok(done) if !done.end["unfit"].is_null() => {
                 let why = done.end["unfit"].as_str().unwrap_or_default();
-                Err(self.failed(format!("`{}`: {why}", self.spec.name)))
+                Err(self.failed(format!("`{}`: {why}", self.listed.spec.name)))
             }
             Ok(done) if !done.end["failure"].is_null() => Err(self.raised(&done.end["failure"], workspace)),
             Ok(done) => {
@@ -74,30 +66,31 @@ impl Function {
                 format!(
                     "importing `{}` took longer than {} s, so none of its tools can be called; what runs when it is \
                      imported should be short",
-                    self.shown,
+                    self.listed.shown,
                     limit.as_secs()
                 ),
             )),
             Err(Fault::Ended { ended, .. }) => Err(self.failed(self.gone(is_imported, ended.as_deref()))),
             Err(Fault::Forged { why, .. }) => {
-                Err(self.failed(format!("the worker of `{}` said {why}, and was ended", self.shown)))
+                Err(self.failed(format!("the worker of `{}` said {why}, and was ended", self.listed.shown)))
             }
         }
     }
 
     /// The workers for the file as it is now. Others go on with what they were started with until their calls end.
     async fn pool(&self, workspace: &Path) -> Result<Pool, Failure> {
-        let (path, folder) = (self.path.clone(), self.path.parent().map(PathBuf::from).unwrap_or_default());
+        let (path, folder) =
+            (self.listed.path.clone(), self.listed.path.parent().map(PathBuf::from).unwrap_or_default());
         let looked = tokio::task::spawn_blocking(move || {
             find::read(&path, Kind::Python).map(|content| (content, find::generation(&folder)))
         });
         let looked = looked.await.map_err(|_| self.failed("the file could not be looked at"))?;
-        let (content, generation) = looked.map_err(|why| self.failed(format!("`{}`: {why}", self.shown)))?;
-        if content.hash != self.hash {
+        let (content, generation) = looked.map_err(|why| self.failed(format!("`{}`: {why}", self.listed.shown)))?;
+        if content.hash != self.listed.hash {
             self.compare(content.hash, &content.source).await?;
         }
         let mut pools = self.shared.pools.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (self.path.clone(), self.traits.class == Class::Pure);
+        let key = (self.listed.path.clone(), self.listed.traits.class == Class::Pure);
         if let Some((of, pool)) = pools.get(&key)
             && *of == generation
         {
@@ -112,16 +105,16 @@ impl Function {
         let settings = &self.shared.settings;
         let mut confinement = settings.confinement.clone();
         confinement.policy.limits.memory = confinement.policy.limits.memory.min(super::MEMORY);
-        if self.traits.class == Class::Pure {
+        if self.listed.traits.class == Class::Pure {
             confinement.policy = confinement.policy_for_reading(workspace);
         }
         let program = worker::Program {
-            name: format!("Python for `{}`", self.shown),
+            name: format!("Python for `{}`", self.listed.shown),
             program: settings.python.clone(),
             // Not `-S`: whoever installed a package for the interpreter expects tools to find it.
             args: ["-I", "-B", "-X", "utf8", "-c", CALLING].map(str::to_owned).to_vec(),
-            read: self.shared.readable(workspace, self.traits.class),
-            hello: json!({ "path": self.path, "folder": workspace }),
+            read: self.shared.readable(workspace, self.listed.traits.class),
+            hello: json!({ "path": self.listed.path, "folder": workspace }),
             start: START,
         };
         Pool::new(confinement, program, Sizes::default())
@@ -139,18 +132,18 @@ impl Function {
             described
         };
         let changed = |how: String| {
-            let why = format!("`{}` was changed since its tools were listed: {how}", self.shown);
+            let why = format!("`{}` was changed since its tools were listed: {how}", self.listed.shown);
             Err(Failure::new(FailureKind::Validation, why))
         };
-        let name = &self.spec.name;
+        let name = &self.listed.spec.name;
         let Some(now) = described.tools.iter().find(|tool| tool.name == *name) else {
             let why = described.problems.first().map(|problem| format!(" (line {}: {})", problem.line, problem.text));
             return changed(format!("it no longer has a tool named `{name}`{}", why.unwrap_or_default()));
         };
-        if (&now.parameters, now.context) != (&self.definition.parameters, self.definition.context) {
+        if (&now.parameters, now.context) != (&self.listed.definition.parameters, self.listed.definition.context) {
             return changed(format!("`{name}` now takes other parameters; a new run will know them"));
         }
-        if now.output != self.definition.output {
+        if now.output != self.listed.definition.output {
             return changed(format!("`{name}` now promises another result; a new run will know it"));
         }
         Ok(())
@@ -162,8 +155,8 @@ impl Function {
             Value::String(text) => text.clone(),
             other => other.to_string(),
         };
-        let (untrusted, value) = (self.traits.sends, Some(value).filter(|value| !value.is_null()));
-        let origins = if untrusted { vec![self.shown.clone()] } else { Vec::new() };
+        let (untrusted, value) = (self.listed.traits.sends, Some(value).filter(|value| !value.is_null()));
+        let origins = if untrusted { vec![self.listed.shown.clone()] } else { Vec::new() };
         Output { text, value, untrusted, origins, ..Output::default() }
     }
 
@@ -179,18 +172,18 @@ impl Function {
             text: String,
         }
         let Ok(raised) = Raised::deserialize(told) else {
-            return self.failed(format!("`{}` failed", self.spec.name));
+            return self.failed(format!("`{}` failed", self.listed.spec.name));
         };
         let Raised { doing, r#type: kind, message, file, line, text } = raised;
         let file = match PathBuf::from(&file) {
-            path if path == self.path => self.shown.clone(),
+            path if path == self.listed.path => self.listed.shown.clone(),
             path => path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or(file),
         };
         let place = line.map(|line| format!(" ({file}, line {line}: `{text}`)")).unwrap_or_default();
         let what = if doing == "importing" {
-            format!("importing `{}` failed with {kind}", self.shown)
+            format!("importing `{}` failed with {kind}", self.listed.shown)
         } else {
-            format!("`{}` failed with {kind}", self.spec.name)
+            format!("`{}` failed with {kind}", self.listed.spec.name)
         };
         let refused = self.shared.settings.confinement.refused(&message, workspace);
         let why = if message.is_empty() { String::new() } else { format!(": {message}") };
@@ -200,8 +193,11 @@ impl Function {
 
     /// A worker that ended in the midst of a call.
     fn gone(&self, is_imported: bool, ended: Option<&Ended>) -> String {
-        let doing =
-            if is_imported { format!("calling `{}`", self.spec.name) } else { format!("importing `{}`", self.shown) };
+        let doing = if is_imported {
+            format!("calling `{}`", self.listed.spec.name)
+        } else {
+            format!("importing `{}`", self.listed.shown)
+        };
         let how = match ended {
             None => "it ended without a word".to_owned(),
             Some(ended) => match ended.killed_for {
@@ -223,19 +219,23 @@ impl Function {
 
 impl Tool for Function {
     fn spec(&self) -> &ToolSpec {
-        &self.spec
+        &self.listed.spec
     }
 
     fn traits(&self) -> Traits {
-        self.traits
+        self.listed.traits
     }
 
     fn output(&self) -> Option<&Value> {
-        self.definition.output.as_ref()
+        self.listed.definition.output.as_ref()
     }
 
     fn source(&self) -> Source {
-        Source::File(self.shown.clone())
+        Source::File(self.listed.shown.clone())
+    }
+
+    fn words_from(&self) -> Option<String> {
+        self.listed.words_from.clone()
     }
 
     fn changes_unseen(&self) -> bool {

@@ -1,59 +1,50 @@
 //! A program that describes itself as a tool: arguments on its stdin, the result on its stdout.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
-use updraft_run::{Class, Failure, FailureKind, Hash, Millis, Output, Reply, ToolSpec};
+use updraft_run::{Class, Failure, FailureKind, Millis, Output, Reply, ToolSpec};
 use updraft_sandbox::{Command, Ended, Stdin};
 
-use super::definition::Definition;
-use super::find::{self, Found, Kind};
-use super::{Shared, describe, spec_of};
+use super::find::{self, Kind};
+use super::{Listed, Shared, describe};
 use crate::builtin::{changes, now};
 use crate::tool::{CallContext, Calling, Source, Tool, Traits};
 
 pub(super) struct Program {
-    spec: ToolSpec,
-    definition: Definition,
-    traits: Traits,
-    path: PathBuf,
-    shown: String,
-    /// What was in the file when it described itself.
-    hash: Hash,
+    listed: Listed,
     shared: Arc<Shared>,
 }
 
 impl Program {
-    pub(super) fn new(shared: Arc<Shared>, found: &Found, hash: Hash, definition: Definition, traits: Traits) -> Self {
-        let spec = spec_of(&definition, found);
-        Self { spec, definition, traits, path: found.path.clone(), shown: found.shown.clone(), hash, shared }
+    pub(super) fn new(shared: Arc<Shared>, listed: Listed) -> Self {
+        Self { listed, shared }
     }
 
     async fn run(&self, args: &Value, cx: &CallContext) -> Result<Reply, Failure> {
         self.compare().await?;
         let (settings, workspace) = (&self.shared.settings, cx.place.workspace.root());
-        let writable = self.shared.writable(workspace, self.traits.class).await?;
+        let writable = self.shared.writable(workspace, self.listed.traits.class).await?;
         let sandbox = settings.confinement.sandbox().await?;
         let confinement = &settings.confinement;
-        let only_reads = self.traits.class == Class::Pure;
+        let only_reads = self.listed.traits.class == Class::Pure;
         let mut policy =
             if only_reads { confinement.policy_for_reading(&writable) } else { confinement.policy_for(&writable) };
-        policy.read.extend(self.shared.readable(workspace, self.traits.class));
+        policy.read.extend(self.shared.readable(workspace, self.listed.traits.class));
         policy.limits.memory = policy.limits.memory.min(super::MEMORY);
         policy.limits.time = Some(settings.time);
-        if self.traits.class != Class::Pure {
+        if self.listed.traits.class != Class::Pure {
             policy.staged.clone_from(&settings.confinement.staged);
         }
         let command = Command {
             env: settings.confinement.environment.clone(),
             cwd: Some(workspace.to_owned()),
             stdin: Stdin::Pipe,
-            ..Command::new(self.path.display().to_string())
+            ..Command::new(self.listed.path.display().to_string())
         };
         let not_run = |error: updraft_sandbox::Error| {
-            Failure::new(FailureKind::Security, format!("`{}` was not run: {error}", self.shown))
+            Failure::new(FailureKind::Security, format!("`{}` was not run: {error}", self.listed.shown))
         };
         let began = now();
         let mut child = sandbox.spawn(&policy, command).await.map_err(not_run)?;
@@ -65,7 +56,7 @@ impl Program {
         settings.confinement.remember(&ended.moved_aside, &cx.around.run);
         ended.stderr.text().lines().filter(|_| ended.succeeded()).for_each(|line| cx.log.line(line));
         let mut output = self.output(&ended);
-        if self.traits.class != Class::Pure {
+        if self.listed.traits.class != Class::Pure {
             changes::tell(&mut output, &ended, &policy.write, began, cx).await;
         }
         if ended.timed_out() && output.changes.is_empty() {
@@ -77,20 +68,23 @@ impl Program {
     /// Whether the program still says the same of itself.
     async fn compare(&self) -> Result<(), Failure> {
         let changed = |how: &str| {
-            let why = format!("`{}` was changed since it described itself: {how}", self.shown);
+            let why = format!("`{}` was changed since it described itself: {how}", self.listed.shown);
             Err(Failure::new(FailureKind::Validation, why))
         };
-        let content = match find::read(&self.path, Kind::Program) {
+        let content = match find::read(&self.listed.path, Kind::Program) {
             Ok(content) => content,
             Err(why) => return changed(&why),
         };
-        if content.hash == self.hash {
+        if content.hash == self.listed.hash {
             return Ok(());
         }
-        let (described, _) = describe::program(&self.shared, &self.path).await;
-        match described.tools.iter().find(|tool| tool.name == self.spec.name) {
-            None => changed(&format!("it no longer is a tool named `{}`", self.spec.name)),
-            Some(now) if now.parameters != self.definition.parameters || now.output != self.definition.output => {
+        let (described, _) = describe::program(&self.shared, &self.listed.path).await;
+        match described.tools.iter().find(|tool| tool.name == self.listed.spec.name) {
+            None => changed(&format!("it no longer is a tool named `{}`", self.listed.spec.name)),
+            Some(now)
+                if now.parameters != self.listed.definition.parameters
+                    || now.output != self.listed.definition.output =>
+            {
                 changed("it now takes other parameters or promises another result; a new run will know them")
             }
             Some(_) => Ok(()),
@@ -108,8 +102,8 @@ impl Program {
             Some(_) | None => said.trim_end().to_owned(),
         };
         let text = text + &crate::left_behind(&ended.moved_aside, &ended.troubles);
-        let (untrusted, value) = (self.traits.sends, value.filter(|value| !value.is_null()));
-        let origins = if untrusted { vec![self.shown.clone()] } else { Vec::new() };
+        let (untrusted, value) = (self.listed.traits.sends, value.filter(|value| !value.is_null()));
+        let origins = if untrusted { vec![self.listed.shown.clone()] } else { Vec::new() };
         Output { text, value, untrusted, origins, hosts, ..Output::default() }
     }
 
@@ -118,7 +112,7 @@ impl Program {
             Some(limit) => format!("was ended by its limit ({limit:?})").to_lowercase(),
             None => format!("ended with exit code {}", ended.exit_code()),
         };
-        let mut lines = vec![format!("`{}` {how}", self.spec.name)];
+        let mut lines = vec![format!("`{}` {how}", self.listed.spec.name)];
         lines.extend(ended.refused.iter().map(|refusal| format!("[{refusal}]")));
         let complaint = ended.stderr.text();
         let complaint = if complaint.trim().is_empty() { said } else { &complaint };
@@ -130,19 +124,23 @@ impl Program {
 
 impl Tool for Program {
     fn spec(&self) -> &ToolSpec {
-        &self.spec
+        &self.listed.spec
     }
 
     fn traits(&self) -> Traits {
-        self.traits
+        self.listed.traits
     }
 
     fn output(&self) -> Option<&Value> {
-        self.definition.output.as_ref()
+        self.listed.definition.output.as_ref()
     }
 
     fn source(&self) -> Source {
-        Source::File(self.shown.clone())
+        Source::File(self.listed.shown.clone())
+    }
+
+    fn words_from(&self) -> Option<String> {
+        self.listed.words_from.clone()
     }
 
     fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {

@@ -33,6 +33,7 @@ impl Dropped {
             python: PYTHON.into(),
             confinement: confined::confinement().await?,
             time,
+            marked: Vec::new(),
         };
         let mut dropped = Self { world, listing: Listing::default(), settings };
         for (name, text) in files {
