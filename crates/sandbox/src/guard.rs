@@ -103,7 +103,7 @@ impl Guard {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::openat(CWD, folder, flags, Mode::empty())?;
         let settled = a_little_before_now();
-        let before = Walk::all(&root, None);
+        let before = Walk::all(&root, folder, None);
         let saved = Saved::of(&root, &before, level);
         let mut guard = Guard { folder: folder.to_owned(), root, before, settled, saved, held: Mounts::default() };
         if level == Level::Full {
@@ -151,7 +151,7 @@ impl Guard {
     /// Walks the folder again once every process of the command is gone, and takes out of the way what is new. Where it is
     /// known what the command made, all else is the work of others.
     pub(crate) fn after(&self, aside: Option<&Path>, made: Option<&Made>) -> Outcome {
-        let after = Walk::all(&self.root, Some((&self.before, self.settled)));
+        let after = Walk::all(&self.root, &self.folder, Some((&self.before, self.settled)));
         let mut outcome = Outcome { moved: Vec::new(), troubles: after.troubles.clone() };
         let mut place = Aside::new(aside);
         let tops_before: BTreeSet<&PathBuf> = self.before.items.values().map(|item| &item.top).collect();
@@ -202,7 +202,7 @@ impl Guard {
 
     /// Whether the guarded files are those that were found before, and as they were.
     pub(crate) fn is_as_before(&self) -> bool {
-        let now = Walk::all(&self.root, Some((&self.before, self.settled)));
+        let now = Walk::all(&self.root, &self.folder, Some((&self.before, self.settled)));
         let stamps =
             |found: &Found| -> Vec<_> { found.items.iter().map(|(path, item)| (path.clone(), item.stamp)).collect() };
         now.repositories == self.before.repositories

@@ -11,7 +11,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, Stat};
 use rustix::io::Errno;
 
 use super::harmless::named_paths;
-use super::place::{Place, below, inside_repository, is_object_store, is_repository, why_guarded, why_repository};
+use super::place::{Place, below, is_repository, why_guarded, why_repository};
 use crate::names;
 
 /// A guarded file, folder or link, by its path below the root of the walk.
@@ -82,6 +82,8 @@ const NAMED: &str = "the repository's settings name it as something to run";
 
 pub(crate) struct Walk<'a> {
     root: &'a OwnedFd,
+    /// Where the root is.
+    folder: &'a Path,
     before: Option<&'a Found>,
     found: Found,
     /// Folders changed later than this may have changed again within the clock's grain.
@@ -92,10 +94,11 @@ pub(crate) struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     /// Walks everything below `root`; folders that `before` knows and that have not changed are not listed again.
-    pub(crate) fn all(root: &'a OwnedFd, before: Option<(&'a Found, (i64, u64))>) -> Found {
+    pub(crate) fn all(root: &'a OwnedFd, folder: &'a Path, before: Option<(&'a Found, (i64, u64))>) -> Found {
         let settled = before.map_or((0, 0), |(_, time)| time);
         let buffer = vec![MaybeUninit::uninit(); 32 << 10];
-        let mut walk = Walk { root, before: before.map(|(found, _)| found), found: Found::default(), settled, buffer };
+        let before = before.map(|(found, _)| found);
+        let mut walk = Walk { root, folder, before, found: Found::default(), settled, buffer };
         let mut left = vec![(PathBuf::new(), Place::Ordinary)];
         while let Some((path, place)) = left.pop() {
             left.extend(walk.folder(&path, place));
@@ -155,9 +158,9 @@ impl<'a> Walk<'a> {
             Ok(names) => names,
             Err(error) => return self.trouble(path, error),
         };
-        let place = if place.may_hold_repositories() && is_repository(path, &names) {
+        let place = if place.may_hold_repositories() && is_repository(&self.name_of(path), &names) {
             self.found.repositories.push(path.to_owned());
-            Place::Repository(PathBuf::new())
+            Place::Repository { inside: PathBuf::new(), is_package: place.is_package() }
         } else {
             place
         };
@@ -200,7 +203,12 @@ impl<'a> Walk<'a> {
         if seen.stamp != stamp || stamp.changed >= self.settled {
             return None;
         }
-        Some(seen.below.iter().map(|below| (below.clone(), place.within(below))).collect())
+        Some(
+            seen.below
+                .iter()
+                .map(|below| (below.clone(), place.within(below.file_name().unwrap_or_default())))
+                .collect(),
+        )
     }
 
     /// Looks at one name, and gives the folder behind it if that is to be walked.
@@ -224,26 +232,14 @@ impl<'a> Walk<'a> {
                 self.item(opened, name, &whole, why, top.clone());
                 is_folder.then(|| (whole, place.clone()))
             }
-            Place::Repository(inside) => {
-                let folder = inside.to_string_lossy();
-                let link =
-                    || (!is_folder && folder.is_empty()).then(|| names::why_link_guarded(".git", &text)).flatten();
-                if let Some(why) = names::why_guarded_in_repository(&folder, &text).or_else(link) {
-                    let whole = path.join(name);
-                    self.item(opened, name, &whole, why, whole.clone());
-                }
-                let is_store = folder == "objects" && is_object_store(&text);
-                (is_folder && !is_store).then(|| (path.join(name), inside_repository(inside, name)))
-            }
-            Place::Ordinary | Place::Packages => {
-                let folder = path.file_name().map(OsStr::to_string_lossy).unwrap_or_default();
-                let is_package = *place == Place::Packages;
-                let why =
-                    if is_package { why_repository(&text, is_folder) } else { why_guarded(&folder, &text, is_folder) };
-                let Some(why) = why else {
-                    return is_folder.then(|| (path.join(name), place.within(Path::new(name))));
-                };
+            Place::Ordinary | Place::Packages | Place::Repository { .. } => {
                 let whole = path.join(name);
+                let elsewhere = || match place.is_package() {
+                    true => why_repository(&text, is_folder),
+                    false => why_guarded(&self.name_of(path), &text, is_folder),
+                };
+                let why = in_repository(place, &text, is_folder).or_else(elsewhere);
+                let Some(why) = why else { return is_folder.then(|| (whole, place.within(name))) };
                 self.item(opened, name, &whole, why, whole.clone());
                 if is_folder {
                     self.found.folders.push(whole.clone());
@@ -251,6 +247,12 @@ impl<'a> Walk<'a> {
                 is_folder.then(|| (whole.clone(), Place::Guarded { why, top: whole }))
             }
         }
+    }
+
+    /// The name of a folder. The root has one too, by which some files in it count.
+    fn name_of(&self, path: &Path) -> String {
+        let name = path.file_name().or_else(|| self.folder.file_name());
+        name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
     }
 
     fn item(&mut self, opened: &OwnedFd, name: &OsStr, whole: &Path, why: &'static str, top: PathBuf) {
@@ -262,6 +264,18 @@ impl<'a> Walk<'a> {
         self.found.troubles.push(format!("could not look into `{}`: {error}", path.display()));
         Vec::new()
     }
+}
+
+/// What makes git run a file of this name, where that is a folder of a repository.
+fn in_repository(place: &Place, name: &str, is_folder: bool) -> Option<&'static str> {
+    // It reads files and follows links; a folder of such a name is nothing to it.
+    let Place::Repository { inside, .. } = place else { return None };
+    if is_folder {
+        return None;
+    }
+    let folder = inside.to_string_lossy();
+    let link = || folder.is_empty().then(|| names::why_link_guarded(".git", name)).flatten();
+    names::why_guarded_in_repository(&folder, name).or_else(link)
 }
 
 /// Paths below the root that a repository's settings may mean: from the working tree, or from the repository itself.

@@ -5,6 +5,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::*;
 
+mod hidden;
+
 /// A workspace with a repository and an editor's settings, and a place for what is moved aside.
 struct World {
     folder: tempfile::TempDir,
