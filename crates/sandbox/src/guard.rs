@@ -8,9 +8,12 @@ mod aside;
 mod config;
 mod harmless;
 mod held;
+mod named;
 mod place;
 mod saved;
 mod scan;
+mod trail;
+mod watch;
 
 pub(crate) use aside::names;
 pub(crate) use scan::allow_owner;
@@ -67,7 +70,7 @@ impl Hold {
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
         let opened = match rustix::fs::openat2(root, &self.within, flags | OFlags::NOFOLLOW, Mode::empty(), resolve) {
             Ok(opened) => opened,
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NAMETOOLONG) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
         let kind = FileType::from_raw_mode(rustix::fs::fstat(&opened)?.st_mode);
@@ -127,9 +130,8 @@ impl Guard {
             paths.iter().filter(|(_, is_read_only)| *is_read_only).map(|(path, _)| path.clone()).collect();
         for (path, item) in &self.before.items {
             let is_covered = path.ancestors().any(|above| whole.contains(above));
-            if item.stamp.kind == FileType::Symlink {
-                paths.extend(self.behind(path).map(|target| (target, true)));
-            } else if !is_covered {
+            // Nothing is mounted on a link; what it leads to is an item of its own.
+            if item.stamp.kind != FileType::Symlink && !is_covered {
                 paths.push((path.clone(), true));
             }
         }
@@ -140,12 +142,6 @@ impl Guard {
         paths.sort_by_key(|(path, _)| path.components().count());
         let hold = |(within, is_read_only)| Hold { folder: self.folder.clone(), within, is_read_only };
         paths.into_iter().map(hold).collect()
-    }
-
-    /// Where a guarded link leads, if that is in this folder too.
-    fn behind(&self, path: &Path) -> Option<PathBuf> {
-        let target = std::fs::canonicalize(self.folder.join(path)).ok()?;
-        Some(target.strip_prefix(std::fs::canonicalize(&self.folder).ok()?).ok()?.to_owned())
     }
 
     /// Walks the folder again once every process of the command is gone, and takes out of the way what is new. Where it is
@@ -161,7 +157,9 @@ impl Guard {
             let is_known_top = tops_before.contains(&item.top);
             let unit = if is_known_top { path } else { &item.top };
             let is_theirs = made.is_some_and(|made| !self.had_a_hand(made, path));
-            if done.contains(unit) || is_theirs || !self.is_suspicious(path, item) {
+            // What was in a folder went with it.
+            let is_done = path.ancestors().any(|above| done.contains(above));
+            if is_done || is_theirs || !self.is_suspicious(path, item) {
                 continue;
             }
             let had_other_names = self.before.items.get(path).is_some_and(|old| old.stamp.has_other_names);

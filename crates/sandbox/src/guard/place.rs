@@ -1,7 +1,7 @@
 //! What kind of folder a walk is in, and what of a name counts there.
 
 use std::ffi::{OsStr, OsString};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use rustix::fs::FileType;
 
@@ -75,18 +75,4 @@ pub(super) fn why_repository(name: &str, is_folder: bool) -> Option<&'static str
 pub(super) fn why_guarded(folder: &str, name: &str, is_folder: bool) -> Option<&'static str> {
     let link = || (!is_folder).then(|| names::why_link_guarded(folder, name)).flatten();
     names::why_guarded(folder, name).or_else(|| why_repository(name, is_folder)).or_else(link)
-}
-
-/// A relative path from a folder, without leaving the root of the walk.
-pub(super) fn below(base: &Path, path: &Path) -> Option<PathBuf> {
-    let mut whole = base.to_owned();
-    for part in path.components() {
-        match part {
-            Component::Normal(name) => whole.push(name),
-            Component::CurDir => {}
-            Component::ParentDir => whole.pop().then_some(())?,
-            Component::RootDir | Component::Prefix(_) => return None,
-        }
-    }
-    (!whole.as_os_str().is_empty()).then_some(whole)
 }

@@ -6,6 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use super::*;
 
 mod hidden;
+mod led;
 
 /// A workspace with a repository and an editor's settings, and a place for what is moved aside.
 struct World {
