@@ -42,16 +42,13 @@ impl Place {
         let is_package = self.is_package();
         if let Place::Repository { inside, .. } = self {
             let within = inside.join(name);
-            if LOOKED_INTO_BY_GIT.iter().any(|known| within == Path::new(known)) {
+            if names::LOOKED_INTO_BY_GIT.iter().any(|known| within == Path::new(known)) {
                 return Place::Repository { inside: within, is_package };
             }
         }
         if is_package || is_packages(name) { Place::Packages } else { Place::Ordinary }
     }
 }
-
-/// Folders of a repository in which names count that mean nothing elsewhere.
-const LOOKED_INTO_BY_GIT: [&str; 2] = ["hooks", "info"];
 
 /// Whether a folder of this name holds installed packages.
 pub(super) fn is_packages(name: &OsStr) -> bool {

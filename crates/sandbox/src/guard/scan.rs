@@ -24,6 +24,13 @@ pub(crate) struct Item {
     pub(crate) stamp: Stamp,
 }
 
+impl Item {
+    /// Whether commands may write it, and it is judged by what it says.
+    pub(super) fn stays_writable(&self) -> bool {
+        self.why == names::TODO
+    }
+}
+
 /// What tells one state of a file from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
@@ -61,6 +68,8 @@ pub(crate) struct Found {
     pub(super) watched: BTreeMap<PathBuf, Watched>,
     /// Folders of installed packages to which links from elsewhere lead.
     pub(super) behind: BTreeSet<PathBuf>,
+    /// Guarded folders with more in them than was noted.
+    cut: BTreeSet<PathBuf>,
     /// Places that could not be looked into.
     pub(crate) troubles: Vec<String>,
     seen: BTreeMap<PathBuf, Seen>,
@@ -77,7 +86,7 @@ struct Seen {
     is_plain: bool,
 }
 
-/// Beyond this, a guarded folder is no settings folder, and its files are not looked after one by one.
+/// Beyond this, a guarded folder is no settings folder: what changes in it is seen, but cannot be put back.
 const MOST_ITEMS: usize = 20_000;
 
 pub(crate) struct Walk<'a> {
@@ -92,6 +101,8 @@ pub(crate) struct Walk<'a> {
     pub(super) is_fresh: bool,
     /// Folders changed later than this may have changed again within the clock's grain.
     pub(super) settled: (i64, u64),
+    /// How much is in each guarded folder.
+    counts: BTreeMap<PathBuf, usize>,
     /// For lists of names, as the kernel gives them.
     buffer: Vec<MaybeUninit<u8>>,
 }
@@ -103,7 +114,9 @@ impl<'a> Walk<'a> {
         let buffer = vec![MaybeUninit::uninit(); 32 << 10];
         let before = before.map(|(found, _)| found);
         let found = Found::default();
-        let mut walk = Walk { root, folder, before, found, links: Vec::new(), is_fresh: false, settled, buffer };
+        let counts = BTreeMap::new();
+        let mut walk =
+            Walk { root, folder, before, found, links: Vec::new(), is_fresh: false, settled, counts, buffer };
         walk.walk(Path::new(""), Place::Ordinary);
         walk.look_behind_links();
         walk.follow();
@@ -209,13 +222,9 @@ impl<'a> Walk<'a> {
         let text = name.to_string_lossy();
         let is_folder = kind == FileType::Directory;
         match place {
-            Place::Guarded { .. } if self.found.items.len() >= MOST_ITEMS => {
-                self.found.troubles.push(format!("`{}` has more files than are looked after", path.display()));
-                None
-            }
             Place::Guarded { why, top } => {
                 let whole = path.join(name);
-                self.item(opened, name, &whole, why, top.clone());
+                self.in_guarded(opened, name, &whole, why, top).then_some(())?;
                 is_folder.then(|| (whole, place.clone()))
             }
             Place::Ordinary | Place::Packages | Place::Repository { .. } => {
@@ -224,7 +233,7 @@ impl<'a> Walk<'a> {
                     if place.is_package() {
                         why_repository(&text, is_folder)
                     } else {
-                        why_guarded(&self.name_of(path), &text, is_folder)
+                        why_guarded(&self.place_of(path), &text, is_folder)
                     }
                 };
                 let why = in_repository(place, &text, is_folder).or_else(elsewhere);
@@ -235,18 +244,52 @@ impl<'a> Walk<'a> {
                     return is_folder.then(|| (whole, place.within(name)));
                 };
                 self.item(opened, name, &whole, why, whole.clone());
-                if is_folder {
-                    self.found.folders.push(whole.clone());
+                if !is_folder {
+                    return None;
                 }
-                is_folder.then(|| (whole.clone(), Place::Guarded { why, top: whole }))
+                self.found.folders.push(whole.clone());
+                let is_new = self.before.is_some_and(|before| !before.items.contains_key(&whole));
+                (!is_new).then(|| (whole.clone(), Place::Guarded { why, top: whole }))
             }
         }
+    }
+
+    /// Notes what is in a guarded folder, and says whether it is to be walked.
+    fn in_guarded(&mut self, opened: &OwnedFd, name: &OsStr, whole: &Path, why: &'static str, top: &Path) -> bool {
+        let Some(before) = self.before else {
+            let count = self.counts.entry(top.to_owned()).or_default();
+            *count += 1;
+            if *count > MOST_ITEMS {
+                self.found.cut.insert(top.to_owned());
+                return false;
+            }
+            self.item(opened, name, whole, why, top.to_owned());
+            return true;
+        };
+        let is_known = before.items.contains_key(whole);
+        let is_cut = before.cut.contains(top);
+        self.item(opened, name, whole, why, top.to_owned());
+        if is_known || !is_cut {
+            // What is new is taken as a whole, however much is in it.
+            return is_known;
+        }
+        // It may have been there, uncounted. Its time tells, which nobody can set.
+        if self.found.items.get(whole).is_some_and(|item| item.stamp.changed < self.settled) {
+            self.found.items.remove(whole);
+        }
+        true
     }
 
     /// The name of a folder. The root has one too, by which some files in it count.
     fn name_of(&self, path: &Path) -> String {
         let name = path.file_name().or_else(|| self.folder.file_name());
         name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    }
+
+    /// The last two names of a folder's path.
+    fn place_of(&self, path: &Path) -> String {
+        let above = path.parent().map(|above| self.name_of(above)).unwrap_or_default();
+        format!("{above}/{}", self.name_of(path))
     }
 
     pub(super) fn item(&mut self, opened: &OwnedFd, name: &OsStr, whole: &Path, why: &'static str, top: PathBuf) {

@@ -7,6 +7,8 @@ use super::*;
 
 mod hidden;
 mod led;
+mod many;
+mod rebase;
 
 /// A workspace with a repository and an editor's settings, and a place for what is moved aside.
 struct World {

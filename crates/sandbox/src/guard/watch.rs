@@ -81,6 +81,9 @@ impl Walk<'_> {
         self.item(&opened, name, top, watched.why, top.to_owned());
         if is_folder {
             self.found.folders.push(top.to_owned());
+            if self.before.is_some_and(|before| !before.items.contains_key(top)) {
+                return;
+            }
             self.walk(top, Place::Guarded { why: watched.why, top: top.to_owned() });
         }
     }
