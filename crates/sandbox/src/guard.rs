@@ -8,9 +8,13 @@ mod aside;
 mod config;
 mod harmless;
 mod held;
+mod named;
 mod place;
 mod saved;
 mod scan;
+mod todo;
+mod trail;
+mod watch;
 
 pub(crate) use aside::names;
 pub(crate) use scan::allow_owner;
@@ -27,7 +31,7 @@ use crate::order::MovedAside;
 use crate::policy::Level;
 use aside::Aside;
 use held::{Author, Mounts};
-use saved::Saved;
+use saved::{Copy, Saved};
 use scan::{Found, Item, Walk};
 
 /// A path of a writable folder that is mounted over itself for the time of a command.
@@ -67,7 +71,7 @@ impl Hold {
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
         let opened = match rustix::fs::openat2(root, &self.within, flags | OFlags::NOFOLLOW, Mode::empty(), resolve) {
             Ok(opened) => opened,
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NAMETOOLONG) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
         let kind = FileType::from_raw_mode(rustix::fs::fstat(&opened)?.st_mode);
@@ -103,7 +107,7 @@ impl Guard {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::openat(CWD, folder, flags, Mode::empty())?;
         let settled = a_little_before_now();
-        let before = Walk::all(&root, None);
+        let before = Walk::all(&root, folder, None);
         let saved = Saved::of(&root, &before, level);
         let mut guard = Guard { folder: folder.to_owned(), root, before, settled, saved, held: Mounts::default() };
         if level == Level::Full {
@@ -127,9 +131,8 @@ impl Guard {
             paths.iter().filter(|(_, is_read_only)| *is_read_only).map(|(path, _)| path.clone()).collect();
         for (path, item) in &self.before.items {
             let is_covered = path.ancestors().any(|above| whole.contains(above));
-            if item.stamp.kind == FileType::Symlink {
-                paths.extend(self.behind(path).map(|target| (target, true)));
-            } else if !is_covered {
+            // Nothing is mounted on a link; what it leads to is an item of its own.
+            if item.stamp.kind != FileType::Symlink && !item.stays_writable() && !is_covered {
                 paths.push((path.clone(), true));
             }
         }
@@ -142,26 +145,21 @@ impl Guard {
         paths.into_iter().map(hold).collect()
     }
 
-    /// Where a guarded link leads, if that is in this folder too.
-    fn behind(&self, path: &Path) -> Option<PathBuf> {
-        let target = std::fs::canonicalize(self.folder.join(path)).ok()?;
-        Some(target.strip_prefix(std::fs::canonicalize(&self.folder).ok()?).ok()?.to_owned())
-    }
-
     /// Walks the folder again once every process of the command is gone, and takes out of the way what is new. Where it is
     /// known what the command made, all else is the work of others.
     pub(crate) fn after(&self, aside: Option<&Path>, made: Option<&Made>) -> Outcome {
-        let after = Walk::all(&self.root, Some((&self.before, self.settled)));
-        let mut outcome = Outcome { moved: Vec::new(), troubles: after.troubles.clone() };
+        let after = Walk::all(&self.root, &self.folder, Some((&self.before, self.settled)));
+        let mut outcome = Outcome { moved: Vec::new(), troubles: told(after.troubles.clone()) };
         let mut place = Aside::new(aside);
-        let tops_before: BTreeSet<&PathBuf> = self.before.items.values().map(|item| &item.top).collect();
-        let mut done: BTreeSet<PathBuf> = BTreeSet::new();
+        let known = Known::of(&self.before);
+        let (mut done, mut restored_all): (BTreeSet<PathBuf>, BTreeSet<PathBuf>) = Default::default();
         for (path, item) in &after.items {
             // A folder that is guarded as a whole and did not exist goes as a whole.
-            let is_known_top = tops_before.contains(&item.top);
-            let unit = if is_known_top { path } else { &item.top };
+            let unit = if known.tops.contains(&item.top) { path } else { &item.top };
             let is_theirs = made.is_some_and(|made| !self.had_a_hand(made, path));
-            if done.contains(unit) || is_theirs || !self.is_suspicious(path, item) {
+            // What was in a folder went with it.
+            let is_done = path.ancestors().any(|above| done.contains(above));
+            if is_done || is_theirs || !self.is_suspicious(&known, path, item) {
                 continue;
             }
             let had_other_names = self.before.items.get(path).is_some_and(|old| old.stamp.has_other_names);
@@ -178,31 +176,44 @@ impl Guard {
                 }
             }
             done.insert(unit.clone());
-            let restore = self.saved.get(unit);
+            let restore = self.restored(unit, item);
             match place.take(&self.root, unit) {
                 Ok(kept_at) => {
                     let restored = restore.is_some_and(|saved| saved.put_back(&self.root, unit).is_ok());
-                    outcome.moved.push(MovedAside {
-                        path: self.folder.join(unit),
-                        kept_at,
-                        why: item.why.to_owned(),
-                        restored,
-                    });
+                    restored_all.extend(restored.then(|| unit.clone()));
+                    let why = item.why.to_owned();
+                    if outcome.moved.len() < aside::TOLD {
+                        outcome.moved.push(MovedAside { path: self.folder.join(unit), kept_at, why, restored });
+                    }
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 Err(error) => outcome.troubles.push(format!("could not move `{}` aside: {error}", unit.display())),
             }
         }
+        outcome.troubles.extend(place.untold());
         if let Err(error) = place.write_down(&outcome.moved) {
             outcome.troubles.push(format!("could not write down what was moved aside: {error}"));
         }
-        self.bring_back_removed(&after, &mut outcome);
+        self.bring_back_removed(&after, &restored_all, &mut outcome);
+        outcome.troubles = told(outcome.troubles);
         outcome
+    }
+
+    /// What to put in place of a file that is moved aside.
+    fn restored(&self, unit: &Path, item: &Item) -> Option<Copy> {
+        if item.stays_writable()
+            && let Some(now) = harmless::text(&self.root, unit)
+        {
+            // The older list would do again what has been done.
+            let text = todo::without_new(self.saved.text(unit).unwrap_or_default(), &now);
+            return Some(Copy::File { bytes: text.into_bytes(), mode: item.stamp.mode & 0o777 });
+        }
+        self.saved.get(unit).cloned()
     }
 
     /// Whether the guarded files are those that were found before, and as they were.
     pub(crate) fn is_as_before(&self) -> bool {
-        let now = Walk::all(&self.root, Some((&self.before, self.settled)));
+        let now = Walk::all(&self.root, &self.folder, Some((&self.before, self.settled)));
         let stamps =
             |found: &Found| -> Vec<_> { found.items.iter().map(|(path, item)| (path.clone(), item.stamp)).collect() };
         now.repositories == self.before.repositories
@@ -221,30 +232,64 @@ impl Guard {
     }
 
     /// Whether it is new or changed, and could run something.
-    fn is_suspicious(&self, path: &Path, item: &Item) -> bool {
+    fn is_suspicious(&self, known: &Known<'_>, path: &Path, item: &Item) -> bool {
+        if item.stays_writable() && item.stamp.kind == FileType::RegularFile {
+            let before = self.saved.text(path).unwrap_or_default();
+            return harmless::text(&self.root, path).is_none_or(|now| todo::runs_more(before, &now));
+        }
         if let Some(old) = self.before.items.get(path) {
             return old.stamp != item.stamp && self.saved.differs(&self.root, path, old, item);
         }
         // A known file under a new path: a folder above it was renamed.
-        let is_known = self.before.items.values().any(|old| {
-            (old.stamp.inode, old.stamp.changed) == (item.stamp.inode, item.stamp.changed)
-                && item.stamp.kind != FileType::Directory
-        });
+        let is_known =
+            item.stamp.kind != FileType::Directory && known.files.contains(&(item.stamp.inode, item.stamp.changed));
         !is_known && !harmless::is_harmless(&self.root, &self.folder, path, item.why)
     }
 
-    fn bring_back_removed(&self, after: &Found, outcome: &mut Outcome) {
+    fn bring_back_removed(&self, after: &Found, restored: &BTreeSet<PathBuf>, outcome: &mut Outcome) {
         for (path, item) in &self.before.items {
             let is_gone = !after.items.contains_key(path) && item.stamp.kind != FileType::Directory;
+            let is_gone = is_gone && !item.stays_writable();
             let has_place = path.parent().is_some_and(|above| scan::open(&self.root, above).is_ok());
             let Some(saved) = self.saved.get(path).filter(|_| is_gone && has_place) else { continue };
-            let is_put_back = outcome.moved.iter().any(|moved| moved.restored && moved.path == self.folder.join(path));
-            if !is_put_back && let Err(error) = saved.put_back(&self.root, path) {
+            if !restored.contains(path)
+                && let Err(error) = saved.put_back(&self.root, path)
+            {
                 outcome.troubles.push(format!("could not put `{}` back: {error}", path.display()));
             }
         }
     }
 }
+
+/// What was there before, for quick answers.
+struct Known<'a> {
+    tops: BTreeSet<&'a PathBuf>,
+    /// By inode and time.
+    files: BTreeSet<((u64, u64), (i64, u64))>,
+}
+
+impl Known<'_> {
+    fn of(before: &Found) -> Known<'_> {
+        let items = before.items.values();
+        Known {
+            tops: items.clone().map(|item| &item.top).collect(),
+            files: items.map(|item| (item.stamp.inode, item.stamp.changed)).collect(),
+        }
+    }
+}
+
+/// The first troubles, and how many more there are.
+fn told(mut troubles: Vec<String>) -> Vec<String> {
+    if troubles.len() > MOST_TROUBLES {
+        let more = troubles.len() - MOST_TROUBLES;
+        troubles.truncate(MOST_TROUBLES);
+        troubles.push(format!("and {more} more troubles of this kind"));
+    }
+    troubles
+}
+
+/// Troubles that are told one by one.
+const MOST_TROUBLES: usize = 20;
 
 #[expect(clippy::disallowed_methods, reason = "compared with the times of files, which the system's clock gives")]
 pub(crate) fn a_little_before_now() -> (i64, u64) {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// What would run a file of this name in this folder, if anything does.
 ///
-/// Folder and name are single components. Spellings that some file system takes for the same name (`.GIT`, `.git.`,
+/// The name is a single component; of the folder, the last two count. Spellings that some file system takes for the same name (`.GIT`, `.git.`,
 /// `GIT~1`, `.git::$DATA`, a zero-width character inside) count as that name.
 pub fn why_guarded(folder: &str, name: &str) -> Option<&'static str> {
     let name = plain(name);
@@ -19,8 +19,14 @@ pub fn why_guarded(folder: &str, name: &str) -> Option<&'static str> {
 }
 
 fn by_place(folder: &str, name: &str) -> Option<&'static str> {
-    let folder = plain(folder);
-    PLACES.iter().find(|(place, guarded, _)| *place == folder && *guarded == name).map(|(_, _, why)| *why)
+    let guarded = PLACES.iter().filter(|(_, guarded, _)| *guarded == name);
+    guarded.filter(|(place, _, _)| is_in(folder, place)).map(|(_, _, why)| *why).next()
+}
+
+/// Whether a path ends with a place, whichever way its names are spelled.
+fn is_in(folder: &str, place: &str) -> bool {
+    let mut above = folder.rsplit('/');
+    place.rsplit('/').all(|wanted| wanted.is_empty() || above.next().is_some_and(|name| plain(name) == wanted))
 }
 
 /// Whether a folder of this name is a repository whatever is in it.
@@ -39,6 +45,9 @@ pub fn why_guarded_in_repository(folder: &str, name: &str) -> Option<&'static st
         ("", "config" | "config.worktree") => Some(GIT_SETTINGS),
         ("", "commondir") => Some("git takes settings and hooks from where it points"),
         ("info", "attributes") => Some("git runs filters by it"),
+        ("rebase-merge", "git-rebase-todo") | ("sequencer", "todo") => Some(TODO),
+        // Remotes as they were written in old times.
+        ("remotes" | "branches", _) => Some("git takes addresses from it, which can name programs"),
         _ => None,
     }
 }
@@ -46,19 +55,33 @@ pub fn why_guarded_in_repository(folder: &str, name: &str) -> Option<&'static st
 /// Why a link of this name is guarded where a folder would not be: what counts is in the folder that it leads to.
 pub fn why_link_guarded(folder: &str, name: &str) -> Option<&'static str> {
     let name = plain(name);
-    let holds_guarded = PLACES.iter().any(|(place, _, _)| *place == name);
-    let in_repository = is_repository_name(folder) && (name == "hooks" || name == "info");
+    let leads_to = |place: &str| {
+        let ends = place.match_indices('/').map(|(at, _)| at).chain([place.len()]);
+        let mut tops = ends.map(|end| place[..end].rsplit_once('/').unwrap_or(("", &place[..end])));
+        tops.any(|(above, last)| last == name && is_in(folder, above))
+    };
+    let holds_guarded = PLACES.iter().any(|(place, _, _)| leads_to(place));
+    let in_repository =
+        is_repository_name(folder.rsplit('/').next().unwrap_or_default()) && LOOKED_INTO_BY_GIT.contains(&&*name);
     (holds_guarded || in_repository).then_some("what is run depends on where it leads")
 }
 
+/// Folders of a repository in which names count that mean nothing elsewhere.
+pub(crate) const LOOKED_INTO_BY_GIT: [&str; 6] = ["hooks", "info", "rebase-merge", "sequencer", "remotes", "branches"];
+
 const EDITOR: &str = "an editor runs tasks from it";
 const DEBUGGER: &str = "a debugger runs it at start";
+const AUTOENV: &str = "autoenv runs it on entering the folder";
 const MISE: &str = "mise runs it on entering the folder";
 const SHELL: &str = "a shell runs it at start";
 const AGENT: &str = "a coding agent takes settings from it";
 /// Why settings in git's own form are guarded.
 pub(crate) const GIT_SETTINGS: &str = "git reads it, and its settings can name programs";
 const HOOK: &str = "git runs it as a hook";
+const SETTINGS: &str = "its settings can name programs";
+const SHELL_OF_LANGUAGE: &str = "the shell of a language runs it at start";
+/// Why the list of a rebase under way is guarded, which git itself must be able to write.
+pub(crate) const TODO: &str = "git runs its lines when the rebase goes on";
 
 /// Guarded in every folder.
 const NAMES: &[(&str, &str)] = &[
@@ -74,15 +97,55 @@ const NAMES: &[(&str, &str)] = &[
     (".emacs", EDITOR),
     (".emacs.d", EDITOR),
     (".helix", EDITOR),
+    (".vim", EDITOR),
+    (".lvimrc", EDITOR),
+    (".local.vimrc", EDITOR),
+    (".lazy.lua", EDITOR),
+    (".neoconf.json", EDITOR),
+    (".ycm_extra_conf.py", EDITOR),
+    (".dir-locals-2.el", EDITOR),
+    (".emacs.el", EDITOR),
+    (".spacemacs", EDITOR),
+    (".theia", EDITOR),
+    (".gvimrc", EDITOR),
     (".gdbinit", DEBUGGER),
     (".lldbinit", DEBUGGER),
+    (".gdbearlyinit", DEBUGGER),
+    (".pdbrc", DEBUGGER),
+    (".pdbrc.py", DEBUGGER),
+    (".perldb", DEBUGGER),
+    (".byebugrc", DEBUGGER),
+    (".rdbgrc", DEBUGGER),
+    (".rdbgrc.rb", DEBUGGER),
+    (".radare2rc", DEBUGGER),
     (".devcontainer", EDITOR),
     (".devcontainer.json", EDITOR),
     (".envrc", "direnv runs it on entering the folder"),
     (".mise.toml", MISE),
     (".mise.local.toml", MISE),
     (".mise", MISE),
-    (".autoenv", "autoenv runs it on entering the folder"),
+    (".rtx.toml", MISE),
+    (".rtx.local.toml", MISE),
+    (".rtx", MISE),
+    (".autoenv", AUTOENV),
+    (".autoenv.zsh", AUTOENV),
+    (".autoenv_leave.zsh", AUTOENV),
+    (".env.leave", AUTOENV),
+    (".irbrc", SHELL_OF_LANGUAGE),
+    (".pryrc", SHELL_OF_LANGUAGE),
+    (".rprofile", SHELL_OF_LANGUAGE),
+    (".renviron", SHELL_OF_LANGUAGE),
+    (".iex.exs", SHELL_OF_LANGUAGE),
+    (".erlang", SHELL_OF_LANGUAGE),
+    (".ghci", SHELL_OF_LANGUAGE),
+    (".ocamlinit", SHELL_OF_LANGUAGE),
+    (".utoprc", SHELL_OF_LANGUAGE),
+    (".octaverc", SHELL_OF_LANGUAGE),
+    (".guile", SHELL_OF_LANGUAGE),
+    (".sbclrc", SHELL_OF_LANGUAGE),
+    (".tclshrc", SHELL_OF_LANGUAGE),
+    (".psqlrc", SHELL_OF_LANGUAGE),
+    (".sqliterc", SHELL_OF_LANGUAGE),
     (".mcp.json", "an agent starts servers from it"),
     (".cursor", AGENT),
     (".cursorrules", AGENT),
@@ -97,8 +160,42 @@ const NAMES: &[(&str, &str)] = &[
     (".cline", AGENT),
     (".aider.conf.yml", AGENT),
     (".opencode", AGENT),
+    (".opencode.json", AGENT),
+    (".qwen", AGENT),
+    (".crush.json", AGENT),
+    (".crush", AGENT),
+    (".goose", AGENT),
+    (".amp", AGENT),
+    (".amazonq", AGENT),
+    (".augment", AGENT),
+    (".kilocode", AGENT),
+    (".factory", AGENT),
+    (".openhands", AGENT),
+    (".trae", AGENT),
+    (".copilot", AGENT),
+    (".junie", AGENT),
+    (".iflow", AGENT),
+    (".codebuddy", AGENT),
     (".updraft", "our own settings and agents"),
     (".gitconfig", GIT_SETTINGS),
+    (".hgrc", SETTINGS),
+    (".jjconfig.toml", SETTINGS),
+    (".ssh", "ssh runs programs that it names"),
+    (".npmrc", "npm runs programs that it names"),
+    (".pnpmfile.cjs", "pnpm runs it"),
+    (".pnpmfile.mjs", "pnpm runs it"),
+    (".lefthook.yml", HOOK),
+    (".lefthook.yaml", HOOK),
+    (".lefthook.toml", HOOK),
+    (".lefthook.json", HOOK),
+    (".lefthook", HOOK),
+    (".lefthook-local", HOOK),
+    (".lefthook-local.yml", HOOK),
+    (".lefthook-local.yaml", HOOK),
+    (".pre-commit-config.yaml", HOOK),
+    (".pre-commit-config.yml", HOOK),
+    (".overcommit.yml", HOOK),
+    (".huskyrc", HOOK),
     (".husky", HOOK),
     (".yarnrc", "yarn runs the program that it names"),
     (".yarnrc.yml", "yarn runs the program that it names"),
@@ -123,6 +220,11 @@ const NAMES: &[(&str, &str)] = &[
     (".xprofile", SHELL),
     (".pam_environment", SHELL),
     (".inputrc", SHELL),
+    (".xinitrc", SHELL),
+    (".xsession", SHELL),
+    (".xsessionrc", SHELL),
+    (".screenrc", SHELL),
+    (".tmux.conf", SHELL),
 ];
 
 /// Guarded in every folder, though in plain sight.
@@ -131,6 +233,14 @@ const UNDOTTED: &[(&str, &str)] = &[
     ("mise.local.toml", MISE),
     ("opencode.json", AGENT),
     ("opencode.jsonc", AGENT),
+    ("crush.json", AGENT),
+    ("pnpmfile.js", "pnpm runs it"),
+    ("lefthook.yml", HOOK),
+    ("lefthook.yaml", HOOK),
+    ("lefthook.toml", HOOK),
+    ("lefthook.json", HOOK),
+    ("lefthook-local.yml", HOOK),
+    ("lefthook-local.yaml", HOOK),
     ("mcp.json", "an agent starts servers from it"),
     ("mcp_servers.json", "an agent starts servers from it"),
     ("updraft.toml", "our own settings"),
@@ -139,11 +249,31 @@ const UNDOTTED: &[(&str, &str)] = &[
 /// Guarded only in a folder of that name.
 const PLACES: &[(&str, &str, &str)] = &[
     (".github", "hooks", AGENT),
+    (".kiro", "hooks", AGENT),
+    (".kiro", "settings", AGENT),
+    (".clinerules", "hooks", AGENT),
+    (".hg", "hgrc", SETTINGS),
+    (".hg", "hgrc-not-shared", SETTINGS),
+    (".sl", "config", SETTINGS),
+    (".git/sl", "config", SETTINGS),
+    (".jj/repo", "config.toml", SETTINGS),
+    ("mise", "config.toml", MISE),
+    ("mise", "config.local.toml", MISE),
     (".config", "fish", SHELL),
     (".config", "git", GIT_SETTINGS),
     (".config", "autostart", "a desktop runs it at start"),
     (".config", "nvim", EDITOR),
     (".config", "mise", MISE),
+    (".config", "jj", SETTINGS),
+    (".config", "hg", SETTINGS),
+    (".config", "sapling", SETTINGS),
+    (".config", "zsh", SHELL),
+    (".config", "tmux", SHELL),
+    (".config", "environment.d", SHELL),
+    (".config", "systemd", "a desktop runs it at start"),
+    (".config", "emacs", EDITOR),
+    (".config", "helix", EDITOR),
+    (".config", "zed", EDITOR),
     (".config", "mise.toml", MISE),
     (".cargo", "config", "cargo runs programs that it names"),
     (".cargo", "config.toml", "cargo runs programs that it names"),
@@ -184,6 +314,12 @@ mod tests {
             "vscode",
             "AGENTS.md",
             "CLAUDE.md",
+            "package.json",
+            ".github",
+            ".jj",
+            ".hg",
+            ".prettierrc",
+            ".eslintrc.json",
         ];
         let guarded: Vec<&str> = names.into_iter().filter(|name| why_guarded("src", name).is_some()).collect();
         assert_eq!(guarded, [""; 0]);
@@ -205,11 +341,36 @@ mod tests {
         assert!(why_guarded(".github", "hooks").is_some() && why_guarded("src", "hooks").is_none());
         assert!(why_guarded(".config", "fish").is_some() && why_guarded("aquarium", "fish").is_none());
         assert!(why_guarded(".cargo", "config.toml").is_some() && why_guarded("src", "config.toml").is_none());
+        assert!(why_guarded(".jj/repo", "config.toml").is_some() && why_guarded("a/repo", "config.toml").is_none());
+        assert!(why_guarded("repo", "config.toml").is_none() && why_guarded("a/.HG", "hgrc").is_some());
     }
 
     #[test]
     fn what_other_tools_run_by_themselves_is_guarded() {
-        let names = [".helix", ".emacs", "opencode.json", "mise.local.toml", ".gdbinit", ".yarnrc.yml"];
+        let names = [
+            ".helix",
+            ".emacs",
+            "opencode.json",
+            "mise.local.toml",
+            ".gdbinit",
+            ".yarnrc.yml",
+            ".pdbrc",
+            ".Rprofile",
+            ".irbrc",
+            ".iex.exs",
+            ".ghci",
+            ".ocamlinit",
+            ".octaverc",
+            ".lvimrc",
+            ".autoenv.zsh",
+            ".rtx.toml",
+            ".qwen",
+            ".crush.json",
+            ".pnpmfile.cjs",
+            ".npmrc",
+            "lefthook.yml",
+            ".pre-commit-config.yaml",
+        ];
         let free: Vec<&str> = names.into_iter().filter(|name| why_guarded("src", name).is_none()).collect();
         assert_eq!(free, [""; 0]);
     }
@@ -218,6 +379,8 @@ mod tests {
     fn a_link_in_place_of_a_folder_that_matters_is_guarded() {
         assert!(why_link_guarded("", ".github").is_some() && why_link_guarded("", ".config").is_some());
         assert!(why_link_guarded(".git", "hooks").is_some() && why_link_guarded(".git", "info").is_some());
+        assert!(why_link_guarded("", ".jj").is_some() && why_link_guarded("a/.jj", "repo").is_some());
+        assert!(why_link_guarded("a", "repo").is_none() && why_link_guarded("a/.git", "sequencer").is_some());
         assert!(why_link_guarded("src", "hooks").is_none() && why_link_guarded(".git", "objects").is_none());
     }
 
@@ -229,6 +392,8 @@ mod tests {
             ("", "config.worktree"),
             ("info", "attributes"),
             ("", "commondir"),
+            ("rebase-merge", "git-rebase-todo"),
+            ("remotes", "origin"),
         ];
         let free = [
             ("hooks", "pre-commit.sample"),

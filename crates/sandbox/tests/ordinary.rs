@@ -53,6 +53,26 @@ async fn git_commits_to_a_repository_that_was_there() {
 }
 
 #[tokio::test]
+async fn a_rebase_stops_in_one_command_and_goes_on_in_another() {
+    if !Path::new("/usr/bin/git").exists() {
+        return;
+    }
+    let begin = "set -e; git init -q -b main .; git config user.name n; git config user.email e; echo 1 > a; git add a; git commit -qm one; \
+                 git checkout -q -b other; echo 2 > a; git commit -qam two; echo 3 > b; git add b; git commit -qm three; \
+                 git checkout -q main; echo 4 > a; git commit -qam four; git checkout -q other; \
+                 git rebase -q -x true HEAD~1; ! git rebase main 2>/dev/null; test -d .git/rebase-merge";
+    let go_on = "set -e; echo 5 > a; git add a; GIT_EDITOR=true git rebase --continue; test ! -d .git/rebase-merge; \
+                 git log --oneline | grep three";
+    for level in levels() {
+        let place = Workspace::new();
+        for script in [begin, "test -f .git/rebase-merge/git-rebase-todo", go_on, "test ! -d .git/rebase-merge"] {
+            let ended = run(level, &place.policy(), shell(script)).await.unwrap();
+            assert_eq!((ended.exit_code(), ended.moved_aside), (0, vec![]), "{level}: {}", ended.stderr.text());
+        }
+    }
+}
+
+#[tokio::test]
 async fn archives_and_copies_keep_their_modes() {
     let script = "set -e; mkdir -p a/b; echo x > a/b/run; chmod 750 a/b/run; chmod 1777 a; tar cf a.tar a; mkdir c; tar xpf a.tar -C c; \
                   cp -a c/a d; install -m 755 d/b/run e; test -x e; test -x d/b/run; test -k d";

@@ -11,6 +11,9 @@ use rustix::io::Errno;
 use super::scan;
 use crate::order::{MOVED, Moved, MovedAside};
 
+/// Files that are told one by one.
+pub(super) const TOLD: usize = 1_000;
+
 /// The folder that things are moved to, made when the first one is.
 pub(super) struct Aside {
     wanted: Option<PathBuf>,
@@ -31,6 +34,7 @@ impl Aside {
         rustix::fs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
         let folder = self.folder()?;
         self.count += 1;
+        let folder = if self.count > TOLD { self.more(&folder)? } else { folder };
         let kept_at = folder.join(format!("{}-{}", self.count, name.to_string_lossy()));
         let moved = match rustix::fs::renameat(&parent, name, CWD, &kept_at) {
             Err(Errno::ACCESS) => {
@@ -48,6 +52,22 @@ impl Aside {
             Err(error) => return Err(error.into()),
         }
         Ok(kept_at)
+    }
+
+    /// Where what is no longer told one by one goes.
+    fn more(&self, folder: &Path) -> io::Result<PathBuf> {
+        let more = folder.join("more");
+        if self.count == TOLD + 1 {
+            std::fs::create_dir(&more)?;
+        }
+        Ok(more)
+    }
+
+    /// How many are not told one by one, in words.
+    pub(super) fn untold(&self) -> Option<String> {
+        let folder = self.made.as_ref().filter(|_| self.count > TOLD)?;
+        let more = self.count - TOLD;
+        Some(format!("{more} more files that would run later were moved to `{}`", folder.join("more").display()))
     }
 
     /// Writes down beside what was moved where it came from: whoever asked for the command may not live to do it.

@@ -9,6 +9,7 @@ use std::path::Path;
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 
 use super::config::{self, Setting};
+use super::trail::Trail;
 use crate::names;
 
 /// Settings are short. What is longer is not read, and so is not known to be harmless.
@@ -23,46 +24,13 @@ pub(super) fn is_harmless(root: &OwnedFd, folder: &Path, path: &Path, why: &str)
             text(root, path).is_some_and(|text| config_is_harmless(&text))
         }
         "commondir" => text(root, path).is_some_and(|text| text.trim_end() == "../.."),
-        ".git" => text(root, path).is_some_and(|text| gitdir_is_harmless(&text, folder)),
+        ".git" => text(root, path)
+            .is_some_and(|text| gitdir_is_harmless(&text, folder) && leads_straight(root, folder, path, &text)),
         _ => false,
     }
 }
 
-/// Keys whose values name what git runs, or where it takes more settings from.
-const RUN_BY_GIT: [&str; 17] = [
-    "hookspath",
-    "path",
-    "fsmonitor",
-    "sshcommand",
-    "pager",
-    "editor",
-    "clean",
-    "smudge",
-    "process",
-    "textconv",
-    "command",
-    "driver",
-    "helper",
-    "askpass",
-    "program",
-    "attributesfile",
-    "cmd",
-];
-
-/// What of a repository's settings may be paths of such, as written there.
-pub(super) fn named_paths(root: &OwnedFd, config: &Path) -> Vec<String> {
-    let Some(text) = text(root, config) else { return Vec::new() };
-    let mut paths = Vec::new();
-    for Setting { key, value, .. } in config::settings(&text).unwrap_or_default() {
-        if RUN_BY_GIT.contains(&key.as_str()) {
-            let words = value.split([' ', '\t', '"', '\'', '!', ';', '=']).filter(|word| !word.is_empty());
-            paths.extend(words.map(str::to_owned));
-        }
-    }
-    paths
-}
-
-fn text(root: &OwnedFd, path: &Path) -> Option<String> {
+pub(super) fn text(root: &OwnedFd, path: &Path) -> Option<String> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
     let file = rustix::fs::openat2(root, path, flags, Mode::empty(), resolve).ok()?;
@@ -86,12 +54,23 @@ fn gitdir_is_harmless(text: &str, folder: &Path) -> bool {
     is_kept_by_git && is_inside && !target.contains('\n')
 }
 
+/// Whether the way there goes through no link, so that it leads where its words say.
+fn leads_straight(root: &OwnedFd, folder: &Path, path: &Path, text: &str) -> bool {
+    let target = Path::new(text.trim_end().trim_start_matches("gitdir: "));
+    let whole = match target.strip_prefix(folder) {
+        Ok(within) => within.to_owned(),
+        Err(_) => path.parent().unwrap_or(Path::new("")).join(target),
+    };
+    let trail = Trail::of(root, folder, &whole);
+    trail.links.is_empty() && trail.end.is_some()
+}
+
 fn config_is_harmless(text: &str) -> bool {
     // Git writes no backslash by itself, and what comes after one has fooled others.
     !text.contains('\\') && config::settings(text).is_some_and(|all| all.iter().all(setting_is_harmless))
 }
 
-fn setting_is_harmless(setting: &Setting) -> bool {
+pub(super) fn setting_is_harmless(setting: &Setting) -> bool {
     let value = &setting.value;
     match (setting.section.as_str(), setting.key.as_str()) {
         ("core", "repositoryformatversion" | "filemode" | "bare" | "logallrefupdates" | "ignorecase" | "symlinks") => {

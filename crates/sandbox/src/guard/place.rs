@@ -1,7 +1,7 @@
 //! What kind of folder a walk is in, and what of a name counts there.
 
 use std::ffi::{OsStr, OsString};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use rustix::fs::FileType;
 
@@ -14,8 +14,13 @@ pub(super) enum Place {
     /// Installed packages bring settings for the editors of those who made them. Nobody opens them there, and moving them
     /// away would break every install. Repositories in here count as anywhere.
     Packages,
-    /// A folder of a repository, and its path within.
-    Repository(PathBuf),
+    /// A folder of a repository. What else is guarded is so in here too: a few names make any folder a repository.
+    Repository {
+        /// Its path within the repository.
+        inside: PathBuf,
+        /// Whether the repository is an installed package.
+        is_package: bool,
+    },
     /// A folder all of whose files are guarded.
     Guarded {
         why: &'static str,
@@ -28,17 +33,32 @@ impl Place {
         matches!(self, Place::Ordinary | Place::Packages)
     }
 
-    /// What a folder in an ordinary one is.
-    pub(super) fn within(&self, folder: &Path) -> Place {
-        let is_packages = folder.file_name().is_some_and(|name| name == "node_modules" || name == "site-packages");
-        if is_packages || *self == Place::Packages { Place::Packages } else { Place::Ordinary }
+    pub(super) fn is_package(&self) -> bool {
+        matches!(self, Place::Packages | Place::Repository { is_package: true, .. })
+    }
+
+    /// What a folder in this one is: one where git looks itself, or one that may hold repositories of its own.
+    pub(super) fn within(&self, name: &OsStr) -> Place {
+        let is_package = self.is_package();
+        if let Place::Repository { inside, .. } = self {
+            let within = inside.join(name);
+            if names::LOOKED_INTO_BY_GIT.iter().any(|known| within == Path::new(known)) {
+                return Place::Repository { inside: within, is_package };
+            }
+        }
+        if is_package || is_packages(name) { Place::Packages } else { Place::Ordinary }
     }
 }
 
+/// Whether a folder of this name holds installed packages.
+pub(super) fn is_packages(name: &OsStr) -> bool {
+    name == "node_modules" || name == "site-packages"
+}
+
 /// A repository by its name, or by what git would recognise it by under any other.
-pub(super) fn is_repository(path: &Path, names: &[(OsString, FileType)]) -> bool {
+pub(super) fn is_repository(name: &str, names: &[(OsString, FileType)]) -> bool {
     let has = |wanted: &str| names.iter().any(|(name, _)| name == wanted);
-    let by_name = path.file_name().is_some_and(|name| names::is_repository_name(&name.to_string_lossy()));
+    let by_name = names::is_repository_name(name);
     let by_head = has("HEAD") && (has("objects") || has("refs") || has("commondir"));
     // One that others share may lack a head of its own.
     by_name || by_head || (has("objects") && has("refs"))
@@ -52,31 +72,4 @@ pub(super) fn why_repository(name: &str, is_folder: bool) -> Option<&'static str
 pub(super) fn why_guarded(folder: &str, name: &str, is_folder: bool) -> Option<&'static str> {
     let link = || (!is_folder).then(|| names::why_link_guarded(folder, name)).flatten();
     names::why_guarded(folder, name).or_else(|| why_repository(name, is_folder)).or_else(link)
-}
-
-/// What a folder of a repository is: one of its own, or one that may hold repositories of submodules and worktrees.
-pub(super) fn inside_repository(inside: &Path, name: &OsStr) -> Place {
-    let within = inside.join(name);
-    let is_known = ["hooks", "info", "objects"].iter().any(|known| within == Path::new(known));
-    if is_known { Place::Repository(within) } else { Place::Ordinary }
-}
-
-/// Loose objects and packs: many, and nothing that anyone opens.
-pub(super) fn is_object_store(name: &str) -> bool {
-    let is_loose = name.len() == 2 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_loose || name == "pack" || name == "info"
-}
-
-/// A relative path from a folder, without leaving the root of the walk.
-pub(super) fn below(base: &Path, path: &Path) -> Option<PathBuf> {
-    let mut whole = base.to_owned();
-    for part in path.components() {
-        match part {
-            Component::Normal(name) => whole.push(name),
-            Component::CurDir => {}
-            Component::ParentDir => whole.pop().then_some(())?,
-            Component::RootDir | Component::Prefix(_) => return None,
-        }
-    }
-    (!whole.as_os_str().is_empty()).then_some(whole)
 }

@@ -16,6 +16,7 @@ use crate::policy::Level;
 const LARGEST: u64 = 1 << 20;
 
 /// What one guarded file was.
+#[derive(Clone)]
 pub(super) enum Copy {
     File { bytes: Vec<u8>, mode: u32 },
     Link(CString),
@@ -29,8 +30,8 @@ impl Saved {
     pub(super) fn of(root: &OwnedFd, found: &Found, level: Level) -> Saved {
         let mut saved = Saved::default();
         for (path, item) in &found.items {
-            let is_mounted =
-                level == Level::Full && item.stamp.kind == FileType::RegularFile && !item.stamp.has_other_names;
+            let is_plain = item.stamp.kind == FileType::RegularFile && !item.stamp.has_other_names;
+            let is_mounted = level == Level::Full && is_plain && !item.stays_writable();
             if !is_mounted && let Ok(copy) = Copy::of(root, path, item) {
                 saved.0.extend(copy.map(|copy| (path.clone(), copy)));
             }
@@ -40,6 +41,14 @@ impl Saved {
 
     pub(super) fn get(&self, path: &Path) -> Option<&Copy> {
         self.0.get(path)
+    }
+
+    /// What a file said, if it is kept and is text.
+    pub(super) fn text(&self, path: &Path) -> Option<&str> {
+        match self.get(path)? {
+            Copy::File { bytes, .. } => std::str::from_utf8(bytes).ok(),
+            Copy::Link(_) => None,
+        }
     }
 
     /// Whether a file whose stamp changed says something else now, or may be run now.

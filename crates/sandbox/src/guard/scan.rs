@@ -1,6 +1,6 @@
 //! One walk through a folder that finds every guarded file, and remembers enough to make the next walk cheap.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, Stat};
 use rustix::io::Errno;
 
-use super::harmless::named_paths;
-use super::place::{Place, below, inside_repository, is_object_store, is_repository, why_guarded, why_repository};
+use super::place::{Place, is_repository, why_guarded, why_repository};
+use super::watch::Watched;
 use crate::names;
 
 /// A guarded file, folder or link, by its path below the root of the walk.
@@ -22,6 +22,13 @@ pub(crate) struct Item {
     /// The guarded folder it lies in, or itself.
     pub(crate) top: PathBuf,
     pub(crate) stamp: Stamp,
+}
+
+impl Item {
+    /// Whether commands may write it, and it is judged by what it says.
+    pub(super) fn stays_writable(&self) -> bool {
+        self.why == names::TODO
+    }
 }
 
 /// What tells one state of a file from another.
@@ -37,7 +44,7 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
-    fn of(stat: &Stat) -> Self {
+    pub(super) fn of(stat: &Stat) -> Self {
         Stamp {
             kind: FileType::from_raw_mode(stat.st_mode),
             inode: (stat.st_dev, stat.st_ino),
@@ -57,8 +64,12 @@ pub(crate) struct Found {
     pub(crate) repositories: Vec<PathBuf>,
     /// Folders that are guarded as a whole.
     pub(crate) folders: Vec<PathBuf>,
-    /// Paths that settings name as something to run, whether they are there or not.
-    named: Vec<PathBuf>,
+    /// Paths that count whatever they are called.
+    pub(super) watched: BTreeMap<PathBuf, Watched>,
+    /// Folders of installed packages to which links from elsewhere lead.
+    pub(super) behind: BTreeSet<PathBuf>,
+    /// Guarded folders with more in them than was noted.
+    cut: BTreeSet<PathBuf>,
     /// Places that could not be looked into.
     pub(crate) troubles: Vec<String>,
     seen: BTreeMap<PathBuf, Seen>,
@@ -75,63 +86,49 @@ struct Seen {
     is_plain: bool,
 }
 
-/// Beyond this, a guarded folder is no settings folder, and its files are not looked after one by one.
+/// Beyond this, a guarded folder is no settings folder: what changes in it is seen, but cannot be put back.
 const MOST_ITEMS: usize = 20_000;
 
-const NAMED: &str = "the repository's settings name it as something to run";
-
 pub(crate) struct Walk<'a> {
-    root: &'a OwnedFd,
-    before: Option<&'a Found>,
-    found: Found,
+    pub(super) root: &'a OwnedFd,
+    /// Where the root is.
+    pub(super) folder: &'a Path,
+    pub(super) before: Option<&'a Found>,
+    pub(super) found: Found,
+    /// Links that are not guarded and not in installed packages, yet to be looked behind.
+    pub(super) links: Vec<PathBuf>,
+    /// Whether folders are looked into as if for the first time.
+    pub(super) is_fresh: bool,
     /// Folders changed later than this may have changed again within the clock's grain.
-    settled: (i64, u64),
+    pub(super) settled: (i64, u64),
+    /// How much is in each guarded folder.
+    counts: BTreeMap<PathBuf, usize>,
     /// For lists of names, as the kernel gives them.
     buffer: Vec<MaybeUninit<u8>>,
 }
 
 impl<'a> Walk<'a> {
     /// Walks everything below `root`; folders that `before` knows and that have not changed are not listed again.
-    pub(crate) fn all(root: &'a OwnedFd, before: Option<(&'a Found, (i64, u64))>) -> Found {
+    pub(crate) fn all(root: &'a OwnedFd, folder: &'a Path, before: Option<(&'a Found, (i64, u64))>) -> Found {
         let settled = before.map_or((0, 0), |(_, time)| time);
         let buffer = vec![MaybeUninit::uninit(); 32 << 10];
-        let mut walk = Walk { root, before: before.map(|(found, _)| found), found: Found::default(), settled, buffer };
-        let mut left = vec![(PathBuf::new(), Place::Ordinary)];
-        while let Some((path, place)) = left.pop() {
-            left.extend(walk.folder(&path, place));
-        }
-        left.extend(walk.named_in_settings());
-        while let Some((path, place)) = left.pop() {
-            left.extend(walk.folder(&path, place));
-        }
+        let before = before.map(|(found, _)| found);
+        let found = Found::default();
+        let counts = BTreeMap::new();
+        let mut walk =
+            Walk { root, folder, before, found, links: Vec::new(), is_fresh: false, settled, counts, buffer };
+        walk.walk(Path::new(""), Place::Ordinary);
+        walk.look_behind_links();
+        walk.follow();
         walk.found
     }
 
-    /// What settings of repositories name as hooks, programs or further settings, each now guarded as a whole.
-    fn named_in_settings(&mut self) -> Vec<(PathBuf, Place)> {
-        self.found.named = match self.before {
-            // Settings that a command wrote must not have a say in what is moved out of the user's way.
-            Some(before) => before.named.clone(),
-            None => self.found.repositories.iter().flat_map(|repository| named_by(self.root, repository)).collect(),
-        };
-        let tops: Vec<PathBuf> = self.found.named.clone().iter().filter_map(|top| self.named(top)).collect();
-        tops.into_iter().map(|top| (top.clone(), Place::Guarded { why: NAMED, top })).collect()
-    }
-
-    /// Guards one path that settings name, if it is there, and gives it back if it is a folder.
-    fn named(&mut self, top: &Path) -> Option<PathBuf> {
-        let opened = open(self.root, top.parent().unwrap_or(Path::new(""))).ok()?;
-        let name = top.file_name()?;
-        let stat = rustix::fs::statat(&opened, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-        if self.found.items.contains_key(top) || self.found.repositories.iter().any(|repository| repository == top) {
-            return None;
+    /// Walks one folder and all in it.
+    pub(super) fn walk(&mut self, path: &Path, place: Place) {
+        let mut left = vec![(path.to_owned(), place)];
+        while let Some((path, place)) = left.pop() {
+            left.extend(self.folder(&path, place));
         }
-        self.item(&opened, name, top, NAMED, top.to_owned());
-        let is_folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
-        is_folder.then(|| {
-            self.found.folders.push(top.to_owned());
-            top.to_owned()
-        })
     }
 
     /// Looks into one folder and gives the folders in it.
@@ -155,9 +152,9 @@ impl<'a> Walk<'a> {
             Ok(names) => names,
             Err(error) => return self.trouble(path, error),
         };
-        let place = if place.may_hold_repositories() && is_repository(path, &names) {
+        let place = if place.may_hold_repositories() && is_repository(&self.name_of(path), &names) {
             self.found.repositories.push(path.to_owned());
-            Place::Repository(PathBuf::new())
+            Place::Repository { inside: PathBuf::new(), is_package: place.is_package() }
         } else {
             place
         };
@@ -166,7 +163,9 @@ impl<'a> Walk<'a> {
         for (name, kind) in &names {
             below.extend(self.entry(&opened, path, &place, name, *kind));
         }
-        let is_plain = place.may_hold_repositories() && self.found.items.len() == items_before;
+        // What a link leads to changes without it.
+        let has_links = !place.is_package() && names.iter().any(|(_, kind)| *kind == FileType::Symlink);
+        let is_plain = place.may_hold_repositories() && !has_links && self.found.items.len() == items_before;
         // Only a first walk is walked again.
         if self.before.is_some() {
             return below;
@@ -195,12 +194,20 @@ impl<'a> Walk<'a> {
     /// The folders below one whose own list of names is the same as before. Those with guarded names are always read.
     fn unchanged(&mut self, path: &Path, place: &Place) -> Option<Vec<(PathBuf, Place)>> {
         let seen = self.before?.seen.get(path).filter(|seen| seen.is_plain && place.may_hold_repositories())?;
+        if self.is_fresh {
+            return None;
+        }
         // The folders above are unchanged too, or were just read: no link can have come between.
         let stamp = Stamp::of(&rustix::fs::statat(self.root, path, AtFlags::SYMLINK_NOFOLLOW).ok()?);
         if seen.stamp != stamp || stamp.changed >= self.settled {
             return None;
         }
-        Some(seen.below.iter().map(|below| (below.clone(), place.within(below))).collect())
+        Some(
+            seen.below
+                .iter()
+                .map(|below| (below.clone(), place.within(below.file_name().unwrap_or_default())))
+                .collect(),
+        )
     }
 
     /// Looks at one name, and gives the folder behind it if that is to be walked.
@@ -215,45 +222,77 @@ impl<'a> Walk<'a> {
         let text = name.to_string_lossy();
         let is_folder = kind == FileType::Directory;
         match place {
-            Place::Guarded { .. } if self.found.items.len() >= MOST_ITEMS => {
-                self.found.troubles.push(format!("`{}` has more files than are looked after", path.display()));
-                None
-            }
             Place::Guarded { why, top } => {
                 let whole = path.join(name);
-                self.item(opened, name, &whole, why, top.clone());
+                self.in_guarded(opened, name, &whole, why, top).then_some(())?;
                 is_folder.then(|| (whole, place.clone()))
             }
-            Place::Repository(inside) => {
-                let folder = inside.to_string_lossy();
-                let link =
-                    || (!is_folder && folder.is_empty()).then(|| names::why_link_guarded(".git", &text)).flatten();
-                if let Some(why) = names::why_guarded_in_repository(&folder, &text).or_else(link) {
-                    let whole = path.join(name);
-                    self.item(opened, name, &whole, why, whole.clone());
-                }
-                let is_store = folder == "objects" && is_object_store(&text);
-                (is_folder && !is_store).then(|| (path.join(name), inside_repository(inside, name)))
-            }
-            Place::Ordinary | Place::Packages => {
-                let folder = path.file_name().map(OsStr::to_string_lossy).unwrap_or_default();
-                let is_package = *place == Place::Packages;
-                let why =
-                    if is_package { why_repository(&text, is_folder) } else { why_guarded(&folder, &text, is_folder) };
-                let Some(why) = why else {
-                    return is_folder.then(|| (path.join(name), place.within(Path::new(name))));
-                };
+            Place::Ordinary | Place::Packages | Place::Repository { .. } => {
                 let whole = path.join(name);
+                let elsewhere = || {
+                    if place.is_package() {
+                        why_repository(&text, is_folder)
+                    } else {
+                        why_guarded(&self.place_of(path), &text, is_folder)
+                    }
+                };
+                let why = in_repository(place, &text, is_folder).or_else(elsewhere);
+                let Some(why) = why else {
+                    if kind == FileType::Symlink && !place.is_package() {
+                        self.links.push(whole.clone());
+                    }
+                    return is_folder.then(|| (whole, place.within(name)));
+                };
                 self.item(opened, name, &whole, why, whole.clone());
-                if is_folder {
-                    self.found.folders.push(whole.clone());
+                if !is_folder {
+                    return None;
                 }
-                is_folder.then(|| (whole.clone(), Place::Guarded { why, top: whole }))
+                self.found.folders.push(whole.clone());
+                let is_new = self.before.is_some_and(|before| !before.items.contains_key(&whole));
+                (!is_new).then(|| (whole.clone(), Place::Guarded { why, top: whole }))
             }
         }
     }
 
-    fn item(&mut self, opened: &OwnedFd, name: &OsStr, whole: &Path, why: &'static str, top: PathBuf) {
+    /// Notes what is in a guarded folder, and says whether it is to be walked.
+    fn in_guarded(&mut self, opened: &OwnedFd, name: &OsStr, whole: &Path, why: &'static str, top: &Path) -> bool {
+        let Some(before) = self.before else {
+            let count = self.counts.entry(top.to_owned()).or_default();
+            *count += 1;
+            if *count > MOST_ITEMS {
+                self.found.cut.insert(top.to_owned());
+                return false;
+            }
+            self.item(opened, name, whole, why, top.to_owned());
+            return true;
+        };
+        let is_known = before.items.contains_key(whole);
+        let is_cut = before.cut.contains(top);
+        self.item(opened, name, whole, why, top.to_owned());
+        if is_known || !is_cut {
+            // What is new is taken as a whole, however much is in it.
+            return is_known;
+        }
+        // It may have been there, uncounted. Its time tells, which nobody can set.
+        if self.found.items.get(whole).is_some_and(|item| item.stamp.changed < self.settled) {
+            self.found.items.remove(whole);
+        }
+        true
+    }
+
+    /// The name of a folder. The root has one too, by which some files in it count.
+    fn name_of(&self, path: &Path) -> String {
+        let name = path.file_name().or_else(|| self.folder.file_name());
+        name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    }
+
+    /// The last two names of a folder's path.
+    fn place_of(&self, path: &Path) -> String {
+        let above = path.parent().map(|above| self.name_of(above)).unwrap_or_default();
+        format!("{above}/{}", self.name_of(path))
+    }
+
+    pub(super) fn item(&mut self, opened: &OwnedFd, name: &OsStr, whole: &Path, why: &'static str, top: PathBuf) {
         let Ok(stat) = rustix::fs::statat(opened, name, AtFlags::SYMLINK_NOFOLLOW) else { return };
         self.found.items.insert(whole.to_owned(), Item { why, top, stamp: Stamp::of(&stat) });
     }
@@ -264,19 +303,38 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Paths below the root that a repository's settings may mean: from the working tree, or from the repository itself.
-fn named_by(root: &OwnedFd, repository: &Path) -> Vec<PathBuf> {
-    let bases = [repository.parent().unwrap_or(Path::new("")), repository];
-    let written = named_paths(root, &repository.join("config"));
-    written.iter().flat_map(|path| bases.iter().filter_map(|base| below(base, Path::new(path)))).collect()
+/// What makes git run a file of this name, where that is a folder of a repository.
+fn in_repository(place: &Place, name: &str, is_folder: bool) -> Option<&'static str> {
+    // It reads files and follows links; a folder of such a name is nothing to it.
+    let Place::Repository { inside, .. } = place else { return None };
+    if is_folder {
+        return None;
+    }
+    let folder = inside.to_string_lossy();
+    let link = || folder.is_empty().then(|| names::why_link_guarded(".git", name)).flatten();
+    names::why_guarded_in_repository(&folder, name).or_else(link)
 }
 
-/// Opens a folder below the root, following no link on the way.
+/// Opens a folder below the root, following no link on the way. A path may be longer than the kernel takes at once.
 pub(crate) fn open(root: &OwnedFd, path: &Path) -> rustix::io::Result<OwnedFd> {
-    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    rustix::fs::openat2(root, path, flags, Mode::empty(), ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS)
+    let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+    let mut part = PathBuf::new();
+    let mut above: Option<OwnedFd> = None;
+    for name in path {
+        if part.as_os_str().len() + name.len() > LONGEST_AT_ONCE {
+            let from = above.as_ref().unwrap_or(root);
+            above = Some(rustix::fs::openat2(from, &part, flags | OFlags::PATH, Mode::empty(), resolve)?);
+            part.clear();
+        }
+        part.push(name);
+    }
+    let part = if part.as_os_str().is_empty() { Path::new(".") } else { &part };
+    rustix::fs::openat2(above.as_ref().unwrap_or(root), part, flags | OFlags::NONBLOCK, Mode::empty(), resolve)
 }
+
+/// Characters of a path that are given to the kernel in one call.
+const LONGEST_AT_ONCE: usize = 3_000;
 
 /// Gives the owner every right to what an `O_PATH` descriptor stands for.
 pub(crate) fn allow_owner(opened: &OwnedFd) -> rustix::io::Result<()> {

@@ -5,6 +5,11 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::*;
 
+mod hidden;
+mod led;
+mod many;
+mod rebase;
+
 /// A workspace with a repository and an editor's settings, and a place for what is moved aside.
 struct World {
     folder: tempfile::TempDir,

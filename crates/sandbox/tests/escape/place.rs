@@ -4,7 +4,7 @@ use std::io::Write;
 use std::net::{TcpListener, UdpSocket};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -289,7 +289,7 @@ fn write(folder: &Path, path: &str, text: &str) -> PathBuf {
     path
 }
 
-/// A repository, a nested one, an editor's settings, and a program that runs as root.
+/// A repository, a nested one, an editor's settings, links with guarded names, and a program that runs as root.
 fn furnish(who: Who, workspace: &Path) {
     for repository in [".git", "nested/.git"] {
         write(workspace, &format!("{repository}/HEAD"), "ref: refs/heads/main\n");
@@ -299,7 +299,11 @@ fn furnish(who: Who, workspace: &Path) {
         std::fs::create_dir_all(workspace.join(repository).join("refs/heads")).unwrap();
     }
     write(workspace, ".vscode/tasks.json", "{}\n");
+    write(workspace, "real/rc", "known\n");
     give_all(who, workspace);
+    for (target, link) in [("real", "linkdir"), ("linkdir/rc", ".zshrc"), ("missing", ".gdbinit")] {
+        symlink(target, workspace.join(link)).unwrap();
+    }
     if is_root() {
         let path = workspace.join("root-id");
         std::fs::copy("/usr/bin/id", &path).unwrap();

@@ -4,7 +4,7 @@
 //! In every script: `$OUT` is a folder outside the workspace with `secret` and `victim`; `$VICTIM` is a process outside
 //! of the same user, with its working folder there and `$OUT/secret` open as descriptor 9; `$TRY` tries a system call;
 //! `$PORT`, `$UDP`, `$PORT6` are servers on the host's loopback; `$KEY` is a shared memory segment of the host; the
-//! workspace holds a git repository, an editor's settings and a nested repository.
+//! workspace holds a git repository, an editor's settings, a nested repository and links with guarded names.
 
 /// How one can tell that an attempt succeeded.
 #[derive(Clone, Copy)]
@@ -302,6 +302,42 @@ pub(crate) const LATER: &[Attempt] = &[
     of("plant what a shell runs", "echo evil > .bashrc", Sign::Exists("$WS/.bashrc")),
     of("plant under another spelling", "echo evil > .EnvRC", Sign::Exists("$WS/.EnvRC")),
     of("plant by a link", "echo evil > x; ln -s x .envrc", Sign::Exists("$WS/.envrc")),
+    of(
+        "plant in a folder that is made a repository",
+        "echo > HEAD; mkdir refs; echo evil > .envrc",
+        Sign::Exists("$WS/.envrc"),
+    ),
+    of(
+        "change settings in a folder that is made a repository",
+        "echo > HEAD; mkdir refs; echo evil > .vscode/tasks.json",
+        Sign::Evil("$WS/.vscode/tasks.json"),
+    ),
+    of(
+        "hide a repository among packed objects",
+        "mkdir -p .git/objects/pack .git/modules sub; git init -q --bare .git/objects/pack/q; echo '[core] fsmonitor = evil' >> .git/objects/pack/q/config; ln -s ../objects/pack/q .git/modules/sub; echo 'gitdir: ../.git/modules/sub' > sub/.git",
+        Sign::Evil("$WS/.git/objects/pack/q/config"),
+    ),
+    of(
+        "open an installed package by a link",
+        "mkdir -p node_modules/x; echo evil > node_modules/x/.envrc; ln -s node_modules/x app",
+        Sign::Exists("$WS/app"),
+    ),
+    of(
+        "replace a link on the way to what a shell runs",
+        "rm linkdir; mkdir linkdir; echo evil > linkdir/rc",
+        Sign::Evil("$WS/linkdir/rc"),
+    ),
+    of(
+        "put a link on the way to what a shell runs",
+        "mv real other; mkdir e; echo evil > e/rc; ln -s e real",
+        Sign::Exists("$WS/real/rc"),
+    ),
+    of("make what a debugger would run", "echo evil > missing", Sign::Exists("$WS/missing")),
+    of(
+        "have a rebase run something",
+        "mkdir .git/rebase-merge; echo 'exec evil' > .git/rebase-merge/git-rebase-todo",
+        Sign::Evil("$WS/.git/rebase-merge/git-rebase-todo"),
+    ),
     of(
         "plant in a folder that cannot be changed",
         "mkdir h; echo evil > h/.envrc; chmod 555 h",

@@ -13,8 +13,8 @@ impl Workspace {
     pub(crate) fn why_guarded(&self, path: &Inside) -> Option<&'static str> {
         let parts: Vec<&str> = path.parts().collect();
         for (at, name) in parts.iter().enumerate() {
-            let folder = if at == 0 { "" } else { parts[at - 1] };
-            if let Some(why) = names::why_guarded(folder, name) {
+            let folder = parts[at.saturating_sub(2)..at].join("/");
+            if let Some(why) = names::why_guarded(&folder, name) {
                 return Some(why);
             }
             let is_file = at + 1 == parts.len();

@@ -1,0 +1,160 @@
+//! What the settings of repositories name as hooks, programs or further settings.
+//!
+//! Whatever is not known to be mere data is taken for something to run: git gains settings, and aliases run anything.
+
+use std::os::fd::OwnedFd;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{AtFlags, FileType};
+
+use super::config::{self, Setting};
+use super::harmless::{self, setting_is_harmless};
+use super::trail::{self, Trail};
+use super::watch::Watched;
+use crate::names;
+
+const NAMED: &str = "the repository's settings name it as something to run";
+const FILE: Watched = Watched { why: NAMED, is_file: true };
+const FILE_OR_FOLDER: Watched = Watched { why: NAMED, is_file: false };
+
+/// Files of settings that lead to each other; git itself takes no more.
+const MOST_INCLUDED: usize = 10;
+
+/// Paths below the root that count because a repository names them.
+pub(super) fn named(root: &OwnedFd, folder: &Path, repositories: &[PathBuf]) -> Vec<(PathBuf, Watched)> {
+    let reader = Reader { root, folder };
+    repositories.iter().flat_map(|repository| reader.named_by(repository, repositories)).collect()
+}
+
+struct Reader<'a> {
+    root: &'a OwnedFd,
+    folder: &'a Path,
+}
+
+impl Reader<'_> {
+    fn named_by(&self, repository: &Path, all: &[PathBuf]) -> Vec<(PathBuf, Watched)> {
+        let mut named = Vec::new();
+        let mut settings = Vec::new();
+        for file in ["config", "config.worktree"] {
+            self.read(&repository.join(file), MOST_INCLUDED, &mut settings, &mut named);
+        }
+        let mut trees = self.work_trees(repository, &settings);
+        // Their settings are those of the repository that they belong to.
+        let linked = all.iter().filter(|other| other.parent() == Some(&repository.join("worktrees")));
+        trees.extend(linked.flat_map(|other| self.work_trees(other, &[])));
+        for setting in settings.iter().filter(|setting| !is_data(setting)) {
+            match setting.key.as_str() {
+                "hookspath" | "templatedir" => {
+                    let bases = trees.iter().map(PathBuf::as_path).chain([repository]);
+                    let paths = bases.filter_map(|base| self.path(base, &setting.value));
+                    named.extend(paths.map(|path| (path, FILE_OR_FOLDER)));
+                }
+                _ if trees.is_empty() => {
+                    let words = words(&setting.value).filter(|word| !is_gits_own(word));
+                    named.extend(words.filter_map(|word| self.file(repository, word)).map(|path| (path, FILE)));
+                }
+                _ => {
+                    let paths = trees.iter().flat_map(|tree| {
+                        words(&setting.value).filter_map(|word| self.file(tree, word)).collect::<Vec<_>>()
+                    });
+                    named.extend(paths.map(|path| (path, FILE)));
+                }
+            }
+        }
+        named
+    }
+
+    /// The settings of a file and of those that it includes, which are named by it.
+    fn read(&self, file: &Path, left: usize, settings: &mut Vec<Setting>, named: &mut Vec<(PathBuf, Watched)>) {
+        let Some(end) = Trail::of(self.root, self.folder, file).end else { return };
+        let Some(text) = harmless::text(self.root, &end) else { return };
+        for setting in config::settings(&text).unwrap_or_default() {
+            let is_include = matches!(setting.section.as_str(), "include" | "includeif") && setting.key == "path";
+            if !is_include {
+                settings.push(setting);
+                continue;
+            }
+            let above = file.parent().unwrap_or(Path::new(""));
+            let Some(path) = self.path(above, &setting.value) else { continue };
+            if left > 0 {
+                self.read(&path, left - 1, settings, named);
+            }
+            named.push((path, FILE));
+        }
+    }
+
+    /// Where git runs what a repository names: in its working tree.
+    fn work_trees(&self, repository: &Path, settings: &[Setting]) -> Vec<PathBuf> {
+        let is_named_so = repository.file_name().is_some_and(|name| names::is_repository_name(&name.to_string_lossy()));
+        let around = repository.parent().filter(|_| is_named_so).map(Path::to_owned);
+        let set = settings.iter().filter(|one| one.section == "core" && one.key == "worktree");
+        let set = set.filter_map(|one| self.join(repository, &one.value));
+        // A linked working tree, told by the path of its `.git`.
+        let linked = harmless::text(self.root, &repository.join("gitdir"))
+            .and_then(|text| self.join(repository, text.trim_end())?.parent().map(Path::to_owned));
+        around.into_iter().chain(set).chain(linked).collect()
+    }
+
+    /// A path that is one whole value; never the root itself.
+    fn path(&self, base: &Path, value: &str) -> Option<PathBuf> {
+        self.join(base, value).filter(|path| !path.as_os_str().is_empty())
+    }
+
+    /// A path that may be a word among others. One that looks like no path counts only if it is a file.
+    fn file(&self, base: &Path, word: &str) -> Option<PathBuf> {
+        let path = self.path(base, word)?;
+        let is_file = || {
+            let stat = rustix::fs::statat(self.root, &path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+            Some(FileType::from_raw_mode(stat.st_mode) != FileType::Directory)
+        };
+        (word.contains(['/', '.']) || is_file() == Some(true)).then_some(path)
+    }
+
+    fn join(&self, base: &Path, path: &str) -> Option<PathBuf> {
+        let path = Path::new(path);
+        let (mut whole, within) = if path.is_absolute() {
+            (PathBuf::new(), trail::below(self.folder, path)?)
+        } else {
+            (base.to_owned(), path.to_owned())
+        };
+        for part in within.components() {
+            match part {
+                Component::Normal(name) => whole.push(name),
+                Component::CurDir => {}
+                Component::ParentDir => whole.pop().then_some(())?,
+                Component::RootDir | Component::Prefix(_) => return None,
+            }
+        }
+        Some(whole)
+    }
+}
+
+/// The whole, in case it has spaces, and what a shell would take for words.
+fn words(value: &str) -> impl Iterator<Item = &str> {
+    let parts = value.split(|letter: char| letter.is_whitespace() || "\"'!;=(){}&|`$<>,".contains(letter));
+    parts.chain([value]).filter(|word| !word.is_empty() && !word.contains("://") && word.len() < 1_000)
+}
+
+/// Files that git writes at every turn.
+fn is_gits_own(word: &str) -> bool {
+    let first = word.trim_start_matches("./").split('/').next().unwrap_or_default();
+    let names = ["index", "refs", "objects", "logs", "packed-refs"];
+    let is_a_head = !first.is_empty() && first.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
+    names.contains(&first) || is_a_head
+}
+
+/// Settings that run nothing, though they may name files.
+fn is_data(setting: &Setting) -> bool {
+    let data = [
+        ("blame", "ignorerevsfile"),
+        ("branch", "description"),
+        ("commit", "template"),
+        ("core", "excludesfile"),
+        ("core", "worktree"),
+        ("gpg", "allowedsignersfile"),
+        ("mailmap", "file"),
+        ("safe", "directory"),
+        ("user", "signingkey"),
+    ];
+    setting_is_harmless(setting) || data.contains(&(setting.section.as_str(), setting.key.as_str()))
+}

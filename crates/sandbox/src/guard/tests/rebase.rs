@@ -1,0 +1,43 @@
+//! The guard and a rebase that is under way.
+
+use super::*;
+
+const TODO: &str = ".git/rebase-merge/git-rebase-todo";
+
+#[test]
+fn lines_that_run_something_are_taken_out_of_a_rebase() {
+    for level in [Level::Full, Level::Landlock] {
+        let world = World::new();
+        world.write(TODO, "pick 1 one\nexec make\npick 2 two\n");
+        let moved = world.moved_after(level, |world| world.write(TODO, "exec make\nexec evil\npick 2 two\n"));
+        assert_eq!(moved, [format!("{TODO}*")]);
+        assert_eq!(world.read(TODO), "exec make\npick 2 two\n");
+    }
+}
+
+#[test]
+fn a_rebase_goes_on_and_ends_as_it_likes() {
+    for level in [Level::Full, Level::Landlock] {
+        let world = World::new();
+        world.write(TODO, "pick 1 one\nexec make\npick 2 two\n");
+        assert!(!held(&world.guard(level)).iter().any(|(path, _)| path.contains("rebase")));
+        assert_eq!(world.moved_after(level, |world| world.write(TODO, "exec make\npick 2 two\n")), [""; 0]);
+        let ended = world.moved_after(level, |world| fs::remove_dir_all(world.path(".git/rebase-merge")).unwrap());
+        assert_eq!(ended, [""; 0]);
+        assert!(!world.path(".git/rebase-merge").exists());
+        assert_eq!(world.moved_after(level, |world| world.write(TODO, "pick 1 one\nbreak\n# x\n")), [""; 0]);
+    }
+}
+
+#[test]
+fn a_rebase_elsewhere_is_no_way_around() {
+    let world = World::new();
+    let moved = world.moved_after(Level::Full, |world| {
+        world.write("evil/git-rebase-todo", "exec evil\n");
+        symlink("../evil", world.path(".git/rebase-merge")).unwrap();
+        world.write(".git/worktrees/w/HEAD", "");
+        world.write(".git/worktrees/w/commondir", "../..");
+        world.write(".git/worktrees/w/rebase-merge/git-rebase-todo", "x evil\n");
+    });
+    assert_eq!(moved, [".git/rebase-merge", ".git/worktrees/w/rebase-merge/git-rebase-todo*"]);
+}

@@ -1,0 +1,145 @@
+//! What counts not by its own name, but because something leads to it: a guarded link, a repository's settings, or an
+//! ordinary link into installed packages.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, FileType};
+
+use super::harmless::is_harmless;
+use super::named::named;
+use super::place::{Place, is_packages};
+use super::scan::{Found, Stamp, Walk, open};
+use super::trail::Trail;
+
+/// Why a path counts whatever it is called, and whether it is there or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Watched {
+    pub(super) why: &'static str,
+    /// A folder there means nothing.
+    pub(super) is_file: bool,
+}
+
+const LED: Watched = Watched { why: "a link that something runs leads through it", is_file: false };
+const PACKAGE: &str = "it leads to files that would run, in an installed package";
+
+impl Walk<'_> {
+    /// Guards all that guarded links and settings lead to, and every link on the way. Settings and links that a command
+    /// made have no say in what is moved out of the user's way: a second walk goes by those of the first.
+    pub(super) fn follow(&mut self) {
+        let mut left: Vec<(PathBuf, Watched)> = match self.before {
+            Some(before) => before.watched.iter().map(|(path, watched)| (path.clone(), *watched)).collect(),
+            None => named(self.root, self.folder, &self.found.repositories),
+        };
+        loop {
+            if self.before.is_none() {
+                left.extend(self.new_links());
+            }
+            if left.is_empty() {
+                return;
+            }
+            self.found.watched.extend(left.iter().cloned());
+            for (path, watched) in std::mem::take(&mut left) {
+                self.follow_one(&path, watched);
+            }
+        }
+    }
+
+    /// Guarded links that were not followed yet. What leads through another link is followed with that one.
+    fn new_links(&self) -> Vec<(PathBuf, Watched)> {
+        let links = self.found.items.iter().filter(|(_, item)| item.stamp.kind == FileType::Symlink);
+        let new = links.filter(|(path, _)| !self.found.watched.contains_key(*path));
+        new.map(|(path, _)| (path.clone(), LED)).collect()
+    }
+
+    fn follow_one(&mut self, path: &Path, watched: Watched) {
+        let trail = Trail::of(self.root, self.folder, path);
+        for link in trail.links {
+            self.guard(&link, LED);
+            self.found.watched.entry(link).or_insert(LED);
+        }
+        let Some(end) = trail.end else { return };
+        let is_around = path != end && path.starts_with(&end);
+        let is_known = self.before.is_none_or(|before| before.watched.contains_key(&end));
+        if is_around || !is_known {
+            return;
+        }
+        self.guard(&end, watched);
+        self.found.watched.entry(end).or_insert(watched);
+    }
+
+    /// Guards one path, if it is there; a folder as a whole.
+    fn guard(&mut self, top: &Path, watched: Watched) {
+        let Ok(opened) = open(self.root, top.parent().unwrap_or(Path::new(""))) else { return };
+        let Some(name) = top.file_name() else { return };
+        let Ok(stat) = rustix::fs::statat(&opened, name, AtFlags::SYMLINK_NOFOLLOW) else { return };
+        let is_folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+        let is_repository = self.found.repositories.iter().any(|repository| repository == top);
+        if self.found.items.contains_key(top) || is_repository || (is_folder && watched.is_file) {
+            return;
+        }
+        self.item(&opened, name, top, watched.why, top.to_owned());
+        if is_folder {
+            self.found.folders.push(top.to_owned());
+            if self.before.is_some_and(|before| !before.items.contains_key(top)) {
+                return;
+            }
+            self.walk(top, Place::Guarded { why: watched.why, top: top.to_owned() });
+        }
+    }
+
+    /// Installed packages may hold what elsewhere would run, since nobody opens them. A link from elsewhere opens them:
+    /// what is behind one that was there before counts as if it stood here, and a new one to such files is guarded itself.
+    pub(super) fn look_behind_links(&mut self) {
+        self.is_fresh = true;
+        let (mut looked, mut risky) = (BTreeSet::new(), BTreeMap::new());
+        while let Some(link) = self.links.pop() {
+            let trail = Trail::of(self.root, self.folder, &link);
+            let Some(end) = trail.end.filter(|end| end.iter().any(is_packages)) else { continue };
+            if link.file_name().is_some_and(is_packages) || !looked.insert(link.clone()) {
+                continue;
+            }
+            if self.before.is_none_or(|before| before.behind.contains(&end)) {
+                if self.found.behind.insert(end.clone()) && self.is_folder(&end) {
+                    self.walk(&end, Place::Ordinary);
+                }
+                continue;
+            }
+            let is_risky = *risky.entry(end.clone()).or_insert_with(|| self.is_folder(&end) && self.is_risky(&end));
+            if is_risky {
+                self.guard_way(&link, &trail.links);
+            }
+        }
+        self.is_fresh = false;
+    }
+
+    /// Guards those links on a way that are new; if none is, something above has been moved, and with it the first.
+    fn guard_way(&mut self, first: &Path, links: &[PathBuf]) {
+        let is_new = |link: &PathBuf| {
+            let opened = open(self.root, link.parent().unwrap_or(Path::new(""))).ok()?;
+            let stat = rustix::fs::statat(&opened, link.file_name()?, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+            Some(Stamp::of(&stat).changed >= self.settled)
+        };
+        let mut new: Vec<PathBuf> = links.iter().filter(|link| is_new(link) == Some(true)).cloned().collect();
+        if new.is_empty() {
+            new.push(first.to_owned());
+        }
+        for link in new {
+            self.guard(&link, Watched { why: PACKAGE, is_file: true });
+        }
+    }
+
+    fn is_folder(&self, path: &Path) -> bool {
+        open(self.root, path).is_ok()
+    }
+
+    /// Whether anything in a folder would be guarded if it stood elsewhere.
+    fn is_risky(&mut self, path: &Path) -> bool {
+        let kept = std::mem::take(&mut self.found);
+        self.walk(path, Place::Ordinary);
+        let Found { items, .. } = std::mem::replace(&mut self.found, kept);
+        let is_known = |path: &PathBuf| self.before.is_some_and(|before| before.items.contains_key(path));
+        let mut new = items.iter().filter(|(path, _)| !is_known(path));
+        new.any(|(path, item)| !is_harmless(self.root, self.folder, path, item.why))
+    }
+}
