@@ -19,6 +19,9 @@ pub(crate) fn attempt(args: &[String]) -> ExitCode {
     let name = args[0].as_str();
     let argument = args.get(1).map_or("", String::as_str);
     let number: c_long = argument.parse().unwrap_or(0);
+    if let Some(could) = crate::share::attempt(name, argument) {
+        return if could { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    }
     let could = match name {
         "tcp" => TcpStream::connect(argument).is_ok_and(says_hello),
         "ask-proxy" => ask_proxy(argument),

@@ -9,6 +9,8 @@
 mod attempts;
 #[cfg(target_os = "linux")]
 mod program;
+#[cfg(target_os = "linux")]
+mod share;
 
 #[cfg(target_os = "linux")]
 fn main() -> std::process::ExitCode {

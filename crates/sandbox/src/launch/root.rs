@@ -56,7 +56,8 @@ pub(super) const ETC: [&str; 29] = [
     "timezone",
 ];
 
-const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
+/// Devices that hold nothing and are the same for everyone.
+pub(super) const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 
 /// Names of hosts and where to ask for them, for those who may use the host's network.
 pub(super) const NAMES: [&str; 2] = ["/etc/resolv.conf", "/etc/hosts"];
@@ -289,15 +290,12 @@ fn special(root: &OwnedFd, policy: &Policy) -> io::Result<()> {
     }
     let processes = rustix::mount::fsopen("proc", FsOpenFlags::FSOPEN_CLOEXEC)?;
     let flags = flags | MountAttrFlags::MOUNT_ATTR_NODEV;
-    attach(&made(&processes, flags)?, make_folder(root, Path::new("/proc"))?, "")?;
+    let processes = made(&processes, flags)?;
+    attach(&processes, make_folder(root, Path::new("/proc"))?, "")?;
     limit_pids(root, policy);
-    // Real root owns these files even without any capability.
-    for path in ["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"] {
-        let Ok(place) = open_in(root, Path::new(path)) else { continue };
-        let frozen = tree(&place, "", Strict::ReadOnly)?;
-        attach(&frozen, &place, "")?;
-    }
-    Ok(())
+    // Real root owns these files even without any capability, and their modes are those of the whole machine. Landlock
+    // lets nobody write here in any case.
+    kernel::restrict_mount(processes.as_fd(), Strict::ReadOnly, false)
 }
 
 /// Bounds processes where RLIMIT_NPROC does not count, as for real root. Kernels before 6.14 have one value for the

@@ -55,6 +55,8 @@ fn program() -> &'static Path {
 enum Leftover {
     Folder(PathBuf),
     SharedMemory(i32),
+    Queue(i32),
+    Semaphore(i32),
 }
 
 static LEFTOVERS: Mutex<Vec<Leftover>> = Mutex::new(Vec::new());
@@ -79,6 +81,16 @@ extern "C" fn remove_leftovers() {
             #[expect(unsafe_code, reason = "shared memory of System V has no safe interface")]
             Leftover::SharedMemory(segment) => unsafe {
                 libc::shmctl(segment, libc::IPC_RMID, std::ptr::null_mut());
+            },
+            // SAFETY: removing takes no memory.
+            #[expect(unsafe_code, reason = "queues of System V have no safe interface")]
+            Leftover::Queue(queue) => unsafe {
+                libc::msgctl(queue, libc::IPC_RMID, std::ptr::null_mut());
+            },
+            // SAFETY: removing takes no memory.
+            #[expect(unsafe_code, reason = "semaphores of System V have no safe interface")]
+            Leftover::Semaphore(semaphore) => unsafe {
+                libc::semctl(semaphore, 0, libc::IPC_RMID);
             },
         }
     }
@@ -364,16 +376,20 @@ fn echo() -> u16 {
     port
 }
 
-/// A segment that everyone on the host may use.
+/// A segment, a queue and a semaphore that everyone on the host may use.
 fn shared_memory() -> i32 {
     static KEY: OnceLock<i32> = OnceLock::new();
     *KEY.get_or_init(|| {
         let key = 0x5550_0000 | (std::process::id() as i32 & 0xffff);
+        let flags = libc::IPC_CREAT | 0o666;
         // SAFETY: no memory is passed.
-        #[expect(unsafe_code, reason = "shared memory of System V has no safe interface")]
-        let segment = unsafe { libc::shmget(key, 4096, libc::IPC_CREAT | 0o666) };
-        assert!(segment >= 0);
+        #[expect(unsafe_code, reason = "what is of System V has no safe interface")]
+        let (segment, queue, semaphore) =
+            unsafe { (libc::shmget(key, 4096, flags), libc::msgget(key, flags), libc::semget(key, 1, flags)) };
+        assert!(segment >= 0 && queue >= 0 && semaphore >= 0);
         at_exit(Leftover::SharedMemory(segment));
+        at_exit(Leftover::Queue(queue));
+        at_exit(Leftover::Semaphore(semaphore));
         key
     })
 }

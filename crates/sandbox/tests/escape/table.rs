@@ -3,7 +3,7 @@
 //!
 //! In every script: `$OUT` is a folder outside the workspace with `secret` and `victim`; `$VICTIM` is a process outside
 //! of the same user, with its working folder there and `$OUT/secret` open as descriptor 9; `$TRY` tries a system call;
-//! `$PORT`, `$UDP`, `$PORT6` are servers on the host's loopback; `$KEY` is a shared memory segment of the host; the
+//! `$PORT`, `$UDP`, `$PORT6` are servers on the host's loopback; `$KEY` is a shared memory segment, a queue and a semaphore of the host; the
 //! workspace holds a git repository, an editor's settings and a nested repository.
 
 /// How one can tell that an attempt succeeded.
@@ -87,6 +87,7 @@ pub(crate) const READS: &[Attempt] = &[
         "read a secret of the environment of PID 1",
         "tr '\\0' '\\n' < /proc/1/environ | grep UPDRAFT_SECRET || tr '\\0' '\\n' < /proc/$PPID/environ | grep UPDRAFT_SECRET",
     ),
+    code("learn names in a folder outside", "$TRY watch $OUT"),
     root("read the passwords", "cat /etc/shadow"),
     root("list the home of root", "ls /root"),
     code("list the system's logs", "ls /var/log"),
@@ -128,6 +129,18 @@ pub(crate) const WRITES: &[Attempt] = &[
         "touch -c -d 2001-01-01 $OUT/victim && test $OUT/victim -ot /usr",
     )),
     root("change the owner of a file outside", "chown 1:1 $OUT/victim"),
+    // Each sets what already is.
+    passing_below(root("change the mode of a device", "chmod $(stat -c %a /dev/full) /dev/full")),
+    passing_below(root("change the times of a device", "touch -c -r /dev/full /dev/full")),
+    passing_below(root("change the owner of a device", "chown $(stat -c %u:%g /dev/full) /dev/full")),
+    passing_below(root(
+        "change the mode of a file of the kernel",
+        "chmod $(stat -c %a /proc/partitions) /proc/partitions || chmod $(stat -c %a /proc/tty) /proc/tty",
+    )),
+    passing_below(root(
+        "change the mode of a list of connections",
+        "chmod $(stat -c %a /proc/self/net/dev) /proc/self/net/dev",
+    )),
     code("make oneself less likely to be ended than another", "echo 500 > /proc/$VICTIM/oom_score_adj"),
     Attempt {
         by: By::Root,
@@ -353,7 +366,20 @@ pub(crate) const PROCESSES: &[Attempt] = &[
     code("limit a process outside", "$TRY prlimit $VICTIM"),
     code("slow a process outside down", "$TRY renice $VICTIM"),
     root("enter a process's network", "$TRY setns $VICTIM"),
+    Attempt { by: By::User, ..code("slow all of the user's processes down", "$TRY renice-all") },
+    code("bind a process outside to some processors", "$TRY affinity $VICTIM"),
+    code("give a process outside another turn", "$TRY scheduler $VICTIM"),
+    code("let a process outside wait for the disk", "$TRY turn-at-the-disk $VICTIM"),
+    code("blind the one who watches", "$TRY prlimit $PPID"),
+    code("bind the one who watches", "$TRY affinity $PPID"),
+    code(
+        "let the one who watches come last",
+        "$TRY scheduler $PPID || $TRY renice $PPID || $TRY turn-at-the-disk $PPID",
+    ),
     code("find shared memory of the host", "$TRY shmget $KEY"),
+    code("use shared memory of the host by its number", "$TRY segment $KEY"),
+    code("use a queue of the host by its number", "$TRY queue $KEY"),
+    code("use a semaphore of the host by its number", "$TRY semaphore $KEY"),
     code("put a key into the kernel", "$TRY add-key"),
     code("find the user's keys", "$TRY keyctl"),
     Attempt { by: By::User, ..code("become root by a program of root's", "test $(./root-id -u) = 0") },
