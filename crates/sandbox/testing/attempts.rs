@@ -7,7 +7,7 @@
 use std::io::{Read, Write};
 use std::net::{TcpStream, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixStream};
+use std::os::unix::net::{SocketAddr, UnixDatagram, UnixStream};
 use std::process::ExitCode;
 use std::ptr::null;
 use std::time::Duration;
@@ -27,6 +27,7 @@ pub(crate) fn attempt(args: &[String]) -> ExitCode {
         "ask-proxy" => ask_proxy(argument),
         "udp" => udp(argument),
         "unix" => UnixStream::connect(argument).is_ok(),
+        "datagram" => UnixDatagram::unbound().and_then(|socket| socket.send_to(b"x", argument)).is_ok(),
         "abstract" => SocketAddr::from_abstract_name(argument).and_then(|to| UnixStream::connect_addr(&to)).is_ok(),
         "fast-open" => fast_open(number),
         "multipath" => multipath(number),

@@ -4,7 +4,7 @@
 //! In every script: `$OUT` is a folder outside the workspace with `secret` and `victim`; `$VICTIM` is a process outside
 //! of the same user, with its working folder there and `$OUT/secret` open as descriptor 9; `$TRY` tries a system call;
 //! `$PORT`, `$UDP`, `$PORT6` are servers on the host's loopback; `$KEY` is a shared memory segment, a queue and a semaphore of the host; the
-//! workspace holds a git repository, an editor's settings and a nested repository.
+//! workspace holds a git repository, an editor's settings, a nested repository, and sockets of the host's services.
 
 /// How one can tell that an attempt succeeded.
 #[derive(Clone, Copy)]
@@ -340,6 +340,11 @@ pub(crate) const NETWORK: &[Attempt] = &[
     code("connect by sending", "$TRY fast-open $PORT"),
     code("connect by several paths", "$TRY multipath $PORT"),
     code("connect to a socket file", "$TRY unix $OUT/socket"),
+    code("connect to a service in the workspace", "$TRY unix service"),
+    code("connect to a service deep in the workspace", "mv nested moved; $TRY unix moved/deep/service"),
+    code("connect to a service by a second name", "ln service second; $TRY unix second || $TRY unix service"),
+    code("connect to a service by another's root", "$TRY unix /proc/self/root$WS/service"),
+    code("send to a service in the workspace", "$TRY datagram datagrams"),
     code("connect to a socket without a file", "$TRY abstract updraft-escape-$ID"),
     code("speak to the machine's own host", "$TRY family 40"),
     code("use the kernel's cryptography", "$TRY alg"),
