@@ -9,6 +9,7 @@ mod confine;
 mod desk;
 mod disk;
 mod first;
+mod held;
 mod kernel;
 mod overlay;
 mod processes;

@@ -19,7 +19,7 @@ pub(crate) fn attempt(args: &[String]) -> ExitCode {
     let name = args[0].as_str();
     let argument = args.get(1).map_or("", String::as_str);
     let number: c_long = argument.parse().unwrap_or(0);
-    if let Some(could) = crate::share::attempt(name, argument) {
+    if let Some(could) = crate::share::attempt(name, argument).or_else(|| crate::hold::attempt(name)) {
         return if could { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
     let could = match name {

@@ -8,6 +8,8 @@
 #[cfg(target_os = "linux")]
 mod attempts;
 #[cfg(target_os = "linux")]
+mod hold;
+#[cfg(target_os = "linux")]
 mod program;
 #[cfg(target_os = "linux")]
 mod share;

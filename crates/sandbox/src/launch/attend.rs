@@ -10,6 +10,7 @@ use rustix::process::{Pid, PidfdFlags, WaitOptions, WaitStatus};
 
 use super::desk::{Desk, Wish};
 use super::disk::Disks;
+use super::held;
 use super::processes::Family;
 use crate::order::{Exit, Killed};
 use crate::policy::{Lifetime, Limits};
@@ -39,7 +40,8 @@ pub(super) fn attend(watch: &Watch<'_>) -> (Option<Exit>, Option<Killed>) {
     let Ok(program) = rustix::process::pidfd_open(watch.program, PidfdFlags::empty()) else {
         return (collect(watch.program), None);
     };
-    let mut disks = Disks::begin(watch.folders);
+    let mut disks = Disks::begin(watch.folders, watch.family);
+    let mut shared = held::shared_memory_of_all();
     let shortest = match watch.lifetime {
         Lifetime::Call => TICK,
         Lifetime::Session => SLOW_TICK,
@@ -60,7 +62,7 @@ pub(super) fn attend(watch: &Watch<'_>) -> (Option<Exit>, Option<Killed>) {
             News::Program => {}
             News::Nothing => {
                 let began = Instant::now();
-                if let Some(killed) = exceeded(watch, &mut disks) {
+                if let Some(killed) = exceeded(watch, &mut disks, &mut shared) {
                     return (None, Some(killed));
                 }
                 tick = shortest.max(began.elapsed() * SHARE);
@@ -105,12 +107,17 @@ fn exit_of(status: WaitStatus) -> Exit {
     }
 }
 
-fn exceeded(watch: &Watch<'_>, disks: &mut Disks<'_>) -> Option<Killed> {
+/// `least` is the least shared memory that the machine has had.
+fn exceeded(watch: &Watch<'_>, disks: &mut Disks<'_>, least: &mut u64) -> Option<Killed> {
     let usage = watch.family.usage(watch.limits.processes);
     if usage.tasks > watch.limits.processes {
         return Some(Killed::Processes);
     }
-    if usage.memory > watch.limits.memory && watch.family.memory_shared_once() > watch.limits.memory {
+    let shared = held::shared_memory_of_all();
+    *least = shared.min(*least);
+    let gained = shared - *least;
+    let limit = watch.limits.memory;
+    if usage.memory + gained > limit && watch.family.memory_shared_once(gained) > limit {
         return Some(Killed::Memory);
     }
     disks.are_filled(watch.limits.disk, usage.written).then_some(Killed::Disk)

@@ -392,6 +392,9 @@ pub(crate) const PROCESSES: &[Attempt] = &[
     code("take more memory than can be seen", "$TRY memfd"),
     code("take more memory than processes hold", "$TRY shared-segments"),
     code("take more memory as semaphores", "$TRY semaphores"),
+    code("take more memory and let go of it", "$TRY let-go"),
+    code("take more memory behind a thread that has ended", "$TRY first-thread-gone"),
+    code("take more memory as tables", "$TRY tables"),
     code("open more files than granted", "$TRY descriptors 600"),
     code("write a larger file than granted", "head -c 30000000 /dev/zero > large"),
     code(
@@ -399,6 +402,7 @@ pub(crate) const PROCESSES: &[Attempt] = &[
         "i=0; while [ $i -lt 12 ]; do (head -c 5000000 /dev/zero > large$i &); i=$((i+1)); done; sleep 1",
     ),
     code("fill the disk by children that nobody waits for", "$TRY fill-disk"),
+    code("fill the disk by files without a name", "$TRY nameless"),
     code("start more processes than granted", "i=0; while [ $i -lt 100 ]; do sleep 0.4 & i=$((i+1)); done; wait"),
 ];
 
