@@ -14,6 +14,7 @@ mod kernel;
 mod overlay;
 mod processes;
 mod program;
+mod queued;
 mod root;
 mod scratch;
 mod second;

@@ -144,7 +144,7 @@ fn memory(megabytes: usize) -> bool {
         return false;
     }
     block.resize(megabytes << 20, 1_u8);
-    std::thread::sleep(Duration::from_millis(300));
+    std::thread::sleep(Duration::from_secs(1));
     block.iter().map(|&byte| usize::from(byte)).sum::<usize>() == megabytes << 20
 }
 
@@ -164,7 +164,7 @@ fn shared_segments() -> bool {
             segment
         })
         .collect();
-    std::thread::sleep(Duration::from_millis(300));
+    std::thread::sleep(Duration::from_secs(1));
     for &segment in made.iter().filter(|segment| **segment >= 0) {
         // SAFETY: removing takes no memory.
         unsafe { libc::shmctl(segment, libc::IPC_RMID, std::ptr::null_mut()) };
@@ -195,7 +195,7 @@ fn semaphores() -> bool {
     // SAFETY: no memory is passed.
     let made: Vec<i32> =
         (0..100).map(|_| unsafe { libc::semget(libc::IPC_PRIVATE, 32_000, libc::IPC_CREAT | 0o600) }).collect();
-    std::thread::sleep(Duration::from_millis(300));
+    std::thread::sleep(Duration::from_secs(1));
     for &set in made.iter().filter(|set| **set >= 0) {
         // SAFETY: removing takes no memory.
         unsafe { libc::semctl(set, 0, libc::IPC_RMID) };

@@ -1,10 +1,11 @@
 //! Attempts to hold more than is granted where it is not seen: shared memory that was let go of, threads whose first has
-//! ended, tables of pages, files without a name.
+//! ended, tables of pages, sockets, files without a name.
 
 #![expect(unsafe_code, reason = "calls the kernel as a hostile program would")]
 
 use std::fs::File;
 use std::io::Write;
+use std::os::unix::net::UnixStream;
 use std::ptr::null_mut;
 use std::time::Duration;
 
@@ -18,6 +19,7 @@ pub(crate) fn attempt(name: &str) -> Option<bool> {
         "first-thread-gone" => first_thread_gone(),
         "tables" => tables(),
         "nameless" => nameless(),
+        "queues" => queues(),
         _ => return None,
     })
 }
@@ -44,7 +46,7 @@ fn let_go() -> bool {
             at
         })
         .collect();
-    std::thread::sleep(Duration::from_millis(300));
+    std::thread::sleep(Duration::from_millis(800));
     // SAFETY: what was mapped, as long as it is; it still holds what was written.
     let is_kept = made.iter().all(|&at| !at.is_null() && unsafe { *at } == 1);
     for at in made.into_iter().filter(|at| !at.is_null()) {
@@ -56,31 +58,15 @@ fn let_go() -> bool {
 
 /// Fills 180 MB in three processes whose first thread has ended.
 fn first_thread_gone() -> bool {
-    let children: Vec<i32> = (0..3)
-        .map(|_| {
-            // SAFETY: a fork in a program with one thread; the child starts another thread and ends its first.
-            unsafe {
-                let child = libc::fork();
-                if child == 0 {
-                    std::thread::spawn(|| {
-                        let block = vec![1_u8; 60 * MIB];
-                        std::thread::sleep(Duration::from_secs(20));
-                        std::process::exit(block[0].into());
-                    });
-                    libc::syscall(libc::SYS_exit, 0);
-                }
-                child
-            }
-        })
-        .collect();
-    std::thread::sleep(Duration::from_millis(1000));
-    for child in children {
-        // SAFETY: our own child.
-        unsafe {
-            libc::kill(child, libc::SIGKILL);
-            libc::waitpid(child, null_mut(), 0);
-        }
-    }
+    in_children(3, || {
+        std::thread::spawn(|| {
+            let block = vec![1_u8; 60 * MIB];
+            std::thread::sleep(Duration::from_secs(20));
+            std::process::exit(block[0].into());
+        });
+        // SAFETY: ends this thread only; the other one needs nothing of it.
+        unsafe { libc::syscall(libc::SYS_exit, 0) };
+    });
     true
 }
 
@@ -97,8 +83,48 @@ fn tables() -> bool {
         (0..size / step).map(|number| u64::from(at.add(number * step).read_volatile())).sum::<u64>()
     };
     // Whoever watches has to go through all of them, too.
-    std::thread::sleep(Duration::from_millis(2000));
+    std::thread::sleep(Duration::from_secs(2));
     sum == 0
+}
+
+/// Sends well over 100 MB that nobody receives, by three processes.
+fn queues() -> bool {
+    let block = vec![1; 32 << 10];
+    let fill = || {
+        let mut kept = Vec::new();
+        while let (Ok((mut one, mut other)), true) = (UnixStream::pair(), kept.len() < 200) {
+            for end in [&mut one, &mut other] {
+                let _ = end.set_nonblocking(true);
+                while end.write(&block).is_ok() {}
+            }
+            kept.push((one, other));
+        }
+        std::thread::sleep(Duration::from_secs(20));
+    };
+    in_children(3, fill);
+    true
+}
+
+/// Lets children do something that does not end, for a while.
+fn in_children(count: usize, work: impl Fn()) {
+    let children: Vec<i32> = (0..count)
+        .map(|_| {
+            // SAFETY: a fork in a program with one thread.
+            let child = unsafe { libc::fork() };
+            if child == 0 {
+                work();
+            }
+            child
+        })
+        .collect();
+    std::thread::sleep(Duration::from_secs(3));
+    for child in children {
+        // SAFETY: our own child.
+        unsafe {
+            libc::kill(child, libc::SIGKILL);
+            libc::waitpid(child, null_mut(), 0);
+        }
+    }
 }
 
 /// Has 60 MB written to removed files by children that are gone.
@@ -120,6 +146,6 @@ fn nameless() -> bool {
         }
         held.push(file);
     }
-    std::thread::sleep(Duration::from_millis(1000));
+    std::thread::sleep(Duration::from_secs(1));
     held.iter().all(|file| file.metadata().is_ok_and(|about| about.len() == 5_000_000))
 }

@@ -146,10 +146,27 @@ fn may_be_skipped(error: &std::io::Error, pid: i32) -> bool {
     is_gone || has_ended(pid)
 }
 
-/// Shared memory and what is swapped out, of the whole machine.
-pub(super) fn shared_memory_of_all() -> u64 {
-    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    (field(&text, "Shmem:") + field(&text, "SwapTotal:").saturating_sub(field(&text, "SwapFree:"))) << 10
+/// The memory of the whole machine.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Machine {
+    /// Shared, and what is swapped out.
+    shared: u64,
+    available: u64,
+}
+
+impl Machine {
+    pub(super) fn now() -> Machine {
+        let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+        let swapped = field(&text, "SwapTotal:").saturating_sub(field(&text, "SwapFree:"));
+        Machine { shared: (field(&text, "Shmem:") + swapped) << 10, available: field(&text, "MemAvailable:") << 10 }
+    }
+
+    /// How much more is shared than in its best moment, and how much less is available. That moment may be this one.
+    pub(super) fn since(self, best: &mut Machine) -> (u64, u64) {
+        best.shared = best.shared.min(self.shared);
+        best.available = best.available.max(self.available);
+        (self.shared - best.shared, best.available - self.available)
+    }
 }
 
 #[cfg(test)]
@@ -175,7 +192,7 @@ mod tests {
     #[test]
     fn our_own_deleted_file_is_seen() {
         let file = tempfile::tempfile().unwrap();
-        std::io::Write::write_all(&mut &file, &[1; 1 << 20]).unwrap();
+        std::io::Write::write_all(&mut &file, &vec![1; 1 << 20]).unwrap();
         let me = [std::process::id().cast_signed()];
         assert!(deleted_files(&me, None).bytes >= 1 << 20);
         let device = file.metadata().unwrap().dev();

@@ -395,6 +395,7 @@ pub(crate) const PROCESSES: &[Attempt] = &[
     code("take more memory and let go of it", "$TRY let-go"),
     code("take more memory behind a thread that has ended", "$TRY first-thread-gone"),
     code("take more memory as tables", "$TRY tables"),
+    code("take more memory as what nobody receives", "$TRY queues"),
     code("open more files than granted", "$TRY descriptors 600"),
     code("write a larger file than granted", "head -c 30000000 /dev/zero > large"),
     code(
