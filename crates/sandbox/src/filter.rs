@@ -77,8 +77,41 @@ const REFUSED_HERE: [i64; 6] =
 #[cfg(not(target_arch = "x86_64"))]
 const REFUSED_HERE: [i64; 0] = [];
 
-/// Without an IPC namespace these reach other programs of the user.
-const SYSTEM_V: [i64; 4] = [libc::SYS_shmget, libc::SYS_msgget, libc::SYS_semget, libc::SYS_mq_open];
+/// Without an IPC namespace these reach other programs of the user: by key or name, and by number, which anyone can list.
+const SYSTEM_V: [i64; 13] = [
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+];
+
+/// They tell the names of what comes and goes in a folder that may not be listed: Landlock has no rule for them.
+#[cfg(target_arch = "x86_64")]
+const WATCHES: [i64; 2] = [libc::SYS_inotify_init, libc::SYS_inotify_init1];
+#[cfg(not(target_arch = "x86_64"))]
+const WATCHES: [i64; 1] = [libc::SYS_inotify_init1];
+
+/// Calls whose first argument is the process they change: its limits, its share of the processors.
+const OF_A_PROCESS: [i64; 5] = [
+    libc::SYS_prlimit64,
+    libc::SYS_sched_setaffinity,
+    libc::SYS_sched_setattr,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setscheduler,
+];
+
+/// Calls that change processes of a kind, which their first argument names, and the kind that is a single one.
+const OF_SOME_PROCESSES: [(i64, u64); 2] =
+    [(libc::SYS_setpriority, libc::PRIO_PROCESS as u64), (libc::SYS_ioprio_set, 1)];
 
 const NAMESPACES: i32 = libc::CLONE_NEWUSER
     | libc::CLONE_NEWNS
@@ -98,7 +131,11 @@ pub(crate) fn filters(level: Level, network: &Network) -> Result<Vec<Vec<u64>>, 
     let refused = program(refused(level, network)?, libc::EPERM)?;
     // clone3 hides its flags behind a pointer, and openat2 its mode; libraries fall back to clone and openat. memfd
     // memory belongs to no process and so could not be counted; libraries fall back to a file.
-    let absent = plain_rules(&[libc::SYS_clone3, libc::SYS_openat2, libc::SYS_memfd_create]);
+    let mut absent = plain_rules(&[libc::SYS_clone3, libc::SYS_openat2, libc::SYS_memfd_create]);
+    if level != Level::Full {
+        // Programs that watch files look at them from time to time instead.
+        absent.extend(plain_rules(&WATCHES));
+    }
     // Space taken without writing could not be counted either; libraries fall back to writing.
     let unsupported = plain_rules(&[libc::SYS_fallocate]);
     let programs = [with_x32_refused(refused), program(absent, libc::ENOSYS)?, program(unsupported, libc::EOPNOTSUPP)?];
@@ -131,9 +168,23 @@ fn refused(level: Level, network: &Network) -> Result<Rules, seccompiler::Error>
     }
     if level != Level::Full {
         rules.extend(plain_rules(&SYSTEM_V));
-        // Other processes of the user are in sight, and Landlock keeps only signals from them.
-        rules.insert(libc::SYS_prlimit64, vec![when(0, SeccompCmpOp::Ne, 0)?]);
-        rules.insert(libc::SYS_setpriority, vec![when(1, SeccompCmpOp::Ne, 0)?]);
+    }
+    rules.extend(others_share(level)?);
+    Ok(rules)
+}
+
+/// Nobody changes the limits and the share of processes outside, nor of the one that watches over the sandbox: that one
+/// could be made blind or late.
+fn others_share(level: Level) -> Result<Rules, seccompiler::Error> {
+    // In a namespace of its own only the watcher is in sight, always by this number. Otherwise all of the user's are,
+    // and Landlock keeps only signals from them.
+    let (op, number) = if level == Level::Full { (SeccompCmpOp::Eq, 1) } else { (SeccompCmpOp::Ne, 0) };
+    let mut rules = Rules::new();
+    for call in OF_A_PROCESS {
+        rules.insert(call, vec![when(0, op.clone(), number)?]);
+    }
+    for (call, single) in OF_SOME_PROCESSES {
+        rules.insert(call, vec![when(0, SeccompCmpOp::Ne, single)?, when(1, op.clone(), number)?]);
     }
     Ok(rules)
 }

@@ -9,13 +9,16 @@ mod confine;
 mod desk;
 mod disk;
 mod first;
+mod held;
 mod kernel;
 mod overlay;
 mod processes;
 mod program;
+mod queued;
 mod root;
 mod scratch;
 mod second;
+mod sockets;
 mod steps;
 
 use std::os::fd::{AsFd, OwnedFd};
@@ -33,6 +36,7 @@ use crate::staged::{Stage, apply};
 use desk::{Desk, Wish};
 use kernel::Fork;
 use scratch::Scratch;
+use sockets::Sockets;
 
 /// The argument by which a program knows that it is wanted as the launcher.
 pub const ARGUMENT: &str = "__sandbox";
@@ -78,11 +82,15 @@ fn run(order: &Order, stdin: Option<OwnedFd>, line: &Channel, started: Instant) 
     steps::mark("reading the order");
     let guards = guards(order)?;
     steps::mark("finding guarded files");
-    let desk = Desk::new(line, &guards, order.policy.aside.as_deref());
+    let sockets = Sockets::before(order);
+    let desk = Desk::new(line, &guards, order.policy.aside.as_deref(), sockets.as_ref());
     let (mut stage, mut unstaged) = stage(order);
     let (exit, killed_for) = match order.level {
         Level::Full => {
-            let (ending, why) = with_namespaces(order, stdin, &desk, deadline, &guards, stage.as_ref())?;
+            let holds: Vec<_> = guards.iter().flat_map(Guard::holds).collect();
+            let named = sockets.as_ref().map(Sockets::named);
+            let inside = first::Inside { holds: &holds, stage: stage.as_ref(), sockets: named.as_deref() };
+            let (ending, why) = with_namespaces(order, stdin, &desk, deadline, &inside)?;
             if why.is_some() {
                 (stage, unstaged) = (None, why);
             }
@@ -148,21 +156,19 @@ fn with_namespaces(
     stdin: Option<OwnedFd>,
     desk: &Desk<'_>,
     deadline: Option<Instant>,
-    guards: &[Guard],
-    stage: Option<&Stage>,
+    inside: &first::Inside<'_>,
 ) -> Result<(Ending, Option<String>), Fault> {
-    let holds: Vec<_> = guards.iter().flat_map(Guard::holds).collect();
     let ids = first::Ids::ours();
     let (inner, theirs) = Channel::pair().map_err(Fault::set_up("making a socket"))?;
     let pid = match kernel::fork_into(first::namespaces(order)).map_err(Fault::set_up("making namespaces"))? {
         Fork::Parent(pid) => pid,
         Fork::Child => {
             drop(inner);
-            first::main(order, stdin.as_ref(), &theirs, &first::Inside { holds: &holds, stage }, ids)
+            first::main(order, stdin.as_ref(), &theirs, inside, ids)
         }
     };
     steps::mark("making namespaces");
-    drop((theirs, stdin, holds));
+    drop((theirs, stdin));
     let ended = follow(pid, &inner, desk, deadline);
     // Its end is that of every process in its namespace: the kernel lets us collect it only then.
     let _ = rustix::process::kill_process(pid, Signal::KILL);

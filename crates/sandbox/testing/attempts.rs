@@ -7,7 +7,7 @@
 use std::io::{Read, Write};
 use std::net::{TcpStream, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixStream};
+use std::os::unix::net::{SocketAddr, UnixDatagram, UnixStream};
 use std::process::ExitCode;
 use std::ptr::null;
 use std::time::Duration;
@@ -19,11 +19,15 @@ pub(crate) fn attempt(args: &[String]) -> ExitCode {
     let name = args[0].as_str();
     let argument = args.get(1).map_or("", String::as_str);
     let number: c_long = argument.parse().unwrap_or(0);
+    if let Some(could) = crate::share::attempt(name, argument).or_else(|| crate::hold::attempt(name)) {
+        return if could { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    }
     let could = match name {
         "tcp" => TcpStream::connect(argument).is_ok_and(says_hello),
         "ask-proxy" => ask_proxy(argument),
         "udp" => udp(argument),
         "unix" => UnixStream::connect(argument).is_ok(),
+        "datagram" => UnixDatagram::unbound().and_then(|socket| socket.send_to(b"x", argument)).is_ok(),
         "abstract" => SocketAddr::from_abstract_name(argument).and_then(|to| UnixStream::connect_addr(&to)).is_ok(),
         "fast-open" => fast_open(number),
         "multipath" => multipath(number),
@@ -140,7 +144,7 @@ fn memory(megabytes: usize) -> bool {
         return false;
     }
     block.resize(megabytes << 20, 1_u8);
-    std::thread::sleep(Duration::from_millis(300));
+    std::thread::sleep(Duration::from_secs(1));
     block.iter().map(|&byte| usize::from(byte)).sum::<usize>() == megabytes << 20
 }
 
@@ -160,7 +164,7 @@ fn shared_segments() -> bool {
             segment
         })
         .collect();
-    std::thread::sleep(Duration::from_millis(300));
+    std::thread::sleep(Duration::from_secs(1));
     for &segment in made.iter().filter(|segment| **segment >= 0) {
         // SAFETY: removing takes no memory.
         unsafe { libc::shmctl(segment, libc::IPC_RMID, std::ptr::null_mut()) };
@@ -191,7 +195,7 @@ fn semaphores() -> bool {
     // SAFETY: no memory is passed.
     let made: Vec<i32> =
         (0..100).map(|_| unsafe { libc::semget(libc::IPC_PRIVATE, 32_000, libc::IPC_CREAT | 0o600) }).collect();
-    std::thread::sleep(Duration::from_millis(300));
+    std::thread::sleep(Duration::from_secs(1));
     for &set in made.iter().filter(|set| **set >= 0) {
         // SAFETY: removing takes no memory.
         unsafe { libc::semctl(set, 0, libc::IPC_RMID) };

@@ -8,7 +8,11 @@
 #[cfg(target_os = "linux")]
 mod attempts;
 #[cfg(target_os = "linux")]
+mod hold;
+#[cfg(target_os = "linux")]
 mod program;
+#[cfg(target_os = "linux")]
+mod share;
 
 #[cfg(target_os = "linux")]
 fn main() -> std::process::ExitCode {

@@ -372,3 +372,24 @@ async fn the_private_folder_below_the_full_level_is_closed_to_other_users() {
     let said = say(Level::Landlock, &place.policy(), "stat -c %a $(dirname $HOME)").await;
     assert_eq!(said, "700\n");
 }
+
+#[tokio::test]
+async fn the_modes_of_devices_stay_also_through_a_stream_of_ours() {
+    if !can_test(Level::Full) || !rustix::process::geteuid().is_root() {
+        return;
+    }
+    // As a careless user gives it; it is the one of the whole machine, and only its present mode is set again.
+    let device = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null").unwrap();
+    rustix::stdio::dup2_stdin(&device).unwrap();
+    let script = "chmod $(stat -L -c %a /dev/stdin) /dev/stdin && echo changed";
+    let place = Workspace::new();
+    for (level, changed) in [(Level::None, true), (Level::Full, false)] {
+        let command = Command { stdin: Stdin::Inherit, ..shell(script) };
+        let ended = run(level, &place.policy(), command).await.unwrap();
+        assert_eq!(ended.stdout.text() == "changed\n", changed, "{level}: {}", ended.stderr.text());
+    }
+    // They are as usable as ever.
+    let script =
+        "echo x > /dev/null && echo out > /dev/stdout && echo err > /proc/self/fd/2 && head -c 1 /dev/zero | wc -c";
+    assert_eq!(say(Level::Full, &place.policy(), script).await, "out\n1\nerr\n");
+}

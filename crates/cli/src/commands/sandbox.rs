@@ -83,14 +83,15 @@ fn say(ended: &Ended) {
         }
     }
     for refusal in &ended.refused {
-        out::note(&refusal.to_string());
+        out::note(&out::on_one_line(&refusal.to_string()));
     }
     for moved in &ended.moved_aside {
         let (path, kept) = (moved.path.display(), moved.kept_at.display());
-        out::note(&format!("`{path}` would run later ({}); it is now at `{kept}`", moved.why));
+        // The command chose the name.
+        out::note(&out::on_one_line(&format!("`{path}` would run later ({}); it is now at `{kept}`", moved.why)));
     }
     for trouble in &ended.troubles {
-        out::note(trouble);
+        out::note(&out::on_one_line(trouble));
     }
 }
 

@@ -42,6 +42,18 @@ fn exit_codes_are_those_of_a_shell() {
 }
 
 #[test]
+fn a_name_that_a_command_chose_does_not_steer_the_terminal() {
+    let world = World::new();
+    if !is_to_be_had(&world) {
+        return;
+    }
+    let script = "d=$(printf 'x\\033[2J\\rall is well\\nover'); mkdir \"$d\" && echo evil > \"$d/.envrc\"; cat \"/nowhere/$d\"";
+    let ran = world.updraft(&["sandbox", "exec", "--", "sh", "-c", script]);
+    let note = ran.err.lines().find(|line| line.contains("would run later")).unwrap_or_default();
+    assert!(note.contains("x\\u{1b}[2J\\u{d}all is well\\nover/.envrc"), "{}", ran.err);
+}
+
+#[test]
 fn variables_pass_only_by_name() {
     let world = World::new();
     if !is_to_be_had(&world) {

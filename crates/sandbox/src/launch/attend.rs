@@ -10,7 +10,9 @@ use rustix::process::{Pid, PidfdFlags, WaitOptions, WaitStatus};
 
 use super::desk::{Desk, Wish};
 use super::disk::Disks;
+use super::held::Machine;
 use super::processes::Family;
+use super::queued;
 use crate::order::{Exit, Killed};
 use crate::policy::{Lifetime, Limits};
 
@@ -39,7 +41,8 @@ pub(super) fn attend(watch: &Watch<'_>) -> (Option<Exit>, Option<Killed>) {
     let Ok(program) = rustix::process::pidfd_open(watch.program, PidfdFlags::empty()) else {
         return (collect(watch.program), None);
     };
-    let mut disks = Disks::begin(watch.folders);
+    let mut disks = Disks::begin(watch.folders, watch.family);
+    let mut memory = Machine::now();
     let shortest = match watch.lifetime {
         Lifetime::Call => TICK,
         Lifetime::Session => SLOW_TICK,
@@ -60,7 +63,7 @@ pub(super) fn attend(watch: &Watch<'_>) -> (Option<Exit>, Option<Killed>) {
             News::Program => {}
             News::Nothing => {
                 let began = Instant::now();
-                if let Some(killed) = exceeded(watch, &mut disks) {
+                if let Some(killed) = exceeded(watch, &mut disks, &mut memory) {
                     return (None, Some(killed));
                 }
                 tick = shortest.max(began.elapsed() * SHARE);
@@ -105,15 +108,28 @@ fn exit_of(status: WaitStatus) -> Exit {
     }
 }
 
-fn exceeded(watch: &Watch<'_>, disks: &mut Disks<'_>) -> Option<Killed> {
+/// `best` is the most room that the machine has had.
+fn exceeded(watch: &Watch<'_>, disks: &mut Disks<'_>, best: &mut Machine) -> Option<Killed> {
     let usage = watch.family.usage(watch.limits.processes);
     if usage.tasks > watch.limits.processes {
         return Some(Killed::Processes);
     }
-    if usage.memory > watch.limits.memory && watch.family.memory_shared_once() > watch.limits.memory {
+    if takes_too_much(watch, usage.memory, best) {
         return Some(Killed::Memory);
     }
     disks.are_filled(watch.limits.disk, usage.written).then_some(Killed::Disk)
+}
+
+/// The quick sum first; what takes longer to find only where the machine has so much less that it could matter.
+fn takes_too_much(watch: &Watch<'_>, quick: u64, best: &mut Machine) -> bool {
+    let limit = watch.limits.memory;
+    let now = Machine::now();
+    let (gained, lost) = now.since(best);
+    let mut queued = 0;
+    if quick + lost > limit {
+        queued = queued::in_sockets(&watch.family.members(u64::MAX)).within(lost);
+    }
+    quick + queued + gained > limit && watch.family.memory_shared_once(gained) + queued > limit
 }
 
 /// Waits for one process to end and says how, whatever else happens.

@@ -102,6 +102,8 @@ struct Rules {
     read: Vec<PathBuf>,
     write: Vec<PathBuf>,
     devices: Vec<PathBuf>,
+    /// Whether services of the host may be reached.
+    reaches_host: bool,
 }
 
 /// In a root of our own all that is there may be read; only the writable places need naming.
@@ -109,7 +111,7 @@ fn full_rules(policy: &Policy) -> Rules {
     let mut write: Vec<PathBuf> = scratch_folders(policy).into();
     write.extend(policy.write.iter().chain([&policy.workspace]).cloned());
     let devices = ["null", "zero", "full", "random", "urandom", "pts"].map(|name| Path::new("/dev").join(name));
-    Rules { read: vec!["/".into()], write, devices: devices.into() }
+    Rules { read: vec!["/".into()], write, devices: devices.into(), reaches_host: policy.network == Network::Host }
 }
 
 /// In the host's own view, every place is named.
@@ -126,7 +128,7 @@ fn lower_rules(policy: &Policy, private: Option<&Path>) -> Rules {
     let mut write: Vec<PathBuf> = policy.write.iter().chain([&policy.workspace]).cloned().collect();
     write.extend(private.map(Path::to_owned));
     let devices = ["null", "zero", "full", "random", "urandom"].map(|name| Path::new("/dev").join(name));
-    Rules { read, write, devices: devices.into() }
+    Rules { read, write, devices: devices.into(), reaches_host: policy.network == Network::Host }
 }
 
 fn landlock(rules: &Rules) -> Result<(), Fault> {
@@ -149,8 +151,11 @@ fn restricted(rules: &Rules) -> Result<RestrictionStatus, landlock::RulesetError
     for path in &rules.read {
         ruleset = allowed(ruleset, path, read)?;
     }
+    // A service of the host whose socket lies in the workspace is a way into the network. What the command itself listens
+    // on needs no rule.
+    let in_folders = if rules.reaches_host { write } else { write & !AccessFs::ResolveUnix };
     for path in &rules.write {
-        ruleset = allowed(ruleset, path, write)?;
+        ruleset = allowed(ruleset, path, in_folders)?;
     }
     for path in &rules.devices {
         ruleset =

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
+use super::sockets::Sockets;
 use crate::channel::Channel;
 use crate::guard::{Guard, Made, Outcome};
 use crate::order::{News, Request, Verdict};
@@ -13,6 +14,7 @@ pub(super) struct Desk<'a> {
     pub(super) line: &'a Channel,
     guards: &'a [Guard],
     aside: Option<&'a Path>,
+    sockets: Option<&'a Sockets>,
     /// Everything that the program did was looked after, and it was told nothing since.
     is_settled: Cell<bool>,
 }
@@ -25,8 +27,13 @@ pub(super) enum Wish {
 }
 
 impl<'a> Desk<'a> {
-    pub(super) fn new(line: &'a Channel, guards: &'a [Guard], aside: Option<&'a Path>) -> Self {
-        Desk { line, guards, aside, is_settled: Cell::new(false) }
+    pub(super) fn new(
+        line: &'a Channel,
+        guards: &'a [Guard],
+        aside: Option<&'a Path>,
+        sockets: Option<&'a Sockets>,
+    ) -> Self {
+        Desk { line, guards, aside, sockets, is_settled: Cell::new(false) }
     }
 
     /// The same guards, at the end of another line.
@@ -34,14 +41,15 @@ impl<'a> Desk<'a> {
     where
         'a: 'b,
     {
-        Desk::new(line, self.guards, self.aside)
+        Desk::new(line, self.guards, self.aside, self.sockets)
     }
 
     /// Reads one request, which is there, and answers it. A line that is closed asks for the end.
     pub(super) fn answer(&self) -> Wish {
         let news = match self.line.receive::<Request>() {
             Ok(Some((Request::IsCurrent, _))) => {
-                let is_current = self.guards.iter().all(Guard::is_as_before);
+                let is_current =
+                    self.guards.iter().all(Guard::is_as_before) && self.sockets.is_none_or(Sockets::are_as_before);
                 // One that is not current is not used again, so that what is new is never its work.
                 self.is_settled.set(self.is_settled.get() && !is_current);
                 News::Current(is_current)

@@ -1,9 +1,13 @@
 //! How much of the disks a command fills, whichever of its processes did it and whether that one is still there.
 
+use std::fs::Metadata;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use super::held::{self, Held};
+use super::processes::Family;
 use crate::guard::a_little_before_now;
 
 /// Between two looks through the folders, at least.
@@ -14,6 +18,10 @@ const SHARE: u32 = 50;
 /// The disks that a command may write to.
 pub(super) struct Disks<'a> {
     folders: &'a [PathBuf],
+    /// Whose files without a name count as well.
+    family: Family,
+    /// The device of private folders in memory.
+    memory: Option<u64>,
     /// One folder of each, and the space that was free.
     free: Vec<(&'a Path, u64)>,
     began: (i64, u64),
@@ -24,7 +32,7 @@ pub(super) struct Disks<'a> {
 }
 
 impl<'a> Disks<'a> {
-    pub(super) fn begin(folders: &'a [PathBuf]) -> Disks<'a> {
+    pub(super) fn begin(folders: &'a [PathBuf], family: Family) -> Disks<'a> {
         let (mut devices, mut free) = (Vec::new(), Vec::new());
         for folder in folders {
             let Ok(metadata) = std::fs::metadata(folder) else { continue };
@@ -33,7 +41,12 @@ impl<'a> Disks<'a> {
                 free.push((folder.as_path(), free_space(folder)));
             }
         }
-        Disks { folders, free, began: a_little_before_now(), looked_at: (0, 0), next_look: Instant::now() + REST }
+        let memory = match family {
+            Family::Namespace => std::fs::metadata("/tmp").ok().map(|about| about.dev()),
+            Family::Descendants => None,
+        };
+        let next_look = Instant::now() + REST;
+        Disks { folders, family, memory, free, began: a_little_before_now(), looked_at: (0, 0), next_look }
     }
 
     /// Whether it has filled more than it may. `written` is what its living processes say they wrote.
@@ -54,38 +67,88 @@ impl<'a> Disks<'a> {
             return false;
         }
         self.looked_at = (filled, free);
-        let made = self.made();
+        let mut made = self.made();
+        let nameless = held::deleted_files(&self.family.members(u64::MAX), self.memory);
+        made.bytes += nameless.bytes;
+        made.perhaps = made.perhaps.saturating_add(nameless.perhaps);
         self.next_look = began + REST.max(began.elapsed() * SHARE);
-        made > limit
+        made.within(filled) > limit
     }
 
     /// Bytes of what was made or changed since the command began.
-    fn made(&self) -> u64 {
-        let mut made = 0;
+    fn made(&self) -> Held {
+        let mut made = Held::default();
         for folder in self.folders {
             let is_inside = self.folders.iter().any(|other| other != folder && folder.starts_with(other));
-            made += if is_inside { 0 } else { self.made_in(folder) };
+            if !is_inside {
+                self.add_made_in(folder, &mut made);
+            }
         }
         made
     }
 
     /// Bytes of the files in a folder that were made or changed since the command began.
-    fn made_in(&self, folder: &Path) -> u64 {
-        let (mut made, mut left) = (0, vec![folder.to_owned()]);
+    fn add_made_in(&self, folder: &Path, made: &mut Held) {
+        let mut left = vec![folder.to_owned()];
         while let Some(folder) = left.pop() {
-            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-                let Ok(metadata) = entry.metadata() else { continue };
+            let entries = match std::fs::read_dir(&folder) {
+                Ok(entries) => entries,
+                Err(error) => {
+                    made.perhaps = self.unseen(&folder, &error).max(made.perhaps);
+                    continue;
+                }
+            };
+            for entry in entries.flatten() {
+                let metadata = match entry.metadata() {
+                    Ok(metadata) => metadata,
+                    Err(error) => {
+                        made.perhaps = self.unseen(&folder, &error).max(made.perhaps);
+                        continue;
+                    }
+                };
                 if metadata.is_dir() {
                     left.push(entry.path());
-                } else if (metadata.ctime(), metadata.ctime_nsec().cast_unsigned()) >= self.began {
-                    made += metadata.blocks() * 512 / metadata.nlink().max(1);
+                } else if self.is_since(&metadata) {
+                    made.bytes += metadata.blocks() * 512 / metadata.nlink().max(1);
                 }
             }
         }
-        made
+    }
+
+    /// What may be in a folder that cannot be looked into: anything, if it was made or closed since, or is too deep to be
+    /// named.
+    fn unseen(&self, folder: &Path, error: &io::Error) -> u64 {
+        let is_gone = error.kind() == io::ErrorKind::NotFound;
+        let is_new = std::fs::symlink_metadata(folder).map_or(true, |about| self.is_since(&about));
+        if !is_gone && is_new { u64::MAX } else { 0 }
+    }
+
+    fn is_since(&self, about: &Metadata) -> bool {
+        (about.ctime(), about.ctime_nsec().cast_unsigned()) >= self.began
     }
 }
 
 fn free_space(path: &Path) -> u64 {
     rustix::fs::statvfs(path).map_or(0, |disk| disk.f_bfree * disk.f_frsize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_folder_hides_may_be_anything_if_it_is_new() {
+        let place = tempfile::tempdir().unwrap();
+        let folders = [place.path().to_owned()];
+        std::thread::sleep(Duration::from_millis(50));
+        let disks = Disks::begin(&folders, Family::Descendants);
+        let refused = io::Error::from(io::ErrorKind::PermissionDenied);
+        assert_eq!(disks.unseen(place.path(), &refused), 0, "it was so before");
+        let new = place.path().join("new");
+        std::fs::create_dir(&new).unwrap();
+        assert_eq!(disks.unseen(&new, &refused), u64::MAX);
+        assert_eq!(disks.unseen(&new, &io::ErrorKind::NotFound.into()), 0);
+        let deep = place.path().join("x/".repeat(3000));
+        assert_eq!(disks.unseen(&deep, &refused), u64::MAX);
+    }
 }

@@ -4,6 +4,7 @@
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
 
 use rustix::process::{DumpableBehavior, Signal};
 
@@ -21,6 +22,8 @@ use crate::staged::Stage;
 pub(super) struct Inside<'a> {
     pub(super) holds: &'a [Hold],
     pub(super) stage: Option<&'a Stage>,
+    /// Where the host's sockets may be, if they are to be covered.
+    pub(super) sockets: Option<&'a [PathBuf]>,
 }
 
 /// Which namespaces an order asks for.
@@ -52,7 +55,7 @@ fn live(
     ids.map().map_err(Fault::set_up("mapping user ids"))?;
     die_with_parent(line)?;
     steps::mark("mapping ids");
-    if let Some(why) = root::enter(&order.policy, inside.holds, inside.stage)? {
+    if let Some(why) = root::enter(&order.policy, inside)? {
         let _ = line.send(&News::Unstaged(why), None);
     }
     steps::mark("building the root folder");

@@ -48,7 +48,8 @@ pub(super) enum Strict {
     ReadOnly,
     /// No set-uid, no devices.
     NoDevices,
-    /// A device node itself: usable, but no set-uid and no programs.
+    /// A device node itself: usable for reading and writing, which a read-only mount does not concern, but its mode,
+    /// owner and times stay. No set-uid, no programs.
     Device,
 }
 
@@ -57,7 +58,7 @@ pub(super) fn restrict_mount(mount: BorrowedFd<'_>, strict: Strict, below: bool)
     let attr_set = match strict {
         Strict::ReadOnly => libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV,
         Strict::NoDevices => libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV,
-        Strict::Device => libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC,
+        Strict::Device => libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC,
     };
     let attr = MountAttr { attr_set, attr_clr: 0, propagation: 0, userns_fd: 0 };
     let flags = libc::AT_EMPTY_PATH | if below { libc::AT_RECURSIVE } else { 0 };

@@ -8,6 +8,8 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions};
 
+use super::held;
+
 /// Which processes belong to a sandbox.
 #[derive(Clone, Copy)]
 pub(super) enum Family {
@@ -27,7 +29,7 @@ pub(super) struct Usage {
 
 impl Family {
     /// Its processes, or one more than `most` of them.
-    fn members(self, most: u64) -> Vec<i32> {
+    pub(super) fn members(self, most: u64) -> Vec<i32> {
         match self {
             Family::Namespace => numbers_in("/proc").into_iter().filter(|&pid| pid != 1).collect(),
             Family::Descendants => descendants(most),
@@ -44,14 +46,21 @@ impl Family {
         members.into_iter().map(usage_of).fold(unowned, |sum, one| Usage {
             tasks: sum.tasks + one.tasks,
             memory: sum.memory + one.memory,
-            written: sum.written + one.written,
+            written: sum.written.saturating_add(one.written),
         })
     }
 
-    /// Memory with every shared page counted once. Slower, so asked only when the quick sum is too high.
-    pub(super) fn memory_shared_once(self) -> u64 {
-        let owned: u64 = self.members(u64::MAX).into_iter().map(proportional_memory).sum();
-        owned + self.unowned_memory()
+    /// Memory with every shared page counted once, also such that was written to and let go of. No more of that is taken
+    /// for theirs than the whole machine has gained. Slower, so asked only when the quick sum is too high.
+    pub(super) fn memory_shared_once(self, gained: u64) -> u64 {
+        let members = self.members(u64::MAX);
+        let (mut own, mut shared) = (self.unowned_memory(), 0);
+        for &pid in &members {
+            let (one, with_others) = proportional_memory(pid);
+            own += one;
+            shared += with_others;
+        }
+        own + shared.max(held::shared_memory(&members).within(gained))
     }
 
     /// What lies in shared segments, queues and semaphores of System V: it stays when the processes let go of it. A segment
@@ -79,29 +88,57 @@ fn system_v() -> u64 {
     segments + queues + semaphores
 }
 
-fn numbers_in(folder: impl AsRef<Path>) -> Vec<i32> {
+pub(super) fn numbers_in(folder: impl AsRef<Path>) -> Vec<i32> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-fn usage_of(pid: i32) -> Usage {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let io = fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
-    let written = field(&io, "write_bytes:").saturating_sub(field(&io, "cancelled_write_bytes:"));
-    Usage {
-        tasks: field(&status, "Threads:").max(1),
-        memory: (field(&status, "RssAnon:") + field(&status, "RssShmem:") + field(&status, "VmSwap:")) << 10,
-        written,
+/// The state of a process; where its first thread has ended, that of another one, which shows what they have together.
+fn status_of(pid: i32) -> String {
+    let status = |path: String| fs::read_to_string(path).unwrap_or_default();
+    let first = status(format!("/proc/{pid}/status"));
+    if first.contains("\nVmRSS:") || field(&first, "Threads:") < 2 {
+        return first;
     }
+    let tasks = numbers_in(format!("/proc/{pid}/task")).into_iter();
+    let mut others = tasks.map(|task| status(format!("/proc/{pid}/task/{task}/status")));
+    others.find(|status| status.contains("\nVmRSS:")).unwrap_or(first)
 }
 
-fn proportional_memory(pid: i32) -> u64 {
-    let Ok(text) = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")) else { return usage_of(pid).memory };
-    (field(&text, "Pss_Anon:") + field(&text, "Pss_Shmem:") + field(&text, "SwapPss:")) << 10
+/// Whether all that is left of a process is its number.
+pub(super) fn has_ended(pid: i32) -> bool {
+    let status = status_of(pid);
+    !status.contains("\nVmRSS:")
+}
+
+fn usage_of(pid: i32) -> Usage {
+    let status = status_of(pid);
+    let written = match fs::read_to_string(format!("/proc/{pid}/io")) {
+        Ok(io) => field(&io, "write_bytes:").saturating_sub(field(&io, "cancelled_write_bytes:")),
+        // Who does not let us see it may have written anything.
+        Err(_) if status.contains("\nVmRSS:") => u64::MAX,
+        Err(_) => 0,
+    };
+    let memory = field(&status, "RssAnon:") + field(&status, "RssShmem:") + field(&status, "VmSwap:");
+    Usage { tasks: field(&status, "Threads:").max(1), memory: (memory << 10) + unlisted(&status), written }
+}
+
+/// What is in no list of pages: large ones that are set apart, and the tables of pages themselves.
+fn unlisted(status: &str) -> u64 {
+    (field(status, "HugetlbPages:") + field(status, "VmPTE:")) << 10
+}
+
+/// What a process has by itself, and its part of what it shares, as far as both can be told apart.
+fn proportional_memory(pid: i32) -> (u64, u64) {
+    let tasks = numbers_in(format!("/proc/{pid}/task")).into_iter();
+    let mut rollups = tasks.filter_map(|task| fs::read_to_string(format!("/proc/{pid}/task/{task}/smaps_rollup")).ok());
+    let Some(text) = rollups.find(|text| text.contains("\nPss_Anon:")) else { return (usage_of(pid).memory, 0) };
+    let own = (field(&text, "Pss_Anon:") + field(&text, "SwapPss:")) << 10;
+    (own + unlisted(&status_of(pid)), field(&text, "Pss_Shmem:") << 10)
 }
 
 /// The number after a name at the start of a line.
-fn field(text: &str, name: &str) -> u64 {
+pub(super) fn field(text: &str, name: &str) -> u64 {
     let line = text.lines().find_map(|line| line.strip_prefix(name));
     line.and_then(|rest| rest.split_whitespace().next()).and_then(|number| number.parse().ok()).unwrap_or(0)
 }

@@ -1,14 +1,17 @@
 //! The last steps of a child before it becomes the program, and how its parent learns that it did.
 
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 
+use rustix::fs::FileType;
 use rustix::process::{Pid, Signal};
 use serde::Serialize;
 
 use super::kernel::{self, Fork};
+use super::root::DEVICES;
 use super::{confine, steps};
 use crate::order::{Fault, Order, Task};
 use crate::policy::Level;
@@ -65,6 +68,9 @@ fn become_program(order: &Order, private: Option<&Path>, extra: &Extra, stdin: O
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| Fault::set_up("binding a process to its parent")(error.into()))?;
     give_standard_input(stdin).map_err(Fault::set_up("connecting stdin"))?;
+    if order.level == Level::Full {
+        own_devices().map_err(Fault::set_up("connecting streams"))?;
+    }
     kernel::close_on_exec_from(3).map_err(Fault::set_up("closing descriptors"))?;
     kernel::default_signals();
     steps::mark("connecting streams");
@@ -89,6 +95,31 @@ fn give_standard_input(stdin: Option<&OwnedFd>) -> io::Result<()> {
         Some(stdin) => Ok(rustix::stdio::dup2_stdin(stdin)?),
         None => Ok(rustix::stdio::dup2_stdin(std::fs::File::open("/dev/null")?)?),
     }
+}
+
+/// A stream that leads to one of the host's devices leads to our own mount of it instead: through the host's, real root
+/// could change its mode for everyone.
+fn own_devices() -> io::Result<()> {
+    for name in DEVICES {
+        let path = Path::new("/dev").join(name);
+        let device = std::fs::metadata(&path)?.rdev();
+        let is_it = |stream: BorrowedFd<'_>| {
+            rustix::fs::fstat(stream).is_ok_and(|stat| {
+                FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice && stat.st_rdev == device
+            })
+        };
+        let open = || std::fs::OpenOptions::new().read(true).write(true).open(&path);
+        if is_it(rustix::stdio::stdin()) {
+            rustix::stdio::dup2_stdin(open()?)?;
+        }
+        if is_it(rustix::stdio::stdout()) {
+            rustix::stdio::dup2_stdout(open()?)?;
+        }
+        if is_it(rustix::stdio::stderr()) {
+            rustix::stdio::dup2_stderr(open()?)?;
+        }
+    }
+    Ok(())
 }
 
 /// Lets go of the program's standard streams, so that their other ends close when the program ends.

@@ -4,21 +4,22 @@
 //! visible with more rights than it is meant to have. The folders themselves live on a small tmpfs that becomes
 //! read-only at the end.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
 };
 
+use super::first::Inside;
 use super::kernel::{self, Strict};
-use super::overlay;
+use super::{overlay, sockets};
 use crate::guard::Hold;
 use crate::order::Fault;
 use crate::policy::{Network, Policy};
-use crate::staged::Stage;
 
 /// Programs and libraries. A link among them (`/bin`, on most systems) stays a link.
 pub(super) const SYSTEM: [&str; 9] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix"];
@@ -56,7 +57,8 @@ pub(super) const ETC: [&str; 29] = [
     "timezone",
 ];
 
-const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
+/// Devices that hold nothing and are the same for everyone.
+pub(super) const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 
 /// Names of hosts and where to ask for them, for those who may use the host's network.
 pub(super) const NAMES: [&str; 2] = ["/etc/resolv.conf", "/etc/hosts"];
@@ -68,7 +70,8 @@ pub(super) fn scratch_folders(policy: &Policy) -> [PathBuf; 4] {
 
 /// Builds the new root and makes it the root of this process, which must be alone in its namespaces. Says why the
 /// workspace is not staged, if it should be and is not.
-pub(super) fn enter(policy: &Policy, holds: &[Hold], stage: Option<&Stage>) -> Result<Option<String>, Fault> {
+pub(super) fn enter(policy: &Policy, inside: &Inside<'_>) -> Result<Option<String>, Fault> {
+    let (holds, stage) = (inside.holds, inside.stage);
     rustix::mount::mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)
         .map_err(|error| Fault::set_up("making mounts private")(error.into()))?;
     let mut plan = plan(policy)?;
@@ -93,6 +96,15 @@ pub(super) fn enter(policy: &Policy, holds: &[Hold], stage: Option<&Stage>) -> R
     if is_staged {
         // What is guarded must be that of the overlay, or it could be written to behind its back.
         put_all(&root, guards(holds, Some(&root))?.into_iter())?;
+    }
+    if let Some(named) = inside.sockets {
+        let staged = is_staged.then_some(&policy.workspace);
+        // Nobody answers through an overlay.
+        let found = sockets::folders(policy)
+            .filter(|folder| Some(*folder) != staged)
+            .flat_map(|folder| sockets::live_in(folder));
+        let live = named.iter().filter(|path| sockets::is_live(path)).cloned().chain(found).collect();
+        cover(&root, &live).map_err(Fault::set_up("covering sockets"))?;
     }
     special(&root, policy).map_err(Fault::set_up("mounting /dev and /proc"))?;
     files_of_our_own(&root, policy).map_err(Fault::set_up("writing /etc"))?;
@@ -177,6 +189,19 @@ fn guards(holds: &[Hold], root: Option<&OwnedFd>) -> Result<Vec<Mount>, Fault> {
         guards.push(Mount { at: path, what: What::Tree { tree, is_folder: held.is_folder } });
     }
     Ok(guards)
+}
+
+/// Mounts something over each of these sockets on which nobody answers, and which git and its like pass over as they do
+/// sockets.
+fn cover(root: &OwnedFd, sockets: &BTreeSet<PathBuf>) -> io::Result<()> {
+    for path in sockets {
+        // It may have gone meanwhile, or not be shown at all.
+        let Ok(place) = open_in(root, path) else { continue };
+        if FileType::from_raw_mode(rustix::fs::fstat(&place)?.st_mode) == FileType::Socket {
+            attach(&tree(CWD, "/dev/null", Strict::Device)?, &place, "")?;
+        }
+    }
+    Ok(())
 }
 
 /// A mount of a path, unless there is nothing.
@@ -289,15 +314,12 @@ fn special(root: &OwnedFd, policy: &Policy) -> io::Result<()> {
     }
     let processes = rustix::mount::fsopen("proc", FsOpenFlags::FSOPEN_CLOEXEC)?;
     let flags = flags | MountAttrFlags::MOUNT_ATTR_NODEV;
-    attach(&made(&processes, flags)?, make_folder(root, Path::new("/proc"))?, "")?;
+    let processes = made(&processes, flags)?;
+    attach(&processes, make_folder(root, Path::new("/proc"))?, "")?;
     limit_pids(root, policy);
-    // Real root owns these files even without any capability.
-    for path in ["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"] {
-        let Ok(place) = open_in(root, Path::new(path)) else { continue };
-        let frozen = tree(&place, "", Strict::ReadOnly)?;
-        attach(&frozen, &place, "")?;
-    }
-    Ok(())
+    // Real root owns these files even without any capability, and their modes are those of the whole machine. Landlock
+    // lets nobody write here in any case.
+    kernel::restrict_mount(processes.as_fd(), Strict::ReadOnly, false)
 }
 
 /// Bounds processes where RLIMIT_NPROC does not count, as for real root. Kernels before 6.14 have one value for the

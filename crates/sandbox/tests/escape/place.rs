@@ -5,7 +5,7 @@ use std::net::{TcpListener, UdpSocket};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
-use std::os::unix::net::{SocketAddr, UnixListener};
+use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -55,6 +55,8 @@ fn program() -> &'static Path {
 enum Leftover {
     Folder(PathBuf),
     SharedMemory(i32),
+    Queue(i32),
+    Semaphore(i32),
 }
 
 static LEFTOVERS: Mutex<Vec<Leftover>> = Mutex::new(Vec::new());
@@ -79,6 +81,16 @@ extern "C" fn remove_leftovers() {
             #[expect(unsafe_code, reason = "shared memory of System V has no safe interface")]
             Leftover::SharedMemory(segment) => unsafe {
                 libc::shmctl(segment, libc::IPC_RMID, std::ptr::null_mut());
+            },
+            // SAFETY: removing takes no memory.
+            #[expect(unsafe_code, reason = "queues of System V have no safe interface")]
+            Leftover::Queue(queue) => unsafe {
+                libc::msgctl(queue, libc::IPC_RMID, std::ptr::null_mut());
+            },
+            // SAFETY: removing takes no memory.
+            #[expect(unsafe_code, reason = "semaphores of System V have no safe interface")]
+            Leftover::Semaphore(semaphore) => unsafe {
+                libc::semctl(semaphore, 0, libc::IPC_RMID);
             },
         }
     }
@@ -122,7 +134,7 @@ impl Place {
         victim.arg("100").env("VICTIMS_SECRET", "x").current_dir(out.path()).stdin(Stdio::null()).stdout(Stdio::null());
         hand_over(&mut victim, &secret);
         let victim = as_who(who, &mut victim).spawn().unwrap();
-        let servers = Servers::start(out.path(), &id);
+        let servers = Servers::start(out.path(), workspace.path(), &id);
         Place { who, id, workspace, out, aside, victim, secret, servers }
     }
 
@@ -331,17 +343,30 @@ struct Servers {
     port6: u16,
     udp: u16,
     key: i32,
-    _sockets: [UnixListener; 2],
+    _sockets: [UnixListener; 4],
+    _datagrams: UnixDatagram,
 }
 
 impl Servers {
-    fn start(out: &Path, id: &str) -> Servers {
+    fn start(out: &Path, workspace: &Path, id: &str) -> Servers {
         static SHARED: OnceLock<(u16, u16, u16)> = OnceLock::new();
         let (port, port6, udp) = *SHARED.get_or_init(|| (greet("127.0.0.1:0"), greet("[::1]:0"), echo()));
         let name = SocketAddr::from_abstract_name(format!("updraft-escape-{id}")).unwrap();
-        let file = UnixListener::bind(out.join("socket")).unwrap();
-        std::fs::set_permissions(out.join("socket"), PermissionsExt::from_mode(0o777)).unwrap();
-        Servers { port, port6, udp, key: shared_memory(), _sockets: [file, UnixListener::bind_addr(&name).unwrap()] }
+        let listen = |folder: &Path, name: &str| {
+            std::fs::create_dir_all(folder).unwrap();
+            let listener = UnixListener::bind(folder.join(name)).unwrap();
+            std::fs::set_permissions(folder.join(name), PermissionsExt::from_mode(0o777)).unwrap();
+            listener
+        };
+        let sockets = [
+            listen(out, "socket"),
+            UnixListener::bind_addr(&name).unwrap(),
+            listen(workspace, "service"),
+            listen(&workspace.join("nested/deep"), "service"),
+        ];
+        let datagrams = UnixDatagram::bind(workspace.join("datagrams")).unwrap();
+        std::fs::set_permissions(workspace.join("datagrams"), PermissionsExt::from_mode(0o777)).unwrap();
+        Servers { port, port6, udp, key: shared_memory(), _sockets: sockets, _datagrams: datagrams }
     }
 }
 
@@ -368,16 +393,20 @@ fn echo() -> u16 {
     port
 }
 
-/// A segment that everyone on the host may use.
+/// A segment, a queue and a semaphore that everyone on the host may use.
 fn shared_memory() -> i32 {
     static KEY: OnceLock<i32> = OnceLock::new();
     *KEY.get_or_init(|| {
         let key = 0x5550_0000 | (std::process::id() as i32 & 0xffff);
+        let flags = libc::IPC_CREAT | 0o666;
         // SAFETY: no memory is passed.
-        #[expect(unsafe_code, reason = "shared memory of System V has no safe interface")]
-        let segment = unsafe { libc::shmget(key, 4096, libc::IPC_CREAT | 0o666) };
-        assert!(segment >= 0);
+        #[expect(unsafe_code, reason = "what is of System V has no safe interface")]
+        let (segment, queue, semaphore) =
+            unsafe { (libc::shmget(key, 4096, flags), libc::msgget(key, flags), libc::semget(key, 1, flags)) };
+        assert!(segment >= 0 && queue >= 0 && semaphore >= 0);
         at_exit(Leftover::SharedMemory(segment));
+        at_exit(Leftover::Queue(queue));
+        at_exit(Leftover::Semaphore(semaphore));
         key
     })
 }

@@ -3,8 +3,9 @@
 //!
 //! In every script: `$OUT` is a folder outside the workspace with `secret` and `victim`; `$VICTIM` is a process outside
 //! of the same user, with its working folder there and `$OUT/secret` open as descriptor 9; `$TRY` tries a system call;
-//! `$PORT`, `$UDP`, `$PORT6` are servers on the host's loopback; `$KEY` is a shared memory segment of the host; the
-//! workspace holds a git repository, an editor's settings, a nested repository and links with guarded names.
+//! `$PORT`, `$UDP`, `$PORT6` are servers on the host's loopback; `$KEY` is a shared memory segment, a queue and a
+//! semaphore of the host; the workspace holds a git repository, an editor's settings, a nested repository, links with
+//! guarded names, and sockets of the host's services.
 
 /// How one can tell that an attempt succeeded.
 #[derive(Clone, Copy)]
@@ -87,6 +88,7 @@ pub(crate) const READS: &[Attempt] = &[
         "read a secret of the environment of PID 1",
         "tr '\\0' '\\n' < /proc/1/environ | grep UPDRAFT_SECRET || tr '\\0' '\\n' < /proc/$PPID/environ | grep UPDRAFT_SECRET",
     ),
+    code("learn names in a folder outside", "$TRY watch $OUT"),
     root("read the passwords", "cat /etc/shadow"),
     root("list the home of root", "ls /root"),
     code("list the system's logs", "ls /var/log"),
@@ -128,6 +130,18 @@ pub(crate) const WRITES: &[Attempt] = &[
         "touch -c -d 2001-01-01 $OUT/victim && test $OUT/victim -ot /usr",
     )),
     root("change the owner of a file outside", "chown 1:1 $OUT/victim"),
+    // Each sets what already is.
+    passing_below(root("change the mode of a device", "chmod $(stat -c %a /dev/full) /dev/full")),
+    passing_below(root("change the times of a device", "touch -c -r /dev/full /dev/full")),
+    passing_below(root("change the owner of a device", "chown $(stat -c %u:%g /dev/full) /dev/full")),
+    passing_below(root(
+        "change the mode of a file of the kernel",
+        "chmod $(stat -c %a /proc/partitions) /proc/partitions || chmod $(stat -c %a /proc/tty) /proc/tty",
+    )),
+    passing_below(root(
+        "change the mode of a list of connections",
+        "chmod $(stat -c %a /proc/self/net/dev) /proc/self/net/dev",
+    )),
     code("make oneself less likely to be ended than another", "echo 500 > /proc/$VICTIM/oom_score_adj"),
     Attempt {
         by: By::Root,
@@ -363,6 +377,11 @@ pub(crate) const NETWORK: &[Attempt] = &[
     code("connect by sending", "$TRY fast-open $PORT"),
     code("connect by several paths", "$TRY multipath $PORT"),
     code("connect to a socket file", "$TRY unix $OUT/socket"),
+    code("connect to a service in the workspace", "$TRY unix service"),
+    code("connect to a service deep in the workspace", "mv nested moved; $TRY unix moved/deep/service"),
+    code("connect to a service by a second name", "ln service second; $TRY unix second || $TRY unix service"),
+    code("connect to a service by another's root", "$TRY unix /proc/self/root$WS/service"),
+    code("send to a service in the workspace", "$TRY datagram datagrams"),
     code("connect to a socket without a file", "$TRY abstract updraft-escape-$ID"),
     code("speak to the machine's own host", "$TRY family 40"),
     code("use the kernel's cryptography", "$TRY alg"),
@@ -389,7 +408,20 @@ pub(crate) const PROCESSES: &[Attempt] = &[
     code("limit a process outside", "$TRY prlimit $VICTIM"),
     code("slow a process outside down", "$TRY renice $VICTIM"),
     root("enter a process's network", "$TRY setns $VICTIM"),
+    Attempt { by: By::User, ..code("slow all of the user's processes down", "$TRY renice-all") },
+    code("bind a process outside to some processors", "$TRY affinity $VICTIM"),
+    code("give a process outside another turn", "$TRY scheduler $VICTIM"),
+    code("let a process outside wait for the disk", "$TRY turn-at-the-disk $VICTIM"),
+    code("blind the one who watches", "$TRY prlimit $PPID"),
+    code("bind the one who watches", "$TRY affinity $PPID"),
+    code(
+        "let the one who watches come last",
+        "$TRY scheduler $PPID || $TRY renice $PPID || $TRY turn-at-the-disk $PPID",
+    ),
     code("find shared memory of the host", "$TRY shmget $KEY"),
+    code("use shared memory of the host by its number", "$TRY segment $KEY"),
+    code("use a queue of the host by its number", "$TRY queue $KEY"),
+    code("use a semaphore of the host by its number", "$TRY semaphore $KEY"),
     code("put a key into the kernel", "$TRY add-key"),
     code("find the user's keys", "$TRY keyctl"),
     Attempt { by: By::User, ..code("become root by a program of root's", "test $(./root-id -u) = 0") },
@@ -397,6 +429,10 @@ pub(crate) const PROCESSES: &[Attempt] = &[
     code("take more memory than can be seen", "$TRY memfd"),
     code("take more memory than processes hold", "$TRY shared-segments"),
     code("take more memory as semaphores", "$TRY semaphores"),
+    code("take more memory and let go of it", "$TRY let-go"),
+    code("take more memory behind a thread that has ended", "$TRY first-thread-gone"),
+    code("take more memory as tables", "$TRY tables"),
+    code("take more memory as what nobody receives", "$TRY queues"),
     code("open more files than granted", "$TRY descriptors 600"),
     code("write a larger file than granted", "head -c 30000000 /dev/zero > large"),
     code(
@@ -404,6 +440,7 @@ pub(crate) const PROCESSES: &[Attempt] = &[
         "i=0; while [ $i -lt 12 ]; do (head -c 5000000 /dev/zero > large$i &); i=$((i+1)); done; sleep 1",
     ),
     code("fill the disk by children that nobody waits for", "$TRY fill-disk"),
+    code("fill the disk by files without a name", "$TRY nameless"),
     code("start more processes than granted", "i=0; while [ $i -lt 100 ]; do sleep 0.4 & i=$((i+1)); done; wait"),
 ];
 

@@ -1,0 +1,233 @@
+//! What processes keep without a name: deleted files, and shared memory that no process shows as its own.
+//!
+//! Where it cannot be told how much that is, the most it can be is taken: what the machine has less than before.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+
+use super::processes::{field, has_ended, numbers_in};
+
+/// An amount of something.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Held {
+    /// For certain.
+    pub(super) bytes: u64,
+    /// At most as much again.
+    pub(super) perhaps: u64,
+}
+
+impl Held {
+    /// How much to count, if all there is cannot be more than this.
+    pub(super) fn within(self, most: u64) -> u64 {
+        self.bytes + self.perhaps.min(most.saturating_sub(self.bytes))
+    }
+}
+
+/// Which file a descriptor or a mapping is of.
+type Inode = (u64, u64);
+
+/// Bytes of files on disks that were removed while these processes have them open. `memory` is the device of files that
+/// are in memory, and have a limit of their own.
+pub(super) fn deleted_files(pids: &[i32], memory: Option<u64>) -> Held {
+    let (mut exact, mut mapped, mut is_unknown) = (BTreeMap::new(), BTreeMap::new(), false);
+    for &pid in pids {
+        // A thread may have descriptors of its own.
+        for task in numbers_in(format!("/proc/{pid}/task")) {
+            is_unknown |= !open_files(pid, task, &mut exact);
+        }
+        is_unknown |= !mappings(pid, &mut |mapping| {
+            if mapping.is_deleted && !mapping.is_memory() {
+                grow(&mut mapped, mapping.inode, mapping.end);
+            }
+        });
+    }
+    let bytes = exact.iter().filter(|((device, _), _)| Some(*device) != memory).map(|(_, bytes)| bytes).sum();
+    let mapped = mapped.iter().filter(|(inode, _)| !exact.contains_key(*inode) && Some(inode.0) != memory);
+    Held { bytes, perhaps: if is_unknown { u64::MAX } else { mapped.map(|(_, bytes)| bytes).sum() } }
+}
+
+/// Bytes of the shared memory without a file that these processes have mapped, whether in use or only reserved.
+pub(super) fn shared_memory(pids: &[i32]) -> Held {
+    let (mut segments, mut is_unknown) = (BTreeMap::new(), false);
+    for &pid in pids {
+        is_unknown |= !mappings(pid, &mut |mapping| {
+            if mapping.is_shared_anonymous {
+                grow(&mut segments, mapping.inode, mapping.end);
+            }
+        });
+    }
+    Held { bytes: 0, perhaps: if is_unknown { u64::MAX } else { segments.values().sum() } }
+}
+
+fn grow(sizes: &mut BTreeMap<Inode, u64>, inode: Inode, size: u64) {
+    let known = sizes.entry(inode).or_default();
+    *known = size.max(*known);
+}
+
+/// Adds the deleted files that a thread has open. Says whether all of them could be seen.
+fn open_files(pid: i32, task: i32, found: &mut BTreeMap<Inode, u64>) -> bool {
+    let folder = format!("/proc/{pid}/task/{task}");
+    let entries = match fs::read_dir(format!("{folder}/fd")) {
+        Ok(entries) => entries,
+        Err(error) => return may_be_skipped(&error, pid),
+    };
+    for entry in entries.flatten() {
+        let Ok(about) = fs::metadata(entry.path()) else { continue };
+        if about.is_file() && about.nlink() == 0 {
+            found.insert((about.dev(), about.ino()), about.blocks() * 512);
+        }
+        // One that was sent and not yet received is in no list.
+        let is_socket = about.mode() & libc::S_IFMT == libc::S_IFSOCK;
+        let information = || fs::read_to_string(format!("{folder}/fdinfo/{}", entry.file_name().display()));
+        if is_socket && information().is_ok_and(|text| field(&text, "scm_fds:") > 0) {
+            return false;
+        }
+    }
+    true
+}
+
+/// A part of a process's addresses.
+struct Mapping {
+    inode: Inode,
+    /// How far into the file it reaches.
+    end: u64,
+    is_deleted: bool,
+    is_shared_anonymous: bool,
+    is_segment: bool,
+}
+
+impl Mapping {
+    fn is_memory(&self) -> bool {
+        self.is_shared_anonymous || self.is_segment
+    }
+
+    fn of(line: &str) -> Option<Mapping> {
+        let mut words = line.split_whitespace();
+        let (range, _, offset, device, inode) =
+            (words.next()?, words.next()?, words.next()?, words.next()?, words.next()?);
+        let name = words.next()?;
+        let number = |text| u64::from_str_radix(text, 16).ok();
+        let (start, end) = range.split_once('-')?;
+        let (major, minor) = device.split_once(':')?;
+        let device = libc::makedev(number(major)?.try_into().ok()?, number(minor)?.try_into().ok()?);
+        let is_deleted = line.ends_with(" (deleted)");
+        Some(Mapping {
+            inode: (device, inode.parse().ok()?),
+            end: number(offset)?.checked_add(number(end)?.checked_sub(number(start)?)?)?,
+            is_deleted,
+            is_shared_anonymous: name == "/dev/zero" && is_deleted,
+            is_segment: name.starts_with("/SYSV") && is_deleted,
+        })
+    }
+}
+
+/// Looks at the mappings of a process. Says whether they could be seen.
+fn mappings(pid: i32, look: &mut dyn FnMut(Mapping)) -> bool {
+    // The first thread may have ended, and then shows nothing.
+    for task in numbers_in(format!("/proc/{pid}/task")) {
+        match fs::read(format!("/proc/{pid}/task/{task}/maps")) {
+            Ok(text) if text.is_empty() => {}
+            Ok(text) => {
+                String::from_utf8_lossy(&text).lines().filter_map(Mapping::of).for_each(look);
+                return true;
+            }
+            Err(error) if may_be_skipped(&error, pid) => {}
+            Err(_) => return false,
+        }
+    }
+    true
+}
+
+/// Whether nothing can be seen because there is nothing any more.
+fn may_be_skipped(error: &std::io::Error, pid: i32) -> bool {
+    let is_gone = error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH);
+    is_gone || has_ended(pid)
+}
+
+/// The memory of the whole machine.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Machine {
+    /// Shared, and what is swapped out.
+    shared: u64,
+    available: u64,
+}
+
+impl Machine {
+    pub(super) fn now() -> Machine {
+        let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+        let swapped = field(&text, "SwapTotal:").saturating_sub(field(&text, "SwapFree:"));
+        Machine { shared: (field(&text, "Shmem:") + swapped) << 10, available: field(&text, "MemAvailable:") << 10 }
+    }
+
+    /// How much more is shared than in its best moment, and how much less is available. That moment may be this one.
+    pub(super) fn since(self, best: &mut Machine) -> (u64, u64) {
+        best.shared = best.shared.min(self.shared);
+        best.available = best.available.max(self.available);
+        (self.shared - best.shared, best.available - self.available)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mapping_is_read_from_its_line() {
+        let line = "7f2a00000000-7f2a06400000 rw-s 00001000 00:01 5123                       /dev/zero (deleted)";
+        let mapping = Mapping::of(line).unwrap();
+        assert_eq!((mapping.inode, mapping.end), ((libc::makedev(0, 1), 5123), 0x640_1000));
+        assert!(mapping.is_shared_anonymous && mapping.is_deleted);
+        assert!(Mapping::of("7f2a00000000-7f2a06400000 rw-p 00000000 00:00 0 ").is_none());
+    }
+
+    #[test]
+    fn what_is_not_certain_counts_as_far_as_it_can_be() {
+        let held = Held { bytes: 10, perhaps: u64::MAX };
+        assert_eq!((held.within(100), held.within(5)), (100, 10));
+        assert_eq!(Held { bytes: 10, perhaps: 20 }.within(100), 30);
+    }
+
+    #[test]
+    fn our_own_deleted_file_is_seen() {
+        let file = tempfile::tempfile().unwrap();
+        std::io::Write::write_all(&mut &file, &vec![1; 1 << 20]).unwrap();
+        let me = [std::process::id().cast_signed()];
+        assert!(deleted_files(&me, None).bytes >= 1 << 20);
+        let device = file.metadata().unwrap().dev();
+        assert!(deleted_files(&me, Some(device)).bytes < 1 << 20);
+    }
+    #[test]
+    fn a_deleted_file_that_is_only_mapped_or_on_its_way_is_not_overlooked() {
+        use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
+        let size = 7 << 20;
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(size as u64).unwrap();
+        let me = [std::process::id().cast_signed()];
+        // SAFETY: a new mapping that nothing reads.
+        #[expect(unsafe_code, reason = "a mapping has no safe interface")]
+        let at = unsafe {
+            let file = std::os::fd::AsRawFd::as_raw_fd(&file);
+            libc::mmap(std::ptr::null_mut(), size, libc::PROT_READ, libc::MAP_SHARED, file, 0)
+        };
+        assert_ne!(at, libc::MAP_FAILED);
+        drop(file);
+        let held = deleted_files(&me, None);
+        assert!((size as u64..u64::MAX).contains(&held.perhaps), "{held:?}");
+        // SAFETY: what was mapped above.
+        #[expect(unsafe_code, reason = "a mapping has no safe interface")]
+        unsafe {
+            libc::munmap(at, size);
+        }
+
+        let (sender, _receiver) = std::os::unix::net::UnixStream::pair().unwrap();
+        let file = tempfile::tempfile().unwrap();
+        let files = [std::os::fd::AsFd::as_fd(&file)];
+        let mut space = [std::mem::MaybeUninit::uninit(); 64];
+        let mut beside = SendAncillaryBuffer::new(&mut space);
+        assert!(beside.push(SendAncillaryMessage::ScmRights(&files)));
+        rustix::net::sendmsg(&sender, &[std::io::IoSlice::new(b"x")], &mut beside, SendFlags::empty()).unwrap();
+        assert_eq!(deleted_files(&me, None).perhaps, u64::MAX);
+    }
+}

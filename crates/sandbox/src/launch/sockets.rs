@@ -1,0 +1,144 @@
+//! Sockets of the host's services among the files that a command sees: a namespace for the network does not part them.
+//!
+//! From its version 9 on, Landlock refuses all that were made outside, whenever they appear. Before, those that someone
+//! answers on are found when a command begins, and covered.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+
+use super::kernel;
+use crate::order::Order;
+use crate::policy::{Level, Network, Policy};
+
+/// The first version of Landlock with a rule for them.
+const LANDLOCK_WITH_SOCKETS: u32 = 9;
+
+/// What was bound to a path on this machine when a command began.
+pub(super) struct Sockets {
+    /// Each by its number and its name.
+    bound: BTreeSet<(String, PathBuf)>,
+    /// All that the command sees of the host's files.
+    shown: Vec<PathBuf>,
+    /// Those of them that are looked through.
+    folders: Vec<PathBuf>,
+}
+
+impl Sockets {
+    /// Nothing, if there is nothing to cover: the command may reach them, or cannot in any case.
+    pub(super) fn before(order: &Order) -> Option<Sockets> {
+        let policy = &order.policy;
+        let is_open = order.level == Level::Full
+            && policy.network != Network::Host
+            && kernel::landlock_abi() < LANDLOCK_WITH_SOCKETS;
+        is_open.then(|| Sockets { bound: bound(), shown: shown(policy), folders: folders(policy).cloned().collect() })
+    }
+
+    /// Those with a whole path, wherever that leads. Others are found by looking through the folders.
+    pub(super) fn named(&self) -> Vec<PathBuf> {
+        self.bound.iter().filter_map(|(_, name)| self.place_of(name)).collect()
+    }
+
+    /// Whether none has appeared among the files that the command sees.
+    pub(super) fn are_as_before(&self) -> bool {
+        let now = bound();
+        let mut new = now.difference(&self.bound);
+        !new.any(|(_, name)| if name.is_absolute() { self.place_of(name).is_some() } else { self.is_shown(name) })
+    }
+
+    fn place_of(&self, name: &Path) -> Option<PathBuf> {
+        let folder = name.is_absolute().then(|| std::fs::canonicalize(name.parent()?).ok())??;
+        let path = folder.join(name.file_name()?);
+        self.shown.iter().any(|shown| path.starts_with(shown)).then_some(path)
+    }
+
+    /// Nobody knows from where a name like `./run/x.sock` leads.
+    fn is_shown(&self, name: &Path) -> bool {
+        let Some(name) = name.file_name() else { return false };
+        self.folders.iter().any(|folder| live_in(folder).iter().any(|path| path.file_name() == Some(name)))
+    }
+}
+
+fn shown(policy: &Policy) -> Vec<PathBuf> {
+    let system = super::root::SYSTEM.iter().map(PathBuf::from);
+    folders(policy).chain(&policy.read).cloned().chain(system).collect()
+}
+
+/// Where people work, and services are started with a socket beside their files. Toolchains and the system are too large
+/// to be looked through each time, and what listens there is known by its whole path.
+pub(super) fn folders(policy: &Policy) -> impl Iterator<Item = &PathBuf> {
+    policy.write.iter().chain([&policy.workspace])
+}
+
+/// What the kernel lists in our own network namespace. Containers have others.
+fn bound() -> BTreeSet<(String, PathBuf)> {
+    let text = std::fs::read("/proc/net/unix").unwrap_or_default();
+    let of_line = |line: &[u8]| {
+        // Seven columns, then the name as it is; `@` begins one that is no file.
+        let (mut columns, mut rest) = (Vec::new(), line);
+        while columns.len() < 7 {
+            let word = rest.trim_ascii_start();
+            let end = word.iter().position(|&byte| byte == b' ')?;
+            columns.push(&word[..end]);
+            rest = &word[end..];
+        }
+        let name = rest.strip_prefix(b" ")?;
+        let number = String::from_utf8_lossy(columns.last()?).into_owned();
+        (!name.starts_with(b"@")).then(|| (number, PathBuf::from(OsStr::from_bytes(name))))
+    };
+    text.split(|&byte| byte == b'\n').skip(1).filter_map(of_line).collect()
+}
+
+/// Sockets in a folder, at any depth, that someone answers on.
+pub(super) fn live_in(folder: &Path) -> Vec<PathBuf> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut buffer = vec![MaybeUninit::uninit(); 32 << 10];
+    let (mut found, mut left) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(folder) = left.pop() {
+        let Ok(opened) = rustix::fs::openat(CWD, &folder, flags, Mode::empty()) else { continue };
+        let mut entries = RawDir::new(&opened, &mut buffer);
+        while let Some(Ok(entry)) = entries.next() {
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name == "." || name == ".." {
+                continue;
+            }
+            match kind_of(&opened, name, entry.file_type()) {
+                FileType::Directory => left.push(folder.join(name)),
+                FileType::Socket => found.push(folder.join(name)),
+                _ => {}
+            }
+        }
+    }
+    found.retain(|path| is_live(path));
+    found
+}
+
+/// Not every file system says it with the name.
+fn kind_of(folder: &OwnedFd, name: &OsStr, said: FileType) -> FileType {
+    if said != FileType::Unknown {
+        return said;
+    }
+    let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
+    stat.map_or(said, |stat| FileType::from_raw_mode(stat.st_mode))
+}
+
+/// Whether someone answers there. One that nobody does is left as it is, so that a program can replace it.
+///
+/// Nobody notices the question: a socket for datagrams is told of all others that they are of the wrong kind.
+pub(super) fn is_live(path: &Path) -> bool {
+    let ask = || -> rustix::io::Result<()> {
+        // By descriptor: an address holds 108 bytes of a path.
+        let opened = rustix::fs::openat(CWD, path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+        let address = SocketAddrUnix::new(format!("/proc/self/fd/{}", opened.as_raw_fd()))?;
+        let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+        rustix::net::connect(&socket, &address)
+    };
+    !matches!(ask(), Err(Errno::CONNREFUSED | Errno::NOENT | Errno::ACCESS))
+}
