@@ -6,6 +6,7 @@
 
 mod carry;
 mod made;
+mod moved;
 mod plan;
 mod record;
 mod side;
@@ -86,9 +87,10 @@ impl Undo {
         if plan.moves.is_empty() {
             return Ok(Undone { restored: Vec::new(), left: plan.left });
         }
-        let record = self.records.begin(&self.workspace, &plan, at)?;
+        let (record, since) = self.records.begin(&self.workspace, &plan, at)?;
         let mut undone = self.do_it(&record);
         self.records.close(record)?;
+        undone.left.extend(since);
         undone.left.extend(plan.left);
         Ok(undone)
     }

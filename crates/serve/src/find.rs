@@ -40,7 +40,7 @@ impl Files {
             return Err(Refusal(fault.message));
         }
         self.weigh(tool, &prepared)?;
-        let output = self.perform(&call).await?;
+        let output = self.perform(&call, &prepared).await?;
         if prepared.changes() {
             // No run holds what a client does by itself, so this is where it can be looked up.
             info!(tool, files = prepared.writes.join(", "), "a client changed files");
@@ -67,8 +67,10 @@ impl Files {
         }
     }
 
-    async fn perform(&self, call: &ToolCall) -> Result<Output, Refusal> {
-        let called = self.dispatcher.call(call, &CallContext::new(self.place.clone(), "mcp")).await;
+    async fn perform(&self, call: &ToolCall, prepared: &Prepared) -> Result<Output, Refusal> {
+        let mut context = CallContext::new(self.place.clone(), "mcp");
+        context.around.reaches_outside = prepared.outside;
+        let called = self.dispatcher.call(call, &context).await;
         match called.reply {
             Reply::Output(output) if !output.is_error => {
                 for change in changed(&output.changes) {
@@ -138,7 +140,7 @@ impl Files {
 
     /// Looks through the whole workspace for a search, which shows only files that may be shown.
     async fn look(&self, tool: &str, args: Value) -> Result<Output, Refusal> {
-        self.perform(&ToolCall { id: "1".into(), name: tool.to_owned(), args, fault: None }).await
+        self.perform(&ToolCall { id: "1".into(), name: tool.to_owned(), args, fault: None }, &Prepared::default()).await
     }
 
     fn hit(&self, path: String, found: &Found) -> Hit {

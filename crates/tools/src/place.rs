@@ -31,7 +31,7 @@ use held as disk;
 use named as disk;
 
 pub(crate) use about::{About, Kind};
-pub(crate) use atomic::Existing;
+pub(crate) use atomic::{Existing, hash_of, is_draft};
 pub(crate) use disk::{Folder, How, about_file, bytes_of};
 pub use look::{Paths, WholeText};
 pub use path::Inside;

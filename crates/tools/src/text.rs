@@ -111,6 +111,37 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<(String, Encoding)> {
     (!text.contains('\0')).then_some((text, encoding))
 }
 
+/// Why a line cannot be added to a file without making it something that it is not, if so.
+pub(crate) fn why_not_added(bytes: &[u8], line: &str) -> Option<&'static str> {
+    const NOT_TEXT: &str = "is not text: expected UTF-8, or UTF-16 with a byte order mark";
+    if decode(bytes).is_some() {
+        return None;
+    }
+    // A text in one of the older encodings has letters that are not UTF-8, and no control characters.
+    let is_control = |byte: &u8| *byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x08 | 0x0b | 0x0c | 0x1b);
+    let is_older = Encoding::of(bytes) == Encoding::Utf8 && !bytes.iter().any(is_control);
+    match (is_older, line.is_ascii()) {
+        (false, _) => Some(NOT_TEXT),
+        (true, true) => None,
+        (true, false) => Some("is not UTF-8, and the line has letters that would be; write the line in ASCII"),
+    }
+}
+
+/// The same, by the beginning and the end of a file: a letter may be cut in two where they were cut.
+pub(crate) fn why_not_added_between(start: &[u8], end: &[u8], line: &str) -> Option<&'static str> {
+    let is_wide = matches!(Encoding::of(start), Encoding::Utf16Little | Encoding::Utf16Big);
+    if is_wide {
+        return None;
+    }
+    let is_rest = |byte: &u8| byte & 0xC0 == 0x80;
+    let cut = end.iter().take(3).take_while(|byte| is_rest(byte)).count();
+    let whole = match std::str::from_utf8(start) {
+        Err(error) if error.error_len().is_none() => error.valid_up_to(),
+        _ => start.len(),
+    };
+    why_not_added(&start[..whole], line).or_else(|| why_not_added(&end[cut..], line))
+}
+
 fn from_utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Option<String> {
     let (pairs, rest) = bytes.as_chunks::<2>();
     if !rest.is_empty() {

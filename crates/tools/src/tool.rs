@@ -218,6 +218,9 @@ pub struct Around {
     pub tools: Arc<[ToolSpec]>,
     /// Makes calls on behalf of code: each is checked, allowed or refused, and written down like an agent's own.
     pub caller: Option<Arc<dyn Caller>>,
+    /// The call was weighed as one that reaches outside ([`Prepared::outside`]) and allowed. One that was not may have
+    /// become one since, by what other calls did, and is refused then.
+    pub reaches_outside: bool,
     /// What an earlier attempt at this call has written down to find it again by.
     pub handle: Option<String>,
 }

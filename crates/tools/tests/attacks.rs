@@ -191,15 +191,27 @@ async fn a_workspace_whose_name_becomes_a_link_stays_what_it_was() {
 #[tokio::test]
 async fn a_file_that_says_it_has_ten_gigabytes_holds_nobody_up() {
     let world = World::new();
-    std::fs::File::create(world.path("sparse.log")).unwrap().set_len(10 << 30).unwrap();
+    let sparse = |name: &str, ends: &[u8]| {
+        use std::os::unix::fs::FileExt as _;
+        let file = std::fs::File::create(world.path(name)).unwrap();
+        file.set_len(10 << 30).unwrap();
+        file.write_all_at(ends, 0).unwrap();
+        file.write_all_at(ends, (10 << 30) - ends.len() as u64).unwrap();
+    };
+    sparse("sparse.log", "line\n".repeat(2000).as_bytes());
+    sparse("sparse.img", b"\0");
+    world.put("z.txt", "an x\n");
     world.failure("read_file", json!({ "path": "sparse.log" })).await;
     for (tool, args) in writers("sparse.log").into_iter().take(2) {
         let failure = world.failure(tool, args).await;
         assert!(failure.message.contains("has 10737418240 bytes"), "{tool}: {failure}");
     }
-    let text = world.text("search_files", json!({ "pattern": "x" })).await;
-    assert!(text.contains("there is more"), "{text}");
+    let output = world.output("search_files", json!({ "pattern": "x" })).await;
+    assert_eq!(output.text, "z.txt:1: an x\n[too large, so not searched: `sparse.log`]\n");
+    assert_eq!(output.value.as_ref().unwrap()["too_large"], json!(["sparse.log"]));
     world.output("append_line", json!({ "path": "sparse.log", "line": "x" })).await;
+    let failure = world.failure("append_line", json!({ "path": "sparse.img", "line": "x" })).await;
+    assert!(failure.message.contains("is not text"), "{failure}");
     assert!(world.text("list_files", json!({})).await.contains("sparse.log"));
 }
 
@@ -275,6 +287,54 @@ async fn a_write_to_what_runs_later_asks_first_and_says_why() {
             assert_eq!(said, (false, false, None, None), "{tool} {path}");
         }
     }
+}
+
+/// Each call was harmless when it was weighed; which of them is made last changes nothing.
+#[tokio::test]
+async fn calls_that_make_a_repository_together_are_refused_at_the_last_moment() {
+    let files = ["b/HEAD", "b/objects/x", "b/refs/x", "b/config"];
+    for first in 0..files.len() {
+        for backwards in [false, true] {
+            let world = World::new();
+            let mut order: Vec<&str> = (0..files.len()).map(|n| files[(first + n) % files.len()]).collect();
+            if backwards {
+                order.reverse();
+            }
+            let calls: Vec<_> =
+                order.iter().map(|path| common::call("write_file", writers(path)[0].1.clone())).collect();
+            for call in &calls {
+                assert!(!world.dispatcher.prepare(call, &world.place).outside, "{order:?}");
+            }
+            let made = calls.iter().map(|call| async { world.dispatcher.call(call, &world.cx()).await.reply });
+            let replies = futures_util::future::join_all(made).await;
+            let refused = replies.iter().filter(|reply| {
+                matches!(reply, Reply::Failed(failure) if failure.kind == FailureKind::Security
+                    && failure.message.contains("call it again by itself"))
+            });
+            assert!(refused.count() >= 1, "{order:?}: {replies:?}");
+            let there = |name: &str| world.path("b").join(name).exists();
+            let is_repository =
+                (there("HEAD") && (there("objects") || there("refs"))) || (there("objects") && there("refs"));
+            assert!(!is_repository, "{order:?}");
+        }
+    }
+    // Whichever tool it is, and only until somebody has agreed.
+    let world = World::new();
+    world.put("b/config", "e\n");
+    let calls: Vec<_> = writers("b/config").into_iter().map(|(tool, args)| common::call(tool, args)).collect();
+    assert!(calls.iter().all(|call| !world.dispatcher.prepare(call, &world.place).outside));
+    for mark in ["b/HEAD", "b/objects/x", "b/refs/x"] {
+        world.put(mark, "");
+    }
+    for call in &calls {
+        let reply = world.dispatcher.call(call, &world.cx()).await.reply;
+        assert!(matches!(&reply, Reply::Failed(failure) if failure.kind == FailureKind::Security), "{reply:?}");
+        assert_eq!(world.content("b/config"), b"e\n");
+    }
+    let mut agreed = world.cx();
+    agreed.around.reaches_outside = true;
+    let reply = world.dispatcher.call(&calls[0], &agreed).await.reply;
+    assert!(matches!(reply, Reply::Output(_)), "{reply:?}");
 }
 
 /// Started as a process of its own by the test below: swaps files and folders for links in the folder it runs in.

@@ -136,12 +136,21 @@ async fn a_function_knows_the_run_and_its_prints_are_log_lines() {
 #[tokio::test]
 async fn what_json_cannot_say_is_refused_or_replaced() {
     let source = "def next_one(big: int) -> int:\n    'Next.'\n    return big + 1\n\
-                  def half() -> str:\n    'Half.'\n    return 'a\\ud800b'\n";
+                  def half() -> str:\n    'Half.'\n    return 'a\\ud800b'\n\
+                  def kind(a, b: 'int | str' = 1) -> list:\n    'Kind.'\n    return [type(a).__name__, type(b).__name__]\n\
+                  def twice() -> dict:\n    'Twice.'\n    return {1: 'a', '1': 'b'}\n\
+                  if True:\n    def either(a: int): 'Either.'\nelse:\n    def either(b: str): 'Either.'\n";
     let Some(dropped) = Dropped::new(&[("odd.py", source)]).await else { return };
     let beyond = dropped.failure("next_one", json!({ "big": 123_456_789_012_345_680_000_000_000_000_f64 })).await;
     assert!(beyond.message.contains("arrive exactly"), "{beyond:?}");
     assert_eq!(dropped.value("next_one", json!({ "big": 41.0 })).await, json!(42));
     assert_eq!(dropped.value("half", json!({})).await, json!("a?b"));
+    let long = json!({ "a": [12_345_678_901_234_567_890_123_f64] });
+    assert!(dropped.failure("kind", long).await.message.contains("arrive exactly"));
+    assert_eq!(dropped.value("kind", json!({ "a": 6.022e23, "b": 1.0 })).await, json!(["float", "int"]));
+    let twice = dropped.failure("twice", json!({})).await;
+    assert!(twice.message.contains("two keys that are both `1`"), "{twice:?}");
+    assert_eq!(dropped.output("either", json!({ "a": 1 })).await.text, "(it returned nothing)");
 }
 
 #[tokio::test]

@@ -222,6 +222,37 @@ async fn what_is_not_known_is_open_and_said() {
 }
 
 #[tokio::test]
+async fn what_a_condition_decides_is_open_and_said() {
+    let source = "import sys, enum\nfrom typing import *\nfrom enum import *\n__all__ = ['f', 'g', 'h', 'same', 'gone']\n\
+                  if sys.platform == 'linux':\n    def f(a: int): 'f'\n    class Mode(Enum):\n        A = 1\nelse:\n    \
+                  def f(b: str): 'f'\n    class Mode(Enum):\n        B = 2\n\
+                  try:\n    def same(a: int): 's'\nexcept ImportError:\n    def same(a: int): 't'\n\
+                  def g(a: Mode, b: Optional[Union[int, str]] = None): 'g'\n\
+                  class Text(str, Enum):\n    X = auto()\n    Y = auto()\n\
+                  class Bits(IntFlag):\n    A = auto()\n    B = auto()\n    C = auto()\n\
+                  class Own(Enum):\n    def _generate_next_value_(name, *_): return name\n    A = auto()\n\
+                  def h(a: Text, b: Bits, c: Own): 'h'\n";
+    let Some(dropped) = Dropped::new(&[("a.py", source)]).await else { return };
+    let wanted = [
+        "tools/a.py:4: `__all__` names `gone`, which this file does not define",
+        "tools/a.py:10: it is defined in more than one way (lines 6, 10), so anything is accepted",
+        "tools/a.py:17: `Mode` is defined in more than one way, so anything is accepted",
+        "tools/a.py:25: a value of the enum `Own` is computed, so anything is accepted",
+    ];
+    assert_eq!(dropped.problems(), wanted);
+    let tool = |name: &str| dropped.world.dispatcher.registry().get(name).unwrap().spec().parameters.clone();
+    assert_eq!(tool("f")["additionalProperties"], json!(true));
+    assert_eq!(tool("same")["required"], json!(["a"]));
+    let wanted = json!({"anyOf": [{"type": "integer"}, {"type": "string"}, {"type": "null"}], "default": null});
+    assert_eq!(tool("g")["properties"]["b"], wanted);
+    let wanted = json!({
+        "a": {"enum": ["1", "2"], "type": "string"}, "b": {"enum": [1, 2, 4], "type": "integer"}, "c": {},
+    });
+    assert_eq!(tool("h")["properties"], wanted);
+    assert_eq!(dropped.tools().len(), 4);
+}
+
+#[tokio::test]
 async fn hostile_files_are_named_and_hide_nothing() {
     let Some(mut dropped) = Dropped::new(&[("good.py", "def good(): 'g'")]).await else { return };
     let unary = format!("x = {}1", "-".repeat(100_000));

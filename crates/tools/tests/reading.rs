@@ -186,6 +186,22 @@ async fn a_search_gives_path_line_and_text_in_a_fixed_order() {
 }
 
 #[tokio::test]
+async fn one_large_file_hides_no_other_and_is_named() {
+    let world = World::with(Limits { file: 1000, searched: 1500, ..Limits::default() });
+    world.put("a.log", "hit\n".repeat(300));
+    world.put("b.img", vec![0; 5000]);
+    world.put("c.txt", format!("{}\nhit c\n", "-".repeat(900)));
+    world.put("d.txt", format!("{}\nhit d\n", "-".repeat(900)));
+    world.put("e.txt", "hit e\n");
+    let text = world.text("search_files", json!({ "pattern": "hit" })).await;
+    let wanted = "c.txt:2: hit c\ne.txt:1: hit e\n[there is more; narrow the pattern or the path]\n\
+                  [too large, so not searched: `a.log`]\n";
+    assert_eq!(text, wanted);
+    let alone = world.failure("search_files", json!({ "pattern": "hit", "path": "a.log" })).await;
+    assert!(alone.message.contains("too large to be searched"), "{alone}");
+}
+
+#[tokio::test]
 async fn context_is_shown_once_even_where_matches_are_close() {
     let world = World::new();
     world.put("a", "1\n2\nhit\n4\nhit\n6\n7\n8\n9\nhit\n");

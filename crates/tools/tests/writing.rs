@@ -285,6 +285,33 @@ async fn lines_are_appended_one_after_the_other() {
 }
 
 #[tokio::test]
+async fn a_line_is_added_to_text_only_and_in_its_encoding() {
+    let world = World::new();
+    let odd_wide: &[u8] = b"\xff\xfea\0b";
+    let late = ["a\n".repeat(20_000).as_bytes(), b"\xe9\n".as_slice(), "a\n".repeat(20_000).as_bytes()].concat();
+    let refused: [(&str, &[u8], &str); 5] = [
+        ("picture.png", b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR", "x"),
+        ("packed", b"\x1f\x8b\x08\xff\xfe\xe9", "x"),
+        ("latin.txt", b"caf\xe9\n", "caf\u{e9}"),
+        ("late.txt", &late, "caf\u{e9}"),
+        ("wide", odd_wide, "x"),
+    ];
+    for (path, bytes, line) in refused {
+        world.put(path, bytes);
+        let failure = world.failure("append_line", json!({ "path": path, "line": line })).await;
+        assert!(failure.message.contains("is not text") || failure.message.contains("is not UTF-8"), "{failure}");
+        assert_eq!(world.content(path), bytes, "{path}");
+    }
+    world.output("append_line", json!({ "path": "latin.txt", "line": "plain" })).await;
+    assert_eq!(world.content("latin.txt"), b"caf\xe9\nplain\n");
+    // Wherever a letter is cut by what is looked at.
+    for length in 8190..8195 {
+        world.put("long", format!("{}{}\n", "a".repeat(length), "\u{20ac}".repeat(9000)));
+        world.output("append_line", json!({ "path": "long", "line": "\u{20ac}" })).await;
+    }
+}
+
+#[tokio::test]
 async fn encodings_and_line_endings_are_kept() {
     let world = World::new();
     let wide = |text: &str| {

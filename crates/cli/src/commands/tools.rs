@@ -151,6 +151,8 @@ async fn call(dispatcher: &Dispatcher, workspace: &Path, args: args::ToolCall, h
     let call = ToolCall { id: "1".into(), name: args.name, args: given, fault: None };
     let mut context = CallContext::new(place, wire::new_id()?.to_string());
     context.log = Log::to(|line| out::note(&out::harmless(line)));
+    // Whoever types a call has said what it may do.
+    context.around.reaches_outside = true;
     let called = dispatcher.call(&call, &context).await;
     let is_good = matches!(&called.reply, Reply::Output(output) if !output.is_error);
     if args.json {

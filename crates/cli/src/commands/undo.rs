@@ -154,8 +154,11 @@ fn say(id: &RunId, undone: &Undone, as_json: bool, what: &str) {
     }
     let count = undone.restored.len();
     out::note(&format!("{what}: {count} path{} put back", if count == 1 { "" } else { "s" }));
-    for left in &undone.left {
+    for left in undone.left.iter().take(SHOWN) {
         out::note(&format!("  left as it is: {}: {}", out::on_one_line(&left.path), left.why));
+    }
+    if undone.left.len() > SHOWN {
+        out::note(&format!("  … and {} more", undone.left.len() - SHOWN));
     }
     if undone.left.iter().any(|left| matches!(left.why, Why::Conflict | Why::Repository(_))) {
         out::note("  hint: `updraft undo --force` puts those back that were changed since, and keeps what they were");
@@ -163,9 +166,12 @@ fn say(id: &RunId, undone: &Undone, as_json: bool, what: &str) {
 }
 
 fn in_words(plan: &UndoPlan, most: usize) -> String {
-    let mut lines: Vec<String> = plan.moves.iter().take(most).map(move_words).collect();
-    if plan.moves.len() > most {
-        lines.push(format!("… and {} more", plan.moves.len() - most));
+    let taken: Vec<&str> = plan.moves.iter().filter_map(|one| one.taken_from.as_deref()).collect();
+    // What is moved back is said once, where it goes.
+    let moves: Vec<&Move> = plan.moves.iter().filter(|one| !taken.contains(&one.path.as_str())).collect();
+    let mut lines: Vec<String> = moves.iter().take(most).map(|one| move_words(one)).collect();
+    if moves.len() > most {
+        lines.push(format!("… and {} more", moves.len() - most));
     }
     lines.extend(
         plan.left.iter().take(most).map(|left| format!("leave    {}: {}", out::on_one_line(&left.path), left.why)),
@@ -184,7 +190,9 @@ fn move_words(one: &Move) -> String {
     };
     let kind = one.to.or(one.from).map_or(FormKind::File, |side| side.form.kind);
     let slash = if kind == FormKind::Folder { "/" } else { "" };
-    format!("{verb:8} {}{slash}", out::on_one_line(&one.path))
+    let from = one.taken_from.as_deref().map(|from| format!(" from {}", out::on_one_line(from))).unwrap_or_default();
+    let verb = if from.is_empty() { verb } else { "move back" };
+    format!("{verb:8} {}{slash}{from}", out::on_one_line(&one.path))
 }
 
 fn list(id: &RunId, made: &[Made], plan: &UndoPlan, as_json: bool) {
@@ -198,7 +206,12 @@ fn list(id: &RunId, made: &[Made], plan: &UndoPlan, as_json: bool) {
     for one in made.iter().rev() {
         let left = plan.left.iter().find(|left| left.path == one.change.path);
         let why = match &one.change {
-            Change { lost: true, .. } => Some(Why::Lost.to_string()),
+            // What was moved can be had, though it was not kept.
+            Change { lost: true, .. } => {
+                let is_back = plan.moves.iter().any(|back| back.path == one.change.path && back.to.is_some());
+                let why = left.map_or(Why::Lost, |left| left.why.clone());
+                (!is_back || left.is_some()).then(|| why.to_string())
+            }
             Change { unsure: true, .. } => Some(Why::Unsure.to_string()),
             _ => left.map(|left| left.why.to_string()),
         };

@@ -38,4 +38,5 @@ mod terminal;
 mod tools;
 mod traces;
 mod undo;
+mod undo_moved;
 mod world;

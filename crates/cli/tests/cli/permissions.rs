@@ -118,3 +118,24 @@ fn mode_read_only_changes_nothing() {
     assert!(!world.ws().join("out.txt").exists());
     world.updraft(&["run", "--mode", "full", "--yes", "x"]).code(2);
 }
+
+/// A call that is weighed alone is told; those of one turn are weighed before any of them is made.
+#[test]
+fn calls_of_one_turn_make_no_repository_together_and_an_agreed_one_is_made() {
+    let world = World::new();
+    let write =
+        |path: &str| json!({"name": "write_file", "args": {"path": path, "content": "ref: refs/heads/master\n"}});
+    let calls = ["b/HEAD", "b/objects/x", "b/refs/x", "b/config"].map(write);
+    let turn = json!({ "calls": calls });
+    let model = world.script("plant.json", &json!([turn, {"text": "done"}]));
+    world.updraft(&["run", "--model", &model, "--agent", "coder", "work"]);
+    let there = |name: &str| world.ws().join(name).exists();
+    assert!(["b/HEAD", "b/objects", "b/refs"].into_iter().filter(|name| there(name)).count() < 2);
+
+    world.file("c/objects/x", "");
+    world.file("c/refs/x", "");
+    let model =
+        world.script("agreed.json", &json!([{"calls": [write("c/HEAD"), write("c/config")]}, {"text": "done"}]));
+    world.updraft(&["run", "--yes", "--model", &model, "--agent", "coder", "work"]).code(0);
+    assert!(there("c/HEAD") && there("c/config"));
+}

@@ -180,6 +180,7 @@ impl Drive {
             context: Some(Arc::new(told)),
             tools: agent.map(|agent| Arc::clone(&agent.tools)).unwrap_or_default(),
             caller: Some(Arc::new(caller)),
+            reaches_outside: self.run.prepared(id).is_some_and(|prepared| prepared.outside),
             handle: self.run.open().get(id).and_then(|open| open.handle.clone()).filter(|handle| !handle.is_empty()),
         }
     }

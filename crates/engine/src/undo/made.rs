@@ -1,6 +1,6 @@
 //! What a run changed, read from its journal.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use serde::Serialize;
@@ -19,6 +19,9 @@ pub struct Made {
     /// What it changed.
     #[serde(flatten)]
     pub change: Change,
+    /// A file tool wrote it, so that its content came from the model and not from another file.
+    #[serde(skip)]
+    pub(crate) is_written: bool,
 }
 
 /// Which changes are meant.
@@ -48,16 +51,21 @@ pub(crate) fn made(journal: &Journal, run: &RunId, which: &Which) -> Result<Vec<
     let mut made = Vec::new();
     let mut told = Told::default();
     let mut fault = None;
+    let mut writers: BTreeSet<Address> = BTreeSet::new();
     journal.read(run, 0, &mut |_, record: Record| {
         for event in &record.events {
             match event {
                 Event::Forked { .. } => made.clear(),
+                Event::Begun { id, facts, .. } if !facts.files.is_empty() => {
+                    writers.insert(id.clone());
+                }
                 Event::Replied { id, reply: Reply::Output(output), .. } if which.has(id) => {
                     match changes(journal, output) {
                         Ok(changes) => made.extend(told.once(id, changes).into_iter().map(|change| Made {
                             at: record.at,
                             call: id.clone(),
                             change,
+                            is_written: writers.contains(id),
                         })),
                         Err(error) => fault = Some(error),
                     }

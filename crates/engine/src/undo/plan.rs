@@ -8,6 +8,7 @@ use updraft_run::{Address, FormKind, Hash};
 use updraft_tools::{Standing, Workspace};
 
 use super::made::Made;
+use super::moved::{Draft, Loss, Wish, is_loss, is_misnamed};
 use super::record::Record;
 use super::side::{Side, is_same};
 use super::{LARGEST, Source};
@@ -38,6 +39,9 @@ pub struct Move {
     /// Whose changes are taken back, the last first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<Address>,
+    /// The file that holds its content now, because the run moved it there: it is moved back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken_from: Option<String>,
     /// Contents that the wanted one may be the beginning of.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) later: Vec<Hash>,
@@ -64,6 +68,10 @@ pub enum Why {
     Repository(String),
     /// What was there before was not kept.
     Lost,
+    /// It may be all that is left of this path, which was not kept.
+    Remains(String),
+    /// Its name is not UTF-8, so it cannot be found again by what was recorded.
+    Name,
     /// Another call was under way at the same time and may have changed it instead.
     Unsure,
     /// It is a folder that holds something else by now.
@@ -78,6 +86,10 @@ impl fmt::Display for Why {
             Why::Conflict => f.write_str("it was changed since"),
             Why::Repository(other) => write!(f, "`{other}` in the same repository was changed since"),
             Why::Lost => f.write_str("what was there before was not kept"),
+            Why::Remains(lost) => {
+                write!(f, "`{lost}` was not kept, and this may be what is left of it; --force takes it back")
+            }
+            Why::Name => f.write_str("its name is not UTF-8, so it cannot be put back"),
             Why::Unsure => f.write_str("another call at the same time may have changed it; --force takes it back"),
             Why::NotEmpty => f.write_str("it holds something else by now"),
             Why::Failed(why) => f.write_str(why),
@@ -85,7 +97,8 @@ impl fmt::Display for Why {
     }
 }
 
-const TOO_LARGE: &str = "it was changed since and is too large to keep: move it away, then undo";
+pub(super) const TOO_LARGE: &str =
+    "it is too large to keep (more than 256 MB), so nobody could bring it back: move it away, then undo";
 
 pub(super) struct Planning<'a> {
     pub(super) workspace: &'a Workspace,
@@ -99,28 +112,35 @@ impl Planning<'_> {
         for one in made {
             paths.entry(&one.change.path).or_default().push(one);
         }
-        let mut plan = Plan::default();
+        let mut draft = Draft::default();
         for (path, made) in paths {
+            if made.iter().any(|one| is_misnamed(&one.change)) {
+                draft.lose(path, &made, Why::Name);
+                continue;
+            }
             match self.look(path) {
-                Ok(now) => self.path(path, &made, now.as_ref(), &mut plan),
-                Err(why) => plan.left.push(Left { path: path.to_owned(), why: Why::Failed(why) }),
+                Ok(now) => self.path(path, &made, now.as_ref(), &mut draft),
+                Err(why) => draft.plan.left.push(Left { path: path.to_owned(), why: Why::Failed(why) }),
             }
         }
+        draft.find_what_was_moved();
         if !self.force {
-            keep_repositories_whole(&mut plan);
+            keep_repositories_whole(&mut draft.plan);
+            draft.keep_remains(made);
         }
-        plan
+        draft.finished()
     }
 
     /// The way back from an undo.
     pub(super) fn back(&self, record: &Record) -> Plan {
-        let mut plan = Plan { takes_back: Some(record.number), ..Plan::default() };
+        let mut draft = Draft::default();
+        draft.plan.takes_back = Some(record.number);
         for done in &record.moves {
-            let back = Move { from: done.to, to: done.from, later: Vec::new(), ..done.clone() };
+            let back = Move { from: done.to, to: done.from, later: Vec::new(), taken_from: None, ..done.clone() };
             let now = match self.look(&back.path) {
                 Ok(now) => now,
                 Err(why) => {
-                    plan.left.push(Left { path: back.path, why: Why::Failed(why) });
+                    draft.plan.left.push(Left { path: back.path, why: Why::Failed(why) });
                     continue;
                 }
             };
@@ -129,14 +149,15 @@ impl Planning<'_> {
                 continue;
             }
             if !is_same(side.as_ref(), back.from.as_ref()) {
-                plan.left.push(Left { path: back.path, why: Why::Conflict });
+                draft.plan.left.push(Left { path: back.path, why: Why::Conflict });
             } else if self.can_be_had(&back, now.as_ref()) {
-                plan.moves.push(back);
+                draft.plan.moves.push(back);
             } else {
-                plan.left.push(Left { path: back.path, why: Why::Lost });
+                draft.wishes.push(Wish { wanted: back, otherwise: None, loss: None });
             }
         }
-        plan
+        draft.find_what_was_moved();
+        draft.finished()
     }
 
     fn look(&self, path: &str) -> Result<Option<Standing>, String> {
@@ -144,9 +165,9 @@ impl Planning<'_> {
         self.workspace.standing(&inside, LARGEST).map_err(|failure| failure.message)
     }
 
-    /// Goes back from what is there now, change by change, as far as each leads to the one before it. Calls that ran at
-    /// the same time may have replied in another order than they wrote.
-    fn path(&self, path: &str, made: &[&Made], now: Option<&Standing>, plan: &mut Plan) {
+    /// Goes back from what is there now as far as it is known. Where that ends at something that was not kept, the rest
+    /// of the way is a wish.
+    fn path(&self, path: &str, made: &[&Made], now: Option<&Standing>, draft: &mut Draft) {
         let current = now.map(Side::now);
         let first = made.first().and_then(|one| Side::before(&one.change));
         // Where nothing was kept, nobody knows what was there.
@@ -154,42 +175,40 @@ impl Planning<'_> {
         if is_known && is_same(current.as_ref(), first.as_ref()) && mode(current) == mode(first) {
             return;
         }
-        let mut left: Vec<&Made> = made.to_vec();
-        let (mut state, mut calls, mut later) = (current, Vec::new(), Vec::new());
-        let mut stops = Why::Conflict;
-        while let Some(at) = left.iter().rposition(|one| is_same(Side::after(&one.change).as_ref(), state.as_ref())) {
-            if left[at].change.lost || left[at].change.unsure {
-                stops = if left[at].change.lost { Why::Lost } else { Why::Unsure };
-                break;
-            }
-            let one = left.remove(at);
-            let before = Side::before(&one.change);
-            state = before.map(|side| with_mode_of(side, state, Side::after(&one.change)));
-            calls.push(one.call.clone());
-            later.extend(before.and_then(|side| side.hash));
-        }
+        let wanted = |walked: &Walked<'_>| Move {
+            path: path.to_owned(),
+            from: current,
+            to: walked.state,
+            calls: walked.calls.clone(),
+            taken_from: None,
+            later: walked.later.clone(),
+        };
+        let mut walked = walk(current, made, false);
+        let whole = (walked.stops == Why::Lost).then(|| walk(current, made, true));
         if self.force
-            && let Some(one) = left.iter().find(|one| !one.change.lost)
+            && let Some(one) = walked.left.iter().find(|one| !one.change.lost)
         {
-            state = Side::before(&one.change);
-            if is_too_large_to_keep(now) && !is_same(current.as_ref(), state.as_ref()) {
-                plan.left.push(Left { path: path.to_owned(), why: Why::Failed(TOO_LARGE.to_owned()) });
-                return;
-            }
-            calls.extend(left.iter().map(|one| one.call.clone()));
-            left.clear();
+            walked.state = Side::before(&one.change);
+            walked.calls.extend(walked.left.drain(..).map(|one| one.call.clone()));
         }
-        if !left.is_empty() {
-            plan.left.push(Left { path: path.to_owned(), why: stops });
-        }
-        let done = Move { path: path.to_owned(), from: current, to: state, calls, later };
-        if is_same(done.from.as_ref(), done.to.as_ref()) && mode(done.from) == mode(done.to) {
+        let done = wanted(&walked);
+        let is_change = !is_same(done.from.as_ref(), done.to.as_ref()) || mode(done.from) != mode(done.to);
+        let otherwise = Some(done).filter(|done| is_change && self.can_be_had(done, now));
+        let loss = || Some(Loss::of(path, made)).filter(|_| made.iter().any(|one| is_loss(&one.change)));
+        if let Some(whole) = whole.filter(|whole| whole.left.is_empty() && !walked.left.is_empty()) {
+            draft.wishes.push(Wish { wanted: wanted(&whole), otherwise, loss: loss() });
             return;
         }
-        if self.can_be_had(&done, now) {
-            plan.moves.push(done);
-        } else if left.is_empty() {
-            plan.left.push(Left { path: done.path, why: Why::Lost });
+        if !walked.left.is_empty() {
+            draft.losses.extend(loss().filter(|_| walked.stops == Why::Lost));
+            draft.plan.left.push(Left { path: path.to_owned(), why: walked.stops.clone() });
+        }
+        match otherwise {
+            Some(done) => draft.plan.moves.push(done),
+            None if is_change && walked.left.is_empty() => {
+                draft.wishes.push(Wish { wanted: wanted(&walked), otherwise: None, loss: loss() });
+            }
+            None => {}
         }
     }
 
@@ -208,9 +227,36 @@ impl Planning<'_> {
     }
 }
 
-/// What somebody else wrote is replaced only if it can be brought back.
-fn is_too_large_to_keep(now: Option<&Standing>) -> bool {
-    now.is_some_and(|now| now.form.kind == FormKind::File && now.bytes.is_none())
+/// How far a path was gone back.
+struct Walked<'a> {
+    state: Option<Side>,
+    calls: Vec<Address>,
+    later: Vec<Hash>,
+    /// Changes that are still to be taken back.
+    left: Vec<&'a Made>,
+    /// Why there are any.
+    stops: Why,
+}
+
+/// Goes back from what is there now, change by change, as far as each leads to the one before it. Calls that ran at the
+/// same time may have replied in another order than they wrote.
+fn walk<'a>(current: Option<Side>, made: &[&'a Made], through_lost: bool) -> Walked<'a> {
+    let (calls, later, left, stops) = (Vec::new(), Vec::new(), made.to_vec(), Why::Conflict);
+    let mut at = Walked { state: current, calls, later, left, stops };
+    let leads_here = |one: &&Made, state: Option<Side>| is_same(Side::after(&one.change).as_ref(), state.as_ref());
+    while let Some(last) = at.left.iter().rposition(|one| leads_here(one, at.state)) {
+        let change = &at.left[last].change;
+        if change.unsure || (change.lost && !through_lost) {
+            at.stops = if change.lost { Why::Lost } else { Why::Unsure };
+            break;
+        }
+        let one = at.left.remove(last);
+        let before = Side::before(&one.change);
+        at.state = before.map(|side| with_mode_of(side, at.state, Side::after(&one.change)));
+        at.calls.push(one.call.clone());
+        at.later.extend(before.and_then(|side| side.hash));
+    }
+    at
 }
 
 fn mode(side: Option<Side>) -> Option<u32> {
@@ -231,8 +277,7 @@ fn with_mode_of(mut side: Side, state: Option<Side>, after: Option<Side>) -> Sid
 /// A repository is one thing: half of it put back would be a broken one. And objects that a run added harm nobody, while
 /// later commits may need them: they stay, unless the repository itself goes.
 fn keep_repositories_whole(plan: &mut Plan) {
-    let is_whole = |one: &&Move| one.to.is_none() && repository(&one.path) == Some(&one.path);
-    let goes: BTreeSet<String> = plan.moves.iter().filter(is_whole).map(|one| one.path.clone()).collect();
+    let goes = repositories_that_go(plan);
     let disturbed: BTreeMap<String, String> =
         plan.left.iter().filter_map(|left| Some((repository(&left.path)?.to_owned(), left.path.clone()))).collect();
     let (mut moves, mut left) = (Vec::new(), Vec::new());
@@ -250,8 +295,14 @@ fn keep_repositories_whole(plan: &mut Plan) {
     plan.left.extend(left);
 }
 
+/// Those that the run made.
+pub(super) fn repositories_that_go(plan: &Plan) -> BTreeSet<String> {
+    let is_whole = |one: &&Move| one.to.is_none() && repository(&one.path) == Some(&one.path);
+    plan.moves.iter().filter(is_whole).map(|one| one.path.clone()).collect()
+}
+
 /// The part of a path up to git's folder.
-fn repository(path: &str) -> Option<&str> {
+pub(super) fn repository(path: &str) -> Option<&str> {
     let mut end = 0;
     for part in path.split('/') {
         end += part.len();

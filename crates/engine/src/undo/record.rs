@@ -10,7 +10,8 @@ use updraft_run::{Hash, RunId, Timestamp};
 use updraft_tools::Workspace;
 
 use super::LARGEST;
-use super::plan::{Move, Plan};
+use super::plan::{Left, Move, Plan, TOO_LARGE, Why};
+use super::side::is_same;
 use crate::Error;
 
 /// One undo.
@@ -51,22 +52,46 @@ impl Records {
         Ok(all.into_iter().rev().find(|record| record.is_done && !record.is_taken_back && record.takes_back.is_none()))
     }
 
-    /// Stores what will be replaced, then the plan. Only then may anything be touched.
-    pub(super) fn begin(&self, workspace: &Workspace, plan: &Plan, at: Timestamp) -> Result<Record, Error> {
+    /// Stores what will be replaced, then the plan. Only then may anything be touched. What cannot be stored is not
+    /// touched, and given back.
+    pub(super) fn begin(
+        &self,
+        workspace: &Workspace,
+        plan: &Plan,
+        at: Timestamp,
+    ) -> Result<(Record, Vec<Left>), Error> {
         let number = self.all()?.last().map_or(1, |last| last.number + 1);
-        for one in plan.moves.iter().filter(|one| one.from.is_some_and(|side| side.hash.is_some())) {
-            let standing = workspace.locate(&one.path).and_then(|path| workspace.standing(&path, LARGEST));
-            // What the run left and is too large can be undone, and that undo then not be. What somebody else left and is
-            // too large is not in the plan.
-            if let Some(bytes) = standing.ok().flatten().and_then(|standing| standing.bytes) {
-                self.keep(&bytes)?;
+        let (mut moves, mut left) = (Vec::new(), Vec::new());
+        for one in &plan.moves {
+            let is_moved_back = plan.moves.iter().any(|other| other.taken_from.as_ref() == Some(&one.path));
+            match self.keep_from(workspace, one, is_moved_back)? {
+                None => moves.push(one.clone()),
+                Some(why) => left.push(Left { path: one.path.clone(), why }),
             }
         }
-        let (run, moves) = (self.run.clone(), plan.moves.clone());
-        let record =
-            Record { number, run, at, moves, takes_back: plan.takes_back, is_done: false, is_taken_back: false };
+        let (run, takes_back) = (self.run.clone(), plan.takes_back);
+        let record = Record { number, run, at, moves, takes_back, is_done: false, is_taken_back: false };
         self.write(&record)?;
-        Ok(record)
+        Ok((record, left))
+    }
+
+    /// Stores what a move replaces, or says why it cannot be.
+    fn keep_from(&self, workspace: &Workspace, one: &Move, is_moved_back: bool) -> Result<Option<Why>, Error> {
+        let Some(hash) = one.from.and_then(|side| side.hash) else { return Ok(None) };
+        let standing = match workspace.locate(&one.path).and_then(|path| workspace.standing(&path, LARGEST)) {
+            Ok(Some(standing)) => standing,
+            // It is gone, and whoever carries the plan out sees that too.
+            Ok(None) => return Ok(None),
+            Err(failure) => return Ok(Some(Why::Failed(failure.message))),
+        };
+        if standing.hash != Some(hash) {
+            return Ok(Some(Why::Conflict));
+        }
+        match standing.bytes {
+            Some(bytes) => self.keep(&bytes).map(|()| None),
+            None if is_moved_back || is_same(one.from.as_ref(), one.to.as_ref()) => Ok(None),
+            None => Ok(Some(Why::Failed(TOO_LARGE.to_owned()))),
+        }
     }
 
     pub(super) fn close(&self, mut record: Record) -> Result<(), Error> {

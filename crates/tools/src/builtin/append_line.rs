@@ -7,9 +7,10 @@ use serde_json::{Value, json};
 use updraft_run::{Change, Class, Failure, Output, Prepared, Reply, ToolSpec};
 
 use super::change;
-use super::{parse, reply, spec};
+use super::{failed, parse, reply, spec};
 use crate::limits::Limits;
 use crate::place::{Existing, Links};
+use crate::text;
 use crate::tool::{CallContext, Calling, Tool, Traits};
 
 pub(super) struct AppendLine {
@@ -75,8 +76,12 @@ fn append(args: &Value, cx: &CallContext, most: usize) -> Result<Output, Failure
     let path = place.workspace.locate_for_writing(&path)?;
     let _turn = place.workspace.turn(&path);
     let size = place.workspace.about(&path, Links::Never).map_or(0, |about| about.len as usize);
-    let before = if size > most { None } else { Some(place.workspace.existing(&path, KEPT)?) };
-    let changes = place.workspace.append(&path, &line)?;
+    let before = if size > most { None } else { Some(place.workspace.existing(&path, most)?) };
+    let bytes = before.as_ref().and_then(|before| before.as_ref()?.bytes.as_deref());
+    if let Some(why) = bytes.and_then(|bytes| text::why_not_added(bytes, &line)) {
+        return failed(format!("`{path}` {why}"));
+    }
+    let changes = place.workspace.append(&path, &line, cx.around.reaches_outside)?;
     let mut output = Output { text: format!("added a line to `{path}`\n"), changes, ..Output::default() };
     // It is written by now, so a file that cannot be read any more is no failure.
     if let (Some(before), Ok(after)) = (before, place.workspace.existing(&path, 0)) {
@@ -84,7 +89,8 @@ fn append(args: &Value, cx: &CallContext, most: usize) -> Result<Output, Failure
         let now = after.as_ref().map(Existing::form);
         let after = after.map(|existing| existing.hash);
         output.changes.push(Change { path: path.to_string(), before: hash, after, was, now, ..Change::default() });
-        before.and_then(|existing| existing.bytes).map(|bytes| cx.keep(bytes));
+        let kept = before.and_then(|existing| existing.bytes).filter(|bytes| bytes.len() <= KEPT);
+        kept.map(|bytes| cx.keep(bytes));
     } else {
         let now = change::look(place, &path);
         output.changes.push(Change { path: path.to_string(), was: now, now, lost: true, ..Change::default() });

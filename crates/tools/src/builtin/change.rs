@@ -99,7 +99,8 @@ impl Plan {
             return Reply::Cancelled;
         }
         if let Some(mut change) = output.changes.pop() {
-            match cx.place.workspace.replace(&self.path, &self.after, self.before.as_ref()) {
+            let may = cx.around.reaches_outside;
+            match cx.place.workspace.replace(&self.path, &self.after, self.before.as_ref(), may) {
                 Ok(folders) => output.changes = folders,
                 Err(failure) => return Reply::Failed(failure),
             }

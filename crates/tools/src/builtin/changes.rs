@@ -8,21 +8,23 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use updraft_run::{Change, Form, FormKind, Output};
+use updraft_run::{Change, Form, FormKind, Hash, Output};
 use updraft_sandbox::{Changed, Ended, Look, Sort, Staged};
 
 use super::change;
 use crate::diffs::Diffs;
 use crate::dispatch::hash;
-use crate::place::{Workspace, bytes_of};
+use crate::place::{Workspace, bytes_of, hash_of};
 use crate::tool::CallContext;
 
 /// Bytes of contents that one command's changes may keep, the smallest files first.
 const IMAGES: u64 = 64 << 20;
 /// A larger file is not read: its length and time stand in for its hash.
-const LARGEST: u64 = 32 << 20;
+const LARGEST: u64 = IMAGES;
 /// Bytes that are read to know what the command left.
 const READ: u64 = 256 << 20;
+/// Bytes of what was there that are read only to know it again, should the command have moved it.
+const KNOWN: u64 = 1 << 30;
 /// Changes that the output itself names; all of them are in a blob.
 const NAMED: usize = 100;
 
@@ -90,8 +92,17 @@ fn gathered(staged: &Staged, workspace: &Workspace, moved: &BTreeSet<String>) ->
     all.retain(|one| {
         !Path::new(&one.path).ancestors().any(|above| above.to_str().is_some_and(|at| moved.contains(at)))
     });
-    let mut gathering =
-        Gathering { staged, workspace, images: 0, read: 0, diffs: Diffs::default(), found: Gathered::default() };
+    let lengths = all.iter().filter_map(|one| one.now.filter(|look| look.sort == Sort::File)).map(|look| look.len);
+    let mut gathering = Gathering {
+        staged,
+        workspace,
+        images: 0,
+        read: 0,
+        known: 0,
+        lengths: lengths.collect(),
+        diffs: Diffs::default(),
+        found: Gathered::default(),
+    };
     let mut order: Vec<usize> = (0..all.len()).collect();
     order.sort_by_key(|at| all[*at].was.map_or(0, |look| look.len));
     let mut changes = vec![Change::default(); all.len()];
@@ -111,6 +122,9 @@ struct Gathering<'a> {
     workspace: &'a Workspace,
     images: u64,
     read: u64,
+    known: u64,
+    /// Of all files that the command left.
+    lengths: BTreeSet<u64>,
     diffs: Diffs,
     found: Gathered,
 }
@@ -129,7 +143,11 @@ impl Gathering<'_> {
             Some(_) => None,
         };
         let has_content = was.is_some_and(|form| form.kind != FormKind::Folder);
-        change.before = old.as_ref().filter(|_| has_content).map(|bytes| hash(bytes));
+        change.before = match &old {
+            Some(bytes) if has_content => Some(hash(bytes)),
+            Some(_) => None,
+            None => self.known(changed),
+        };
         let new = self.after(&mut change);
         if changed.has_same_content {
             change.before = change.after;
@@ -158,6 +176,16 @@ impl Gathering<'_> {
         let mut bytes = Vec::new();
         self.staged.open_kept(number).ok()?.take(LARGEST + 1).read_to_end(&mut bytes).ok()?;
         Some(bytes)
+    }
+
+    /// The hash of a file that is not kept but may be there under another name.
+    fn known(&mut self, changed: &Changed) -> Option<Hash> {
+        let (number, look) = (changed.kept?, changed.was.filter(|look| look.sort == Sort::File)?);
+        if !self.lengths.contains(&look.len) || self.known + look.len > KNOWN {
+            return None;
+        }
+        self.known += look.len;
+        hash_of(self.staged.open_kept(number).ok()?).ok()
     }
 
     /// Hashes what the command left, and gives it if a diff can be made of it.

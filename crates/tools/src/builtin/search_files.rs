@@ -55,7 +55,7 @@ impl SearchFiles {
             "required": ["pattern"],
             "additionalProperties": false
         });
-        let description = "Search the files of the workspace for a regular expression. Gives `path:line: text` for each matching line. Files that git ignores, hidden and binary ones are left out.";
+        let description = "Search the files of the workspace for a regular expression. Gives `path:line: text` for each matching line. Files that git ignores, hidden and binary ones are left out; those that are too large are named.";
         Self { spec: spec("search_files", description, parameters), limits: limits.clone() }
     }
 
@@ -67,7 +67,7 @@ impl SearchFiles {
         let mut hits = Hits::new(limit, args.context.unwrap_or(0).min(10) as usize);
 
         if !place.workspace.about(&start, Links::Inside)?.is_folder() {
-            let bytes = self.read(&start, place, u64::MAX)?;
+            let bytes = self.read(&start, place).map_err(|unread| unread.failure(&start))?;
             hits.search(&start, &bytes, &regex, cancel);
             return Ok(hits.output());
         }
@@ -79,14 +79,20 @@ impl SearchFiles {
             }
             // A link's content is found under its own name.
             let Found::File { path, bytes, is_link: false } = found else { continue };
-            if bytes > left {
+            // Smaller ones may still fit.
+            if bytes > left && bytes <= self.limits.file as u64 {
                 hits.cut_short();
-                break;
+                continue;
             }
-            // Unreadable, binary, or gone since: nothing to be found there.
-            let Ok(content) = self.read(&path, place, left) else { continue };
-            left -= (content.len() as u64).min(left);
-            hits.search(&path, &content, &regex, cancel);
+            match self.read(&path, place) {
+                Ok(content) => {
+                    left -= (content.len() as u64).min(left);
+                    hits.search(&path, &content, &regex, cancel);
+                }
+                Err(Unread::TooLarge { .. }) => hits.leave_out(&path),
+                // Unreadable, binary, or gone since: nothing to be found there.
+                Err(Unread::Other(_)) => {}
+            }
         }
         if walk.is_cut() {
             hits.cut_short();
@@ -94,15 +100,12 @@ impl SearchFiles {
         Ok(hits.output())
     }
 
-    /// A file's text as UTF-8, or close to it; a failure if it is not text or too large.
-    fn read(&self, path: &Inside, place: &Place, left: u64) -> Result<Vec<u8>, Failure> {
-        let failed = |why: String| Failure::new(FailureKind::Tool, format!("`{path}` {why}"));
-        let (mut file, about) = place.workspace.open_file(path, Links::Inside)?;
-        let most = left.min(self.limits.file as u64);
-        if about.len > most {
-            return Err(failed(format!("is larger than {most} bytes, too large to be searched")));
-        }
-        let mut bytes = Vec::with_capacity(about.len as usize + 1);
+    /// A file's text as UTF-8, or close to it, unless it is not text or too large.
+    fn read(&self, path: &Inside, place: &Place) -> Result<Vec<u8>, Unread> {
+        let failed = |why: String| Unread::Other(Failure::new(FailureKind::Tool, format!("`{path}` {why}")));
+        let (mut file, about) = place.workspace.open_file(path, Links::Inside).map_err(Unread::Other)?;
+        let most = self.limits.file as u64;
+        let mut bytes = Vec::with_capacity(about.len.min(most) as usize + 1);
         let not_text = || failed("is not text: expected UTF-8, or UTF-16 with a byte order mark".into());
         let io = |error: std::io::Error| failed(format!("could not be read: {error}"));
         file.by_ref().take(SNIFFED as u64).read_to_end(&mut bytes).map_err(io)?;
@@ -111,12 +114,35 @@ impl SearchFiles {
         if !is_wide && bytes.contains(&0) {
             return Err(not_text());
         }
+        if about.len > most {
+            return Err(Unread::TooLarge { most });
+        }
         file.take(most.saturating_sub(bytes.len() as u64)).read_to_end(&mut bytes).map_err(io)?;
         if is_wide {
             return text::decode(&bytes).map(|(text, _)| text.into_bytes()).ok_or_else(not_text);
         }
         bytes.drain(..encoding.mark().len());
         Ok(bytes)
+    }
+}
+
+/// Why a file was not searched.
+enum Unread {
+    /// It is text, as far as one can see, but more than is held in memory.
+    TooLarge { most: u64 },
+    /// It is not text, or cannot be read.
+    Other(Failure),
+}
+
+impl Unread {
+    fn failure(self, path: &Inside) -> Failure {
+        match self {
+            Unread::Other(failure) => failure,
+            Unread::TooLarge { most } => {
+                let why = format!("`{path}` is larger than {most} bytes, too large to be searched");
+                Failure::new(FailureKind::Tool, why)
+            }
+        }
     }
 }
 

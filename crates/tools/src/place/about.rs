@@ -48,6 +48,12 @@ impl About {
         Form { kind, mode: self.mode, len, modified: has_content.then_some(self.modified) }
     }
 
+    /// Whether nothing became of it. A folder is stamped anew with what comes and goes in it, which is seen by itself.
+    pub(crate) fn is_as(&self, other: &About) -> bool {
+        let of_folder = |about: &About| (about.mode, about.owner, about.place);
+        if self.is_folder() && other.is_folder() { of_folder(self) == of_folder(other) } else { self == other }
+    }
+
     /// Whether it is a folder.
     pub(crate) fn is_folder(&self) -> bool {
         self.kind == Kind::Folder

@@ -1,5 +1,6 @@
 //! Writing a file so that others see the old content or the new, never something between, whenever the power goes.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use sha2::{Digest, Sha256};
 use updraft_run::{Change, Failure, FailureKind, Form, Hash};
 
-use crate::text::Encoding;
+use crate::text::{self, Encoding};
 
 use super::about::About;
 use super::disk::{self, Folder, How};
@@ -86,7 +87,9 @@ impl Workspace {
         path: &Inside,
         content: &[u8],
         existing: Option<&Existing>,
+        reaches_outside: bool,
     ) -> Result<Vec<Change>, Failure> {
+        let _alone = self.guard(path, reaches_outside)?;
         let (folder, name) = split(path)?;
         let (folder, made) = self.make_folders(&folder)?;
         let about = existing.map(|existing| &existing.about);
@@ -95,7 +98,8 @@ impl Workspace {
     }
 
     /// Adds a line to a file and returns once it is on disk. One that does not end its last line is given an end first.
-    pub(crate) fn append(&self, path: &Inside, line: &str) -> Result<Vec<Change>, Failure> {
+    pub(crate) fn append(&self, path: &Inside, line: &str, reaches_outside: bool) -> Result<Vec<Change>, Failure> {
+        let _alone = self.guard(path, reaches_outside)?;
         let (folder, name) = split(path)?;
         // A device is not opened for writing even for a moment: for some, opening is an act.
         if let Ok(about) = self.about(path, Links::Never) {
@@ -111,7 +115,11 @@ impl Workspace {
             let why = "has other names (hard links), which the line would be added to as well; use write_file";
             return Err(Failure::new(FailureKind::Security, format!("`{path}` {why}")));
         }
-        append_to(&file, about.len, line).and_then(|()| folder.sync()).map_err(failed)?;
+        let ends = Ends::of(&file, about.len).map_err(failed)?;
+        if let Some(why) = text::why_not_added_between(&ends.start, &ends.end, line) {
+            return Err(Failure::new(FailureKind::Tool, format!("`{path}` {why}")));
+        }
+        append_to(&file, &ends, line).and_then(|()| folder.sync()).map_err(failed)?;
         Ok(made)
     }
 
@@ -166,6 +174,11 @@ pub(super) fn taken_in(mut file: File, most: usize) -> std::io::Result<(Hash, Op
     }
 }
 
+/// The hash of a file's content.
+pub(crate) fn hash_of(file: File) -> io::Result<Hash> {
+    taken_in(file, 0).map(|(hash, _)| hash)
+}
+
 /// Puts a file in its place, with the owner and mode of the one whose place it takes.
 pub(super) fn replace_in(folder: &Folder, name: &str, content: &[u8], existing: Option<&About>) -> io::Result<()> {
     let (mut beside, mut file) = Beside::create(folder, if existing.is_some() { 0o600 } else { 0o666 })?;
@@ -200,6 +213,19 @@ pub(super) fn restore_in(
     folder.sync()
 }
 
+/// How the name of a file ends that is not yet in its place.
+const DRAFT: &str = ".tmp";
+
+fn draft_of_this_process() -> String {
+    format!(".updraft-{:x}-", std::process::id())
+}
+
+/// Whether a name is one that this process gives to files while they are not yet in their places.
+pub(crate) fn is_draft(name: &OsStr) -> bool {
+    let number = name.to_str().and_then(|name| name.strip_prefix(&draft_of_this_process())?.strip_suffix(DRAFT));
+    number.is_some_and(|number| u64::from_str_radix(number, 16).is_ok())
+}
+
 /// The new content while it is not yet in its place. Removed when dropped.
 struct Beside<'a> {
     folder: &'a Folder,
@@ -213,7 +239,7 @@ impl<'a> Beside<'a> {
         loop {
             // Hidden, so that listings pass it over. One of that name may be left from a process that died.
             let n = COUNT.fetch_add(1, Ordering::Relaxed);
-            let name = format!(".updraft-{:x}-{n:x}.tmp", std::process::id());
+            let name = format!("{}{n:x}{DRAFT}", draft_of_this_process());
             match folder.file(&name, How::New(mode), Links::Never) {
                 Ok(file) => return Ok((Self { folder, name, is_there: true }, file)),
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
@@ -238,19 +264,30 @@ impl Drop for Beside<'_> {
     }
 }
 
-/// Bytes at the end of a file that show how its lines end.
+/// Bytes at each end of a file that show what is in it and how its lines end.
 const LOOKED_AT: usize = 8 << 10;
 
-fn append_to(mut file: &File, len: u64, line: &str) -> io::Result<()> {
-    let mut read = |from: u64, most: usize| -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        file.seek(SeekFrom::Start(from))?;
-        file.take(most as u64).read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    let encoding = Encoding::of(&read(0, 3)?);
-    let end = read(len.saturating_sub(LOOKED_AT as u64) & !1, LOOKED_AT + 1)?;
-    file.write_all(&encoding.line_behind(&end, line))?;
+/// How a file begins and ends.
+struct Ends {
+    start: Vec<u8>,
+    end: Vec<u8>,
+}
+
+impl Ends {
+    fn of(mut file: &File, len: u64) -> io::Result<Self> {
+        let mut read = |from: u64, most: usize| -> io::Result<Vec<u8>> {
+            let mut bytes = Vec::new();
+            file.seek(SeekFrom::Start(from))?;
+            file.take(most as u64).read_to_end(&mut bytes)?;
+            Ok(bytes)
+        };
+        let start = read(0, LOOKED_AT)?;
+        Ok(Self { start, end: read(len.saturating_sub(LOOKED_AT as u64) & !1, LOOKED_AT + 1)? })
+    }
+}
+
+fn append_to(mut file: &File, ends: &Ends, line: &str) -> io::Result<()> {
+    file.write_all(&Encoding::of(&ends.start).line_behind(&ends.end, line))?;
     file.sync_all()
 }
 

@@ -1,5 +1,8 @@
 //! Which files of the workspace run later by themselves, so that a write to one needs a person's consent.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use updraft_run::{Failure, FailureKind};
 use updraft_sandbox::names;
 
 use super::{Inside, Links, Workspace};
@@ -28,6 +31,31 @@ impl Workspace {
         None
     }
 
+    /// Looks once more at the moment of writing, for what depends on the files around it: calls that were weighed together
+    /// may make a repository together. Nobody else of us writes such a file while the guard lives.
+    pub(super) fn guard(
+        &self,
+        path: &Inside,
+        reaches_outside: bool,
+    ) -> Result<Option<MutexGuard<'static, ()>>, Failure> {
+        // Of all workspaces: one may lie in another.
+        static ALONE: Mutex<()> = Mutex::new(());
+        if !may_belong_to_repository(path) {
+            return Ok(None);
+        }
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.why_guarded(path).filter(|_| !reaches_outside) {
+            None => Ok(Some(alone)),
+            Some(why) => {
+                let message = format!(
+                    "`{path}` was not written: since the call was allowed, other files have come that change what it \
+                     does ({why}); call it again by itself"
+                );
+                Err(Failure::new(FailureKind::Security, message))
+            }
+        }
+    }
+
     /// What in `folder`, if that is a repository or becomes one by this write, makes git run the file `below` it.
     fn why_in_repository(&self, folder: &[&str], below: &[&str]) -> Option<&'static str> {
         let (name, inner) = below.split_last()?;
@@ -50,4 +78,13 @@ impl Workspace {
         let [head, objects, refs, commondir] = MARKS.map(has);
         (head && (objects || refs || commondir)) || (objects && refs)
     }
+}
+
+/// Whether a path has a name that could mean something to git, were one of its folders a repository.
+fn may_belong_to_repository(path: &Inside) -> bool {
+    let parts: Vec<&str> = path.parts().collect();
+    let Some((name, folders)) = parts.split_last() else { return false };
+    let is_mark = |part: &&str| MARKS.contains(part) || *part == "hooks";
+    parts.iter().any(is_mark)
+        || (0..=folders.len()).any(|at| names::why_guarded_in_repository(&folders[at..].join("/"), name).is_some())
 }

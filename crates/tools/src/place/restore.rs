@@ -62,6 +62,15 @@ impl Workspace {
         folder.make_link(target, name).map_err(|error| failure(path, &error))
     }
 
+    /// Gives a file another name, where nothing is yet. Folders that are missing are made.
+    pub fn move_file(&self, from: &Inside, to: &Inside) -> Result<(), Failure> {
+        let Some((old, name)) = self.parent(from)? else { return Err(failure(from, &ErrorKind::NotFound.into())) };
+        let (folder, new_name) = split(to)?;
+        let (folder, _) = self.make_folders(&folder)?;
+        let moved = old.rename_into(name, &folder, new_name, false);
+        moved.and_then(|()| folder.sync()).and_then(|()| old.sync()).map_err(|error| failure(to, &error))
+    }
+
     /// Makes a folder; one that is there stays as it is.
     pub fn put_folder(&self, path: &Inside) -> Result<(), Failure> {
         self.make_folders(path).map(drop)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::place::{About, Folder, Links, Workspace, bytes_of};
+use crate::place::{About, Folder, Links, Workspace, bytes_of, is_draft};
 
 /// Files and folders that are looked at. Beyond this, looking takes longer than most code.
 const MOST: usize = 50_000;
@@ -38,8 +38,8 @@ impl Traces {
             [] => ".".to_owned(),
             path => String::from_utf8_lossy(path).into_owned(),
         };
-        // A folder changes with what is in it, so the deepest difference tells more.
-        let differs = |(path, about): &(&Vec<u8>, &About)| after.0.get(*path) != Some(*about);
+        let is_same = |about: &About, path: &Vec<u8>| after.0.get(path).is_some_and(|now| about.is_as(now));
+        let differs = |(path, about): &(&Vec<u8>, &About)| !is_same(about, path);
         let changed = self.0.iter().filter(differs).map(|(path, _)| path);
         let new = after.0.keys().filter(|path| !self.0.contains_key(*path));
         changed.chain(new).max_by_key(|path| path.len()).map(|path| named(path))
@@ -55,6 +55,10 @@ fn look(folder: &Folder, path: &mut Vec<u8>, depth: usize, found: &mut BTreeMap<
         if found.len() >= MOST || depth == 0 {
             return None;
         }
+        // A neighbour's write that is not yet in its place is no change of this code's.
+        if is_draft(&name) {
+            continue;
+        }
         let about = folder.look(&name).ok()?;
         let length = path.len();
         if length > 0 {
@@ -68,4 +72,25 @@ fn look(folder: &Folder, path: &mut Vec<u8>, depth: usize, found: &mut BTreeMap<
         path.truncate(length);
     }
     Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_write_of_ours_that_is_under_way_is_no_change_but_any_other_file_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir(at("in")).unwrap();
+        let workspace = Workspace::open(folder.path()).unwrap();
+        let before = Traces::of(&workspace, &[]).await.unwrap();
+        let draft = format!("in/.updraft-{:x}-7.tmp", std::process::id());
+        std::fs::write(at(&draft), "half").unwrap();
+        let now = Traces::of(&workspace, &[]).await.unwrap();
+        assert_eq!((before.first_change(&now), now.first_change(&before)), (None, None));
+        std::fs::write(at("in/.updraft-x.tmp"), "whole").unwrap();
+        let now = Traces::of(&workspace, &[]).await.unwrap();
+        assert_eq!(before.first_change(&now).as_deref(), Some("in/.updraft-x.tmp"));
+    }
 }

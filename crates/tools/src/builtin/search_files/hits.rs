@@ -11,6 +11,8 @@ use crate::place::Inside;
 
 /// Bytes shown of a line.
 const SHOWN: usize = 300;
+/// Files that are named because they are too large.
+const NAMED: usize = 20;
 /// Bytes of a line searched at a time: a minified file is one line, and between pieces a search can be stopped.
 const PIECE: usize = 16 << 10;
 /// Bytes of the next piece that are searched with each, for what begins in one and ends in the other.
@@ -22,17 +24,25 @@ pub(super) struct Hits {
     text: String,
     found: Vec<Value>,
     files: usize,
+    is_full: bool,
     more: bool,
+    too_large: Vec<String>,
 }
 
 impl Hits {
     pub(super) fn new(limit: usize, context: usize) -> Self {
-        Self { limit, context, text: String::new(), found: Vec::new(), files: 0, more: false }
+        let (text, found, too_large) = (String::new(), Vec::new(), Vec::new());
+        Self { limit, context, text, found, files: 0, is_full: false, more: false, too_large }
     }
 
     /// Whether no further match would be taken.
     pub(super) fn is_full(&self) -> bool {
-        self.more
+        self.is_full
+    }
+
+    /// Remembers a file that is too large to be searched.
+    pub(super) fn leave_out(&mut self, path: &Inside) {
+        self.too_large.push(path.on_one_line().into_owned());
     }
 
     /// Remembers that not everything was searched.
@@ -52,7 +62,7 @@ impl Hits {
             }
             let Some(at) = find(line, regex, cancel) else { continue };
             if self.found.len() == self.limit {
-                self.more = true;
+                (self.is_full, self.more) = (true, true);
                 break;
             }
             let from = index.saturating_sub(self.context);
@@ -89,7 +99,15 @@ impl Hits {
         if self.more {
             self.text.push_str("[there is more; narrow the pattern or the path]\n");
         }
-        let value = json!({ "matches": self.found, "files_searched": self.files, "more": self.more });
+        let mut value = json!({ "matches": self.found, "files_searched": self.files, "more": self.more });
+        if !self.too_large.is_empty() {
+            let named: Vec<String> = self.too_large.iter().take(NAMED).map(|path| format!("`{path}`")).collect();
+            let others = self.too_large.len() - named.len();
+            let others = if others > 0 { format!(" and {others} more") } else { String::new() };
+            let _ = writeln!(self.text, "[too large, so not searched: {}{others}]", named.join(", "));
+            self.too_large.truncate(NAMED);
+            value["too_large"] = self.too_large.into();
+        }
         Output { text: self.text, value: Some(value), ..Output::default() }
     }
 }

@@ -51,7 +51,7 @@ def names_of(owner):
 def from_json(value, hint, names, path):
     hint = evaluated(hint, names)
     if hint is None or hint is typing.Any or hint is object or isinstance(hint, typing.TypeVar):
-        return value
+        return exact(value, path)
     if hasattr(hint, "__supertype__"):
         return from_json(value, hint.__supertype__, names, path)
     if isinstance(hint, dataclasses.InitVar):
@@ -70,6 +70,17 @@ def from_json(value, hint, names, path):
     return from_container(value, origin, inner, names, path)
 
 
+def exact(value, path):
+    """A value of no told type. A whole number too long for JSON readers arrives as a float that has lost its last digits."""
+    if isinstance(value, float) and abs(value) >= 1 << 63 and len(repr(value).partition("e")[0].replace(".", "")) > 15:
+        raise Unfit("`%s`: %r is beyond the whole numbers that arrive exactly; let the tool take it as text, or as `float`" % (path, value))
+    if isinstance(value, list):
+        return [exact(item, "%s[%d]" % (path, n)) for n, item in enumerate(value)]
+    if isinstance(value, dict):
+        return {name: exact(item, path + "." + name) for name, item in value.items()}
+    return value
+
+
 def from_literal(value, choices):
     """Members of enums are told by their value, as everywhere."""
     for choice in choices:
@@ -86,6 +97,9 @@ def from_union(value, choices, names, path):
         if kind in (str, int, float, bool, type(None)):
             if type(value) is kind or (kind is float and type(value) is int and int not in choices):
                 return from_json(value, kind, names, path)
+    kinds = [evaluated(choice, names) for choice in choices]
+    if type(value) is float and value.is_integer() and int in kinds and float not in kinds:
+        return from_json(value, int, names, path)
     for choice in choices:
         if evaluated(choice, names) in (str, int, float, bool, type(None)):
             continue
@@ -203,7 +217,13 @@ def to_json(value, path="result", depth=0):
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return {name: to_json(item, path + "." + name, depth + 1) for name, item in zip(value._fields, value)}
     if isinstance(value, collections.abc.Mapping):
-        return {to_key(key, path): to_json(item, "%s.%s" % (path, key), depth + 1) for key, item in value.items()}
+        found = {}
+        for key, item in value.items():
+            name = to_key(key, path)
+            if name in found:
+                raise Unfit("`%s` has two keys that are both `%s` as text, and JSON has text only" % (path, name))
+            found[name] = to_json(item, "%s.%s" % (path, key), depth + 1)
+        return found
     if isinstance(value, (set, frozenset)):
         try:
             value = sorted(value)

@@ -75,6 +75,15 @@ def describe(node, names):
     return tool, types.warnings
 
 
+def describe_any(variants, names):
+    """A function that a condition defines in one way or another: whichever it is takes what it takes."""
+    tool, _ = describe(variants[-1], names)
+    contexts = [describe(node, names)[0]["context"] for node in variants]
+    tool.update(parameters={"type": "object", "additionalProperties": True}, output=None, context=all(contexts))
+    lines = ", ".join(str(node.lineno) for node in variants)
+    return tool, [("it is defined in more than one way (lines %s), so anything is accepted" % lines, variants[-1].lineno)]
+
+
 def finish(schema, types):
     if types.defs:
         schema["$defs"] = types.defs
@@ -100,6 +109,9 @@ def read(source):
     if problems:
         return {"tools": tools, "problems": problems}
     names = Names(tree)
+    known = {*names.functions, *names.classes, *names.imports, *names.aliases}
+    for name in sorted((names.public or set()) - known):
+        problem("warning", names.public_line, "`__all__` names `%s`, which this file does not define" % name[:64])
     for name, node in names.functions.items():
         is_public = not name.startswith("_") if names.public is None else name in names.public
         if not is_public or is_overload(node, names):
@@ -111,7 +123,8 @@ def read(source):
             problem("error", node.lineno, "only the first %d functions of a file are tools" % MOST_TOOLS)
             break
         try:
-            tool, said = describe(node, names)
+            variants = names.variants.get(name)
+            tool, said = describe_any(variants, names) if variants else describe(node, names)
         except Refused as refused:
             problem("error", refused.line, refused.text, name)
             continue

@@ -1,5 +1,6 @@
 """Turns annotations into JSON Schema, from the source alone: nothing is imported or evaluated."""
 import ast
+import importlib
 
 PLAIN = {
     "str": {"type": "string"},
@@ -27,6 +28,8 @@ TUPLES = {"tuple", "Tuple"}
 MAPPINGS = {"dict", "Dict", "Mapping", "MutableMapping", "defaultdict", "DefaultDict", "OrderedDict"}
 HOMES = {"typing", "typing_extensions", "collections", "collections.abc"}
 ENUMS = {"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"}
+# Modules of which all names may be imported at once: they come with Python, so asking them runs nobody's code.
+STARS = {"typing", "collections", "collections.abc", "enum", "dataclasses", "datetime", "decimal", "pathlib", "uuid"}
 # A schema that is written out beyond this many parts would fill a prompt by itself.
 MOST_PARTS = 2000
 
@@ -44,55 +47,71 @@ class Names:
 
     def __init__(self, tree):
         self.imports, self.classes, self.aliases = {}, {}, {}
-        self.functions, self.public = {}, None
+        self.functions, self.public, self.public_line = {}, None, 1
+        # What a condition decides at run time: functions, with each way they are defined, and names of types.
+        self.variants, self.varying = {}, set()
         self.body(tree.body, is_real=True)
 
-    def body(self, body, is_real):
+    def body(self, body, is_real, is_maybe=False):
         for node in body:
             if isinstance(node, ast.Import):
                 for name in node.names:
                     self.imports[name.asname or name.name.split(".")[0]] = name.name if name.asname else name.name.split(".")[0]
             elif isinstance(node, ast.ImportFrom):
                 home = "." * node.level + (node.module or "")
-                for name in node.names:
-                    self.forget(name.asname or name.name)
-                    self.imports[name.asname or name.name] = home + "." + name.name
+                for name, own in imported(node, home):
+                    self.forget(own)
+                    self.imports[own] = home + "." + name
             elif isinstance(node, ast.ClassDef):
+                self.vary(node.name, self.classes.get(node.name), node, is_maybe)
                 self.forget(node.name)
                 self.classes[node.name] = node
             elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                before = self.variants.get(node.name) or [one for one in [self.functions.get(node.name)] if one]
                 self.forget(node.name)
                 if is_real:
                     self.functions[node.name] = node
+                    if is_maybe and any(signature(one) != signature(node) for one in before):
+                        self.variants[node.name] = [*before, node]
             elif isinstance(node, ast.If):
                 test = ast.dump(node.test)
-                self.body(node.body, is_real and "TYPE_CHECKING" not in test and "'__main__'" not in test)
-                self.body(node.orelse, is_real)
+                is_told = "TYPE_CHECKING" in test or "'__main__'" in test
+                self.body(node.body, is_real and not is_told, is_maybe or not is_told)
+                self.body(node.orelse, is_real, is_maybe or not is_told)
             elif isinstance(node, ast.Try):
                 for part in (node.body, *(handler.body for handler in node.handlers), node.orelse, node.finalbody):
-                    self.body(part, is_real)
+                    self.body(part, is_real, is_maybe=True)
             elif isinstance(node, ast.With):
-                self.body(node.body, is_real)
+                self.body(node.body, is_real, is_maybe)
             elif isinstance(node, (ast.Assign, ast.AnnAssign)):
-                self.assigned(node)
+                self.assigned(node, is_maybe)
+            elif isinstance(node, ast.AugAssign) and getattr(node.target, "id", None) == "__all__":
+                more = literal(node.value)
+                self.public = None if more is None or self.public is None else self.public | set(more)
             elif type(node).__name__ == "TypeAlias":
                 self.aliases[node.name.id] = node.value
 
-    def assigned(self, node):
+    def vary(self, name, before, node, is_maybe):
+        """Remembers a type that is one thing or another."""
+        if not is_maybe:
+            self.varying.discard(name)
+        elif before is not None and ast.dump(before) != ast.dump(node):
+            self.varying.add(name)
+
+    def assigned(self, node, is_maybe):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         for target in targets:
             if isinstance(target, ast.Name) and node.value is not None:
+                self.vary(target.id, self.aliases.get(target.id), node.value, is_maybe)
                 self.forget(target.id)
                 self.aliases[target.id] = node.value
                 if target.id == "__all__":
-                    try:
-                        self.public = set(ast.literal_eval(node.value))
-                    except (ValueError, TypeError):
-                        self.public = None
+                    public = literal(node.value)
+                    self.public, self.public_line = None if public is None else set(public), node.lineno
 
     def forget(self, name):
         """A later definition takes the place of an earlier one."""
-        for names in (self.imports, self.classes, self.functions, self.aliases):
+        for names in (self.imports, self.classes, self.functions, self.aliases, self.variants):
             names.pop(name, None)
 
     def origin(self, node):
@@ -110,6 +129,33 @@ class Names:
         while isinstance(node, ast.Attribute):
             node = node.value
         return isinstance(node, ast.Name) and node.id in self.imports
+
+
+def imported(node, home):
+    """What an import gives: each name there, and the name here."""
+    for name in node.names:
+        if name.name != "*":
+            yield name.name, name.asname or name.name
+            continue
+        known = "typing" if home == "typing_extensions" else home
+        if known in STARS:
+            module = importlib.import_module(known)
+            for one in getattr(module, "__all__", None) or [one for one in vars(module) if not one.startswith("_")]:
+                yield one, one
+
+
+def literal(node):
+    """A list of names that is written out; None for anything else."""
+    try:
+        names = ast.literal_eval(node)
+    except (ValueError, TypeError):
+        return None
+    return [name for name in names if isinstance(name, str)] if isinstance(names, (list, tuple, set)) else None
+
+
+def signature(node):
+    """All of a function that its schema is made of."""
+    return (ast.dump(node.args), node.returns and ast.dump(node.returns))
 
 
 def generic(origin):
@@ -143,6 +189,8 @@ class Types:
             return self.union([node.left, node.right])
         if isinstance(node, ast.Subscript):
             return self.subscript(node)
+        if isinstance(node, ast.Name) and node.id in self.names.varying:
+            return self.open("`%s` is defined in more than one way, so anything is accepted" % node.id, node)
         origin = self.names.origin(node)
         if origin is None:
             return self.open("the annotation is computed, so anything is accepted", node)
@@ -334,9 +382,19 @@ class Types:
                     return kind
         return None
 
+    def bases(self, node, seen=()):
+        """The names of all classes that a class is made of, and whether one says itself what `auto()` gives."""
+        names, own = set(), any(getattr(line, "name", None) == "_generate_next_value_" for line in node.body)
+        for base in node.bases:
+            names.add((self.names.origin(base) or "").rpartition(".")[2])
+            if isinstance(base, ast.Name) and base.id in self.names.classes and base.id not in seen:
+                more, others = self.bases(self.names.classes[base.id], (*seen, base.id))
+                names, own = names | more, own or others
+        return names, own
+
     def members(self, node):
         """The members of an enum by name: their values, their names where the value is no JSON scalar, None if computed."""
-        is_text = any((self.names.origin(base) or "").endswith("StrEnum") for base in node.bases)
+        bases, counts_itself = self.bases(node)
         values, last = {}, 0
         for line in node.body:
             if not (isinstance(line, ast.Assign) and isinstance(line.targets[0], ast.Name)):
@@ -346,12 +404,20 @@ class Types:
                 continue
             try:
                 value = ast.literal_eval(line.value)
-                value = value if isinstance(value, (str, int, float)) else name
+                value = value if isinstance(value, (str, int, float)) else None if "str" in bases else name
             except ValueError:
                 made = self.names.origin(line.value.func) if isinstance(line.value, ast.Call) else None
-                value = None if made not in {"enum.auto", "auto"} else name.lower() if is_text else last + 1
+                if made not in {"enum.auto", "auto"} or counts_itself:
+                    value = None
+                elif "StrEnum" in bases:
+                    value = name.lower()
+                elif bases & {"Flag", "IntFlag"}:
+                    value = 1 << last.bit_length()
+                else:
+                    value = last + 1
             last = value if isinstance(value, int) else last
-            values[name] = value
+            # An enum that is also text has its values as text.
+            values[name] = str(value) if value is not None and "str" in bases else value
         return values
 
     def fields(self, node, kind):
