@@ -74,6 +74,22 @@ impl Places {
         self.config.join("config.toml")
     }
 
+    /// What Updraft goes by, by real paths, whether it is there or not: a workspace may be around it.
+    pub(crate) fn goes_by(&self) -> Vec<PathBuf> {
+        let in_config = ["config.toml", "mcp.json", "mcp_servers.json", "agents", "prompts", "tools"];
+        let in_state = ["trusted.json", "allowed.json", "mcp/vouched.json", "mcp/keys", "serve.token"];
+        let all = |folder: &Path, names: &[&str]| -> Vec<PathBuf> {
+            let Ok(real) = folder.canonicalize() else { return Vec::new() };
+            let both = |name: &&str| {
+                let path = real.join(name);
+                let behind = path.canonicalize().ok().filter(|behind| *behind != path);
+                [Some(path), behind]
+            };
+            names.iter().flat_map(both).flatten().collect()
+        };
+        [all(&self.config, &in_config), all(&self.state, &in_state)].concat()
+    }
+
     /// Where files that would run later are kept until someone approves them.
     pub(crate) fn aside(&self) -> PathBuf {
         self.state.join("aside")

@@ -15,7 +15,9 @@ mod trust;
 mod web;
 mod written;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use updraft_run::Rule;
 
 pub(crate) use dotenv::read as read_dotenv;
 pub(crate) use layer::Layer;
@@ -59,6 +61,7 @@ impl Settings {
             meant.leave_relative_programs(&mut ignored);
         }
         meant.rules.allow.extend(Remembered::load(places).rules(workspace));
+        meant.rules.deny.extend(not_our_own(places, workspace));
         Ok(Self { meant, standing, ignored })
     }
 
@@ -72,4 +75,14 @@ impl Settings {
         let why = if self.standing == Standing::Changed { "changed since it was trusted" } else { "not trusted" };
         Some(format!("workspace {why}; ignored: {} (`updraft trust` lets them count)", left.join(", ")))
     }
+}
+
+/// No tool writes what Updraft itself goes by, should the workspace be around it.
+fn not_our_own(places: &Places, workspace: &Path) -> Vec<Rule> {
+    let rule = |path: PathBuf| {
+        let within = path.strip_prefix(workspace).ok().filter(|within| !within.as_os_str().is_empty())?;
+        let from = "Updraft itself goes by it".to_owned();
+        Some(Rule { tool: "write_file".into(), pattern: Some(within.display().to_string()), from })
+    };
+    places.goes_by().into_iter().filter_map(rule).collect()
 }

@@ -84,6 +84,8 @@ impl Hold {
 pub(crate) struct Guard {
     folder: PathBuf,
     root: OwnedFd,
+    /// Paths below the folder that are guarded whatever they are called.
+    named: BTreeSet<PathBuf>,
     before: Found,
     /// When the walk began, less the grain of file systems' clocks.
     settled: (i64, u64),
@@ -103,13 +105,16 @@ pub(crate) struct Outcome {
 
 impl Guard {
     /// Walks the folder before a command starts.
-    pub(crate) fn before(folder: &Path, level: Level) -> std::io::Result<Guard> {
+    pub(crate) fn before(folder: &Path, level: Level, guarded: &[PathBuf]) -> std::io::Result<Guard> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::openat(CWD, folder, flags, Mode::empty())?;
         let settled = a_little_before_now();
-        let before = Walk::all(&root, folder, None);
+        let below = guarded.iter().filter_map(|path| Some(path.strip_prefix(folder).ok()?.to_owned()));
+        let named: BTreeSet<PathBuf> = below.filter(|path| !path.as_os_str().is_empty()).collect();
+        let before = Walk::all(&root, folder, &named, None);
         let saved = Saved::of(&root, &before, level);
-        let mut guard = Guard { folder: folder.to_owned(), root, before, settled, saved, held: Mounts::default() };
+        let held = Mounts::default();
+        let mut guard = Guard { folder: folder.to_owned(), root, named, before, settled, saved, held };
         if level == Level::Full {
             let read_only = guard.holds().into_iter().filter(|hold| hold.is_read_only).map(|hold| hold.within);
             guard.held = Mounts::of(&guard.root, read_only);
@@ -148,7 +153,7 @@ impl Guard {
     /// Walks the folder again once every process of the command is gone, and takes out of the way what is new. Where it is
     /// known what the command made, all else is the work of others.
     pub(crate) fn after(&self, aside: Option<&Path>, made: Option<&Made>) -> Outcome {
-        let after = Walk::all(&self.root, &self.folder, Some((&self.before, self.settled)));
+        let after = Walk::all(&self.root, &self.folder, &self.named, Some((&self.before, self.settled)));
         let mut outcome = Outcome { moved: Vec::new(), troubles: told(after.troubles.clone()) };
         let mut place = Aside::new(aside);
         let known = Known::of(&self.before);
@@ -213,7 +218,7 @@ impl Guard {
 
     /// Whether the guarded files are those that were found before, and as they were.
     pub(crate) fn is_as_before(&self) -> bool {
-        let now = Walk::all(&self.root, &self.folder, Some((&self.before, self.settled)));
+        let now = Walk::all(&self.root, &self.folder, &self.named, Some((&self.before, self.settled)));
         let stamps =
             |found: &Found| -> Vec<_> { found.items.iter().map(|(path, item)| (path.clone(), item.stamp)).collect() };
         now.repositories == self.before.repositories

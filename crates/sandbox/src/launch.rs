@@ -144,7 +144,8 @@ fn guards(order: &Order) -> Result<Vec<Guard>, Fault> {
     }
     let folders = [&order.policy.workspace].into_iter().chain(&order.policy.write);
     let guard = |folder: &PathBuf| {
-        Guard::before(folder, order.level).map_err(Fault::set_up(format!("opening {}", folder.display())))
+        Guard::before(folder, order.level, &order.policy.guarded)
+            .map_err(Fault::set_up(format!("opening {}", folder.display())))
     };
     folders.map(guard).collect()
 }

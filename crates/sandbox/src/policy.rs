@@ -51,6 +51,9 @@ pub struct Policy {
     /// Where new guarded files are moved. Without one, a new folder among the temporary ones is made when needed.
     #[serde(default)]
     pub aside: Option<PathBuf>,
+    /// Files and folders that are guarded whatever they are called, should they lie where a command may write: real paths.
+    #[serde(default)]
+    pub guarded: Vec<PathBuf>,
     /// A folder of ours, best on the workspace's disk, where what a command changes in the workspace is gathered until it
     /// ends. Only at the full level and for one command; where it cannot be done, [`Ended::staged`](crate::Ended::staged)
     /// is empty and the command wrote to the workspace itself.
@@ -72,6 +75,7 @@ impl Policy {
             home: "/home/agent".into(),
             scratch: shared_temporary(),
             aside: None,
+            guarded: Vec::new(),
             staged: None,
         }
     }

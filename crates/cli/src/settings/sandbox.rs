@@ -135,6 +135,7 @@ impl Confined {
         policy.limits.disk = self.disk.value;
         policy.limits.time = self.time.value;
         policy.aside = Some(places.aside());
+        policy.guarded = places.goes_by();
         policy.scratch = places.scratch().unwrap_or(policy.scratch);
         policy
     }

@@ -47,7 +47,8 @@ fn a_name_that_a_command_chose_does_not_steer_the_terminal() {
     if !is_to_be_had(&world) {
         return;
     }
-    let script = "d=$(printf 'x\\033[2J\\rall is well\\nover'); mkdir \"$d\" && echo evil > \"$d/.envrc\"; cat \"/nowhere/$d\"";
+    let script =
+        "d=$(printf 'x\\033[2J\\rall is well\\nover'); mkdir \"$d\" && echo evil > \"$d/.envrc\"; cat \"/nowhere/$d\"";
     let ran = world.updraft(&["sandbox", "exec", "--", "sh", "-c", script]);
     let note = ran.err.lines().find(|line| line.contains("would run later")).unwrap_or_default();
     assert!(note.contains("x\\u{1b}[2J\\u{d}all is well\\nover/.envrc"), "{}", ran.err);
@@ -240,4 +241,31 @@ fn what_would_run_later_is_kept_aside_until_someone_approves_it() {
     world.updraft(&["aside", "drop", &named(".mcp.json")]).code(0);
     world.updraft(&["aside", "drop", &named(".mcp.json")]).code(2).says("updraft aside");
     assert!(!world.ws().join(".mcp.json").exists());
+}
+
+#[test]
+fn no_command_and_no_tool_changes_what_updraft_goes_by_where_the_workspace_is_around_it() {
+    let world = World::new();
+    if !is_to_be_had(&world) {
+        return;
+    }
+    let home = world.ws().join("dotfiles");
+    std::fs::create_dir_all(&home).unwrap();
+    let config = home.join("config.toml");
+    std::fs::write(&config, "mode = \"workspace\"\n").unwrap();
+    let updraft = |args: &[&str]| {
+        let ended = world.command(args).env("UPDRAFT_HOME", &home).output().unwrap();
+        String::from_utf8_lossy(&[ended.stdout, ended.stderr].concat()).into_owned()
+    };
+    for level in ["full", "landlock"] {
+        let plant = "echo evil > dotfiles/config.toml; mv dotfiles d2; echo evil > dotfiles/mcp.json; echo {} > x.json";
+        updraft(&["sandbox", "exec", "--level", level, "--", "sh", "-c", plant]);
+        assert_eq!(std::fs::read_to_string(&config).unwrap(), "mode = \"workspace\"\n", "{level}");
+        assert!(!home.join("mcp.json").exists() && world.ws().join("x.json").exists(), "{level}");
+    }
+    let args = json!({"path": "dotfiles/config.toml", "content": "evil"});
+    let model = world.script("s.json", &json!([{"calls": [{"name": "write_file", "args": args}]}, {"text": "tried"}]));
+    let said = updraft(&["run", "--yes", "--json", "--agent", "coder", "--model", &model, "go"]);
+    assert!(said.contains("Updraft itself goes by it") && said.contains("tried"), "{said}");
+    assert_eq!(std::fs::read_to_string(&config).unwrap(), "mode = \"workspace\"\n");
 }

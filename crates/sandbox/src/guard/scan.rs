@@ -86,6 +86,8 @@ struct Seen {
     is_plain: bool,
 }
 
+/// Why a path is guarded that is so whatever it is called.
+const NAMED: &str = "Updraft itself goes by it";
 /// Beyond this, a guarded folder is no settings folder: what changes in it is seen, but cannot be put back.
 const MOST_ITEMS: usize = 20_000;
 
@@ -93,6 +95,8 @@ pub(crate) struct Walk<'a> {
     pub(super) root: &'a OwnedFd,
     /// Where the root is.
     pub(super) folder: &'a Path,
+    /// Paths that are guarded whatever they are called.
+    named: &'a BTreeSet<PathBuf>,
     pub(super) before: Option<&'a Found>,
     pub(super) found: Found,
     /// Links that are not guarded and not in installed packages, yet to be looked behind.
@@ -109,14 +113,19 @@ pub(crate) struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     /// Walks everything below `root`; folders that `before` knows and that have not changed are not listed again.
-    pub(crate) fn all(root: &'a OwnedFd, folder: &'a Path, before: Option<(&'a Found, (i64, u64))>) -> Found {
+    pub(crate) fn all(
+        root: &'a OwnedFd,
+        folder: &'a Path,
+        named: &'a BTreeSet<PathBuf>,
+        before: Option<(&'a Found, (i64, u64))>,
+    ) -> Found {
         let settled = before.map_or((0, 0), |(_, time)| time);
         let buffer = vec![MaybeUninit::uninit(); 32 << 10];
         let before = before.map(|(found, _)| found);
         let found = Found::default();
         let counts = BTreeMap::new();
         let mut walk =
-            Walk { root, folder, before, found, links: Vec::new(), is_fresh: false, settled, counts, buffer };
+            Walk { root, folder, named, before, found, links: Vec::new(), is_fresh: false, settled, counts, buffer };
         walk.walk(Path::new(""), Place::Ordinary);
         walk.look_behind_links();
         walk.follow();
@@ -236,7 +245,8 @@ impl<'a> Walk<'a> {
                         why_guarded(&self.place_of(path), &text, is_folder)
                     }
                 };
-                let why = in_repository(place, &text, is_folder).or_else(elsewhere);
+                let named = || self.named.contains(&whole).then_some(NAMED);
+                let why = in_repository(place, &text, is_folder).or_else(elsewhere).or_else(named);
                 let Some(why) = why else {
                     if kind == FileType::Symlink && !place.is_package() {
                         self.links.push(whole.clone());

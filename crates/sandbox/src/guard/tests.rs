@@ -54,7 +54,7 @@ impl World {
     }
 
     fn guard(&self, level: Level) -> Guard {
-        Guard::before(self.folder.path(), level).unwrap()
+        Guard::before(self.folder.path(), level, &[]).unwrap()
     }
 
     /// What is moved aside after the change, as paths below the workspace; `*` marks those that were put back.

@@ -30,7 +30,7 @@ fn a_workspace_is_known_by_its_own_name() {
     for (name, file) in [(".config", "fish/config.fish"), (".config", "git/config"), (".cargo", "config.toml")] {
         let folder = home.path().join(name);
         fs::create_dir_all(&folder).unwrap();
-        let guard = Guard::before(&folder, Level::Full).unwrap();
+        let guard = Guard::before(&folder, Level::Full, &[]).unwrap();
         fs::create_dir_all(folder.join(file).parent().unwrap()).unwrap();
         fs::write(folder.join(file), "evil").unwrap();
         guard.after(Some(aside.path()), None);
