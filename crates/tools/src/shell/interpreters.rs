@@ -41,12 +41,12 @@ const INTERPRETERS: &[Interpreter] = &[
     one(&["python", "pypy", "micropython", "jython"], "WXQm", "c", &[], &[]),
     one(&["ipython", "bpython", "ptpython", "irb", "pry", "jshell", "ghci", "iex"], "", "", &[], &[]),
     one(&["perl"], "I", "eEMmdF", &[], &[]),
-    one(&["ruby", "jruby", "truffleruby"], "CEIKr", "e", &[], &["yjit", "jit"]),
+    one(&["ruby", "jruby", "truffleruby"], "CEIr", "e", &[], &["yjit", "jit"]),
     one(
         &["node", "nodejs", "electron"],
         "rC",
         "epi",
-        &["eval", "print", "import", "loader", "interactive"],
+        &["eval", "print", "import", "loader", "experimental-loader", "interactive"],
         NODE_FLAGS,
     ),
     one(&["php"], "cdfzt", "rBRaEFd", &["run", "process-code", "process-begin", "process-end", "interactive"], &[]),
@@ -93,6 +93,20 @@ const PHP_SETTINGS: [&str; 6] =
 /// Modules of Python that run a text they are given.
 const MODULES: [&str; 9] = ["timeit", "pdb", "code", "trace", "profile", "cProfile", "asyncio", "idlelib", "runpy"];
 
+/// Whether a letter is known to take no word. Behind any other, a word may be the letter's, and the text still follow.
+fn takes_nothing(name: &str, letter: char) -> bool {
+    let letters = match name {
+        "python" | "pypy" => "bBdEhiIOPqsSuvVx",
+        "perl" => "acCfghilnpsStTuUvwWX",
+        "ruby" | "jruby" => "acdhlnpsSvwWyU",
+        "node" | "nodejs" => "chv",
+        "php" => "lnqsvw",
+        "lua" | "luajit" => "vEW",
+        _ => "",
+    };
+    letters.contains(letter)
+}
+
 /// Whether a program is such an interpreter, and this call runs a text instead of a file.
 pub(super) fn runs_text(name: &str, words: &[Option<String>]) -> bool {
     let words = &words[1..];
@@ -112,24 +126,29 @@ pub(super) fn runs_text(name: &str, words: &[Option<String>]) -> bool {
         return false;
     }
     let mut before = None;
+    let mut looks_for_tests = false;
+    let mut is_strange = false;
     for option in given(words, of.takes) {
         match option {
             Given::Unknown => return true,
             // The file, or the value of an option that is not known here.
-            Given::Word(word) => return before == Some(word) || is_fed(Some(word)),
+            Given::Word(word) => return is_strange || before == Some(word) || is_fed(Some(word)),
             Given::Letter('m', module) if of.takes.contains('m') => {
                 return module.is_none_or(|module| MODULES.contains(&module));
             }
             Given::Letter('f', file) if of.takes.contains('f') => return is_fed(file),
             Given::Letter('d', Some(setting)) if PHP_SETTINGS.iter().any(|known| setting.starts_with(known)) => {}
             Given::Letter(letter, _) if of.runs.contains(letter) => return true,
-            Given::Letter(..) => before = None,
-            Given::Long("test", _) if of.flags.contains(&"test") => return false,
+            Given::Letter(letter, _) => {
+                before = None;
+                is_strange |= !of.takes.contains(letter) && !letter.is_ascii_digit() && !takes_nothing(plain, letter);
+            }
+            Given::Long("test", _) if of.flags.contains(&"test") => looks_for_tests = true,
             Given::Long(..) if of.long.iter().any(|long| option.may_be(long)) => return true,
             Given::Long(name, _) if of.flags.contains(&name) => before = None,
             Given::Long(_, value) => before = value,
         }
     }
     // No file: it reads what it is fed.
-    true
+    !looks_for_tests
 }

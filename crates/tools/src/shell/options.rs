@@ -58,6 +58,19 @@ pub(super) fn given<'w>(words: &'w [Option<String>], takes: &str) -> Vec<Given<'
     found
 }
 
+/// The files that an option says are written; absent where one is not known.
+pub(super) fn written(all: &[Given<'_>], letter: char, long: &str) -> Vec<Option<String>> {
+    let mut files = Vec::new();
+    for option in all {
+        match option {
+            Given::Letter(given, file) if *given == letter => files.push(file.map(str::to_owned)),
+            Given::Long(_, file) if option.may_be(long) => files.push(file.map(str::to_owned)),
+            _ => {}
+        }
+    }
+    files
+}
+
 /// Whether a file is no file: what is fed to a program.
 pub(super) fn is_fed(file: Option<&str>) -> bool {
     file.is_none_or(|file| file == "-" || file.contains("/dev/") || file.contains("/proc/"))

@@ -1,6 +1,6 @@
 //! Programs with options that run a command or write a file, and programs that do nothing but run others.
 
-use super::options::{Given, given, is_fed};
+use super::options::{Given, given, is_fed, written};
 use super::variables;
 
 /// A program that does its own work, unless an option says otherwise.
@@ -103,6 +103,15 @@ pub(super) fn more(name: &str, words: &[Option<String>], loose: bool) -> More {
                 .clone()
                 .any(|w| ["-wrapper", "-fplugin", "-specs", "--specs", "@"].iter().any(|o| w.starts_with(o)));
         }
+        // Its second file is written.
+        "uniq" => {
+            let files = given(words, "fsw").into_iter().filter_map(|given| match given {
+                Given::Word(file) => Some(Some(file.to_owned())),
+                Given::Unknown => Some(None),
+                Given::Letter(..) | Given::Long(..) => None,
+            });
+            more.writes.extend(files.skip(1));
+        }
         "zip" => more.runs = known.clone().any(|word| word.contains("TT") || word.starts_with("--u")),
         "ip" => more.runs = known.clone().any(|word| word == "exec"),
         "less" | "more" | "most" => more.runs = known.clone().any(|word| word.starts_with('+')),
@@ -115,16 +124,15 @@ pub(super) fn more(name: &str, words: &[Option<String>], loose: bool) -> More {
     let Some(program) = PROGRAMS.iter().find(|program| program.names.contains(&name)) else { return more };
     more.runs |= loose && words.iter().any(Option::is_none);
     let takes = format!("{}{}", program.takes, program.runs);
-    for option in given(words, &takes) {
+    let all = given(words, &takes);
+    if let Some((letter, long)) = program.writes {
+        more.writes.extend(written(&all, letter, long));
+    }
+    for option in all {
         let (Given::Letter(_, value) | Given::Long(_, value)) = option else { continue };
         if option.is_letter(program.runs) || program.long.iter().any(|long| option.may_be(long)) {
             more.runs = true;
             more.texts.extend(value.map(|text| text.strip_prefix("exec=").unwrap_or(text).to_owned()));
-        }
-        let writes =
-            |(letter, long): (char, &str)| matches!(option, Given::Letter(l, _) if l == letter) || option.may_be(long);
-        if program.writes.is_some_and(writes) {
-            more.writes.push(value.map(str::to_owned));
         }
     }
     more

@@ -62,6 +62,10 @@ const DECLARERS: [&str; 6] = ["export", "readonly", "declare", "typeset", "local
 const SHELLS: [&str; 14] =
     ["sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "rbash", "lksh", "pdksh", "oksh", "yash", "posh", "osh"];
 
+/// Options of shells that take no word.
+const LONG_FLAGS: [&str; 8] =
+    ["--norc", "--noprofile", "--login", "--posix", "--verbose", "--restricted", "--version", "--help"];
+
 /// Whether a command sets the variables that it names.
 pub(super) fn declares(name: &str) -> bool {
     DECLARERS.contains(&name)
@@ -192,6 +196,8 @@ impl Found {
                 Some("--" | "-") if !no_more_options => no_more_options = true,
                 Some(option) if !no_more_options && option.len() > 1 && option.starts_with(['-', '+']) => {
                     if option.starts_with("--") {
+                        // Another may take the next word.
+                        is_fed |= !LONG_FLAGS.contains(&option);
                         continue;
                     }
                     // With a `+`, too.
@@ -276,6 +282,11 @@ impl Found {
             inner.push(None);
         }
         let runs = !inner.is_empty() && !looks_up;
+        if wrapper.name == "time" {
+            // What it measures may go to a file.
+            let own = options::given(&words[1..at.min(words.len())], wrapper.takes);
+            self.write(options::written(&own, 'o', "output"));
+        }
         self.add(Part { wraps: wrapper.plain && runs, uncertain: unclear, words, ..Part::default() });
         for word in assigned {
             self.assign(word, depth);

@@ -25,6 +25,7 @@ const FOUND: &[&str] = &[
 const DOUBTED: &[&str] = &[
     "env 'BASH_FUNC_ls%%=() { git push; }' bash -c ls",
     "git \"$@\"",
+    "zsh --emulate sh -c 'git push'",
     "HOME=. git zz",
     "sh //dev/stdin",
     "npm run env -- git push",
@@ -108,6 +109,9 @@ const DOUBTED: &[&str] = &[
 /// Each runs a text in another language. Whoever allows the interpreter allows that.
 const HIDDEN: &[&str] = &[
     "python3-dbg -c x",
+    "node --test -e x",
+    "node --experimental-loader=data:text/javascript,x y.js",
+    "ruby -X dir -e x",
     "perl -e 'x'",
     "perl -pe 's/a/b/' x",
     "perl -lane 'x' f",
@@ -281,7 +285,15 @@ fn what_is_done_every_day_is_not_doubted() {
 
 #[test]
 fn what_options_write_is_a_part_of_its_own() {
-    for text in ["git log --output=P", "git diff --output P", "git log --outp=P", "sort -oP x", "sort x -uo P"] {
+    for text in [
+        "git log --output=P",
+        "git diff --output P",
+        "git log --outp=P",
+        "sort -oP x",
+        "sort x -uo P",
+        "uniq x P",
+        "time -o P ls",
+    ] {
         assert!(runs(text, &[">", "P"]), "{text}: {:?}", shown(text));
     }
     assert_eq!(shown("git archive -o P HEAD"), ["> P", "git archive -o P HEAD"]);
