@@ -275,17 +275,14 @@ impl Found {
         }
         let looks_up = wrapper.name == "command" && matches!(words.get(1), Some(Some(o)) if o == "-v" || o == "-V");
         let mut inner: Vec<Option<String>> = words.get(at..).unwrap_or_default().to_vec();
+        let before = &words[1..at.min(words.len())];
         if wrapper.name == "xargs" && !inner.is_empty() {
-            let mark = replaced(&words[1..at.min(words.len())]);
-            let is_marked = |word: &str| mark.as_ref().is_some_and(|mark| word.contains(mark.as_str()));
-            inner.iter_mut().filter(|word| word.as_deref().is_some_and(is_marked)).for_each(|word| *word = None);
-            inner.push(None);
+            feed(&mut inner, before);
         }
         let runs = !inner.is_empty() && !looks_up;
         if wrapper.name == "time" {
             // What it measures may go to a file.
-            let own = options::given(&words[1..at.min(words.len())], wrapper.takes);
-            self.write(options::written(&own, 'o', "output"));
+            self.write(options::written(&options::given(before, wrapper.takes), 'o', "output"));
         }
         self.add(Part { wraps: wrapper.plain && runs, uncertain: unclear, words, ..Part::default() });
         for word in assigned {
@@ -294,16 +291,22 @@ impl Found {
         for text in texts {
             self.read(&text, depth + 1);
         }
-        if runs && wrapper.name == "watch" {
+        if runs {
+            self.wrapped_by(wrapper, inner, depth);
+        }
+    }
+
+    fn wrapped_by(&mut self, wrapper: &Wrapper, inner: Vec<Option<String>>, depth: usize) {
+        if wrapper.name == "watch" {
             // It gives its words to a shell.
             self.joined(&inner, depth);
-        } else if runs {
-            // What is fed to `xargs` may be options.
-            let loose = self.loose;
-            self.loose |= wrapper.name == "xargs";
-            self.unwrap(inner, depth + 1);
-            self.loose = loose;
+            return;
         }
+        // What is fed to `xargs` may be options.
+        let loose = self.loose;
+        self.loose |= wrapper.name == "xargs";
+        self.unwrap(inner, depth + 1);
+        self.loose = loose;
     }
 
     /// A variable that is set. What it makes others run is read, and nothing is sure.
@@ -394,6 +397,14 @@ fn names_others(name: &str, words: &[Option<String>]) -> bool {
         _ => false,
     };
     sets || known().any(|word| variables::holds_subscript(word))
+}
+
+/// Puts what `xargs` is fed into the command that it runs.
+fn feed(command: &mut Vec<Option<String>>, options: &[Option<String>]) {
+    let mark = replaced(options);
+    let is_marked = |word: &str| mark.as_ref().is_some_and(|mark| word.contains(mark.as_str()));
+    command.iter_mut().filter(|word| word.as_deref().is_some_and(is_marked)).for_each(|word| *word = None);
+    command.push(None);
 }
 
 /// What `xargs` puts its input in place of, if it does.
