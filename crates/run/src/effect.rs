@@ -218,6 +218,10 @@ pub struct Part {
     /// It cannot be said for certain what it runs.
     #[serde(default, skip_serializing_if = "is_false")]
     pub uncertain: bool,
+    /// It runs a text in a language that is not read. Who allows it by its own words has allowed that; who forbids others
+    /// cannot tell.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub hides: bool,
     /// It does nothing but run another part.
     #[serde(default, skip_serializing_if = "is_false")]
     pub wraps: bool,

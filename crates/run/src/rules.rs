@@ -166,8 +166,8 @@ impl Rule {
             return if self.tool == tool || self.means_also(tool) { Fit::Maybe } else { Fit::No };
         }
         let fit = |touched: &Touched<'_>| match touched {
-            Touched::Part(part) if part.uncertain => Fit::Maybe.max(command_fit(pattern, part, true)),
-            Touched::Part(part) => command_fit(pattern, part, true),
+            Touched::Part(part) if part.uncertain || part.hides => Fit::Maybe.max(command_fit(pattern, part, true)),
+            Touched::Part(part) => command_fit(pattern, part, true).max(mentioned(pattern, part)),
             Touched::Host(host) if host_fits(pattern, host) => Fit::Yes,
             Touched::Path(path) if path_is_within(pattern, path) || covers_some(path, pattern) => Fit::Yes,
             Touched::Host(_) | Touched::Path(_) => Fit::No,
@@ -282,7 +282,7 @@ fn beginning(part: &Part) -> Option<String> {
     let known: Vec<&str> = known.take_while(|word| !word.is_empty() && word.chars().all(is_plain)).collect();
     let is_word = |word: &str| word.starts_with(char::is_alphabetic) && word.chars().all(is_letter);
     match known.as_slice() {
-        _ if part.uncertain => None,
+        _ if part.uncertain || part.hides => None,
         [] | [">"] => None,
         [">", target, ..] => Some(format!("> {target}")),
         [program, second, ..] if WITH_SUB_COMMANDS.contains(program) && is_word(second) => {
@@ -336,6 +336,25 @@ fn command_fit(pattern: &str, part: &Part, forbids: bool) -> Fit {
         }
     }
     if want.is_none_or(|wish| wish == END) { Fit::Yes } else { Fit::No }
+}
+
+/// Programs that do nothing with their words but show them, or look for them.
+const SHOWING: [&str; 6] = ["echo", "printf", "grep", "rg", "which", "man"];
+
+/// Whether a pattern of several words stands, word by word, behind another program: nobody knows every program that runs
+/// the command it is given.
+fn mentioned(pattern: &str, part: &Part) -> Fit {
+    let wanted: Vec<&str> = pattern.split_whitespace().filter(|wish| *wish != END).collect();
+    let name = |word: &Option<String>| word.as_deref().map(|word| word.rsplit('/').next().unwrap_or(word).to_owned());
+    let shows = part.words.first().and_then(name).is_some_and(|name| SHOWING.contains(&name.as_str()));
+    if wanted.len() < 2 || shows {
+        return Fit::No;
+    }
+    let is_meant = |words: &[Option<String>]| {
+        words.iter().zip(&wanted).all(|(word, wish)| name(word).is_some_and(|word| wild(wish, &word)))
+    };
+    let behind = part.words.get(1..).unwrap_or_default();
+    if behind.windows(wanted.len()).any(is_meant) { Fit::Maybe } else { Fit::No }
 }
 
 /// Whether a host is meant: itself, or `*.example.org` for all below `example.org`. A pattern without a port means all.

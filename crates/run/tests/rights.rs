@@ -42,9 +42,11 @@ fn layer() -> impl Strategy<Value = Written> {
 fn part() -> impl Strategy<Value = Part> {
     let word = prop::option::weighted(0.9, prop::sample::select(vec!["git", "push", "ls", "-v", "x", "/bin/git"]));
     let words = prop::collection::vec(word.prop_map(|word| word.map(str::to_owned)), 0..4);
-    (words, prop::bool::weighted(0.1), prop::bool::weighted(0.1)).prop_map(|(words, uncertain, wraps)| Part {
+    let rarely = || prop::bool::weighted(0.1);
+    (words, rarely(), rarely(), rarely()).prop_map(|(words, uncertain, hides, wraps)| Part {
         words,
         uncertain,
+        hides,
         wraps,
     })
 }

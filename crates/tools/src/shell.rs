@@ -3,9 +3,14 @@
 //!
 //! It is no shell: it may find more commands than would run (both branches of an `if`), and must never find fewer.
 
+mod awk;
 mod git;
+mod interpreters;
+mod options;
+mod programs;
 mod read;
 mod sed;
+mod unclear;
 mod variables;
 mod word;
 mod wrapped;
@@ -42,6 +47,8 @@ struct Found {
     bytes: usize,
     work: usize,
     doubted: bool,
+    /// Of the command at hand, a word that only running tells may be an option, or several words.
+    loose: bool,
 }
 
 impl Found {

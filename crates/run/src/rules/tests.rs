@@ -66,6 +66,24 @@ fn what_cannot_be_read_is_never_allowed_and_may_be_denied() {
 }
 
 #[test]
+fn a_command_behind_a_program_that_nobody_knows_may_be_meant() {
+    assert_eq!(denies("run_command(git push)", "launch --fast /usr/bin/git push"), Fit::Maybe);
+    for words in ["echo git push", "launch git pull", "launch push git", "launch git"] {
+        assert_eq!(denies("run_command(git push)", words), Fit::No, "{words}");
+    }
+    assert_eq!(denies("run_command(rm)", "git rm x"), Fit::No, "one word alone is a sub-command as often");
+}
+
+#[test]
+fn a_text_in_another_language_is_allowed_with_its_interpreter_and_may_be_denied() {
+    let hidden = command(vec![Part { hides: true, ..part("python3 -c x") }]);
+    assert!(allows("run_command(python3)", &hidden) && !allows("run_command(perl)", &hidden));
+    assert_eq!(rule("run_command(git push)").speaks_of("run_command", &hidden), Fit::Maybe);
+    assert_eq!(rule("run_command(python3)").speaks_of("run_command", &hidden), Fit::Yes);
+    assert!(to_remember([], "run_command", &hidden).is_empty());
+}
+
+#[test]
 fn options_and_folders_do_not_hide_what_is_denied() {
     for words in ["git push", "/usr/bin/git push", "git -C . push origin", "git --no-pager -c a=b push", "git -v push"]
     {

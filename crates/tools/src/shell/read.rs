@@ -4,6 +4,7 @@ use updraft_run::Part;
 
 use super::Found;
 use super::word::Word;
+use super::{variables, wrapped};
 
 /// Words that stand before a command without being one.
 const BEFORE: [&str; 9] = ["if", "then", "else", "elif", "while", "until", "do", "!", "{"];
@@ -175,9 +176,13 @@ impl<'t, 'f> Reader<'t, 'f> {
         if word.is("for") || word.is("select") || word.is("case") {
             self.cases += usize::from(word.is("case"));
             // The name and the words that it takes; their own commands are found while they are read.
+            let mut is_name = !word.is("case");
             loop {
                 self.blanks();
                 let Some(next) = self.word() else { return true };
+                if std::mem::take(&mut is_name) && variables::runs_others(&next.text) {
+                    self.doubtful();
+                }
                 let last = if word.is("case") { "in" } else { "do" };
                 if next.is(last) {
                     return true;
@@ -299,10 +304,18 @@ impl<'t, 'f> Reader<'t, 'f> {
         while let Some(word) = words.next_if(Word::assigns) {
             self.found.assign(word.assignment(), self.depth + self.nested);
         }
-        let words: Vec<Option<String>> = words.map(Word::known).collect();
+        let words: Vec<Word> = words.collect();
+        let loose = std::mem::replace(&mut self.found.loose, words.iter().any(Word::is_loose));
+        let declares = words.first().is_some_and(|word| !word.unknown && wrapped::declares(&word.text));
+        // Of what is set with a known name, only the value is not known.
+        let kept = |word: Word| {
+            if declares && word.assigns() && !word.splits { Some(word.assignment()) } else { word.known() }
+        };
+        let words: Vec<Option<String>> = words.into_iter().map(kept).collect();
         if !words.is_empty() {
             self.found.unwrap(words, self.depth + self.nested);
         }
+        self.found.loose = loose;
     }
 }
 

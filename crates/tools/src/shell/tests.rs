@@ -1,5 +1,6 @@
 //! What is found in commands, and that nothing hides one.
 
+mod programs;
 mod real;
 
 use proptest::prelude::*;
@@ -81,7 +82,8 @@ fn what_runs_others_is_looked_through() {
     assert_eq!(shown("env -i A=b git push"), ["~env -i A=b git push", "A=b", "git push"]);
     assert_eq!(shown("sudo -u root A=b git push"), ["sudo -u root A=b git push", "A=b", "git push"]);
     assert_eq!(shown("nice -n 5 nohup git push"), ["~nice -n 5 nohup git push", "~nohup git push", "git push"]);
-    assert_eq!(shown("ls | xargs -n 1 git push"), ["ls", "~xargs -n 1 git push", "git push ?"]);
+    assert_eq!(shown("ls | xargs -n 1 git add"), ["ls", "~xargs -n 1 git add", "git add ?"]);
+    assert!(runs("ls | xargs -n 1 git push", &["git", "push"]));
     assert_eq!(shown("sh -c 'git push; ls'"), ["~sh -c git push; ls", "git push", "ls"]);
     assert!(
         runs("bash -lc \"git push\"", &["git", "push"])

@@ -1,41 +1,34 @@
 //! Variables that make a later program run something: where programs are found, what is loaded into them, and commands that
 //! they take from the environment.
 
-/// Each names a program, a command, a file of commands, or a place where programs are looked for.
-const RUN_SOMETHING: [&str; 26] = [
-    "PATH",
-    "ENV",
-    "IFS",
-    "PS0",
-    "PS1",
-    "PS2",
-    "PS4",
-    "SHELL",
-    "SHELLOPTS",
-    "BASHOPTS",
-    "CDPATH",
-    "EDITOR",
-    "VISUAL",
-    "PAGER",
-    "BROWSER",
-    "LESS",
-    "LESSOPEN",
-    "LESSCLOSE",
-    "MAKEFLAGS",
-    "GNUMAKEFLAGS",
-    "CC",
-    "CXX",
-    "RUSTC",
-    "RUSTDOC",
-    "RUBYOPT",
-    "TAR_OPTIONS",
-];
+/// Each names a program, a command, a file of commands, or a place where programs and settings are looked for.
+const RUN_SOMETHING: &str = "PATH HOME ENV IFS PS0 PS1 PS2 PS4 SHELL SHELLOPTS BASHOPTS CDPATH ZDOTDIR INPUTRC FCEDIT EDITOR \
+    VISUAL PAGER BROWSER LESS LESSOPEN LESSCLOSE MANOPT MAKEFLAGS GNUMAKEFLAGS MAKEFILES MFLAGS CC CXX LD AR RUSTC RUSTDOC \
+    RUSTFLAGS RUSTDOCFLAGS GOFLAGS RUBYOPT RUBYLIB PHPRC PHP_INI_SCAN_DIR LUA_INIT LUA_PATH LUA_CPATH R_PROFILE \
+    R_PROFILE_USER AWKPATH AWKLIBPATH TAR_OPTIONS RSYNC_RSH CVS_RSH RSH VIMINIT EXINIT GCONV_PATH OPENSSL_CONF \
+    GCC_EXEC_PREFIX COMPILER_PATH PSQLRC XDG_CONFIG_HOME RIPGREP_CONFIG_PATH EMACSLOADPATH TCLLIBPATH ZIPOPT _JAVA_OPTIONS \
+    PYTEST_ADDOPTS PYTEST_PLUGINS ERL_FLAGS ERL_AFLAGS ERL_ZFLAGS CARGO_HOME RUSTUP_HOME RUSTUP_TOOLCHAIN";
 
 /// Families of such variables.
-const FAMILIES: [&str; 9] = ["LD_", "DYLD_", "GIT_", "BASH_", "PERL5", "PYTHON", "NODE_", "JAVA_", "npm_config_"];
+const FAMILIES: [&str; 14] = [
+    "LD_",
+    "DYLD_",
+    "GIT_",
+    "BASH_",
+    "PERL5",
+    "PYTHON",
+    "NODE_",
+    "JAVA_",
+    "JDK_",
+    "npm_config_",
+    "NPM_CONFIG_",
+    "LUA_INIT",
+    "CARGO_ALIAS_",
+    "CARGO_BUILD_RUST",
+];
 
 /// How their names end, whatever they belong to.
-const ENDINGS: [&str; 7] = ["_COMMAND", "_WRAPPER", "_EDITOR", "PAGER", "_RUNNER", "_LINKER", "_OPTS"];
+const ENDINGS: [&str; 8] = ["_COMMAND", "_WRAPPER", "_EDITOR", "PAGER", "_RUNNER", "_LINKER", "_OPTS", "_ASKPASS"];
 
 /// Of the families, what names nobody's program.
 const HARMLESS: [&str; 14] = [
@@ -59,7 +52,7 @@ const HARMLESS: [&str; 14] = [
 pub(super) fn runs_others(assignment: &str) -> bool {
     let (name, value) = assignment.split_once('=').unwrap_or((assignment, ""));
     let name = name.trim_end_matches('+');
-    let by_name = RUN_SOMETHING.contains(&name)
+    let by_name = RUN_SOMETHING.split_whitespace().any(|known| known == name)
         || FAMILIES.iter().any(|family| name.starts_with(family))
         || ENDINGS.iter().any(|ending| name.ends_with(ending));
     (by_name && !HARMLESS.contains(&name)) || holds_subscript(value)

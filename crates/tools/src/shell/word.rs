@@ -13,12 +13,30 @@ pub(super) struct Word {
     pub(super) quoted: bool,
     /// What stands before its `=` is not known: it may become several words.
     pub(super) strange: bool,
+    /// It may become several words, or none.
+    pub(super) splits: bool,
+    /// Bytes of the text before the first thing that is not known.
+    start: usize,
 }
 
 impl Word {
     /// The word, where it is known.
     pub(super) fn known(self) -> Option<String> {
         (!self.unknown).then_some(self.text)
+    }
+
+    /// Something in it is known only when it runs.
+    fn lose(&mut self) {
+        if !self.unknown {
+            self.start = self.text.len();
+        }
+        self.unknown = true;
+    }
+
+    /// Whether it may turn out to be an option, or several words.
+    pub(super) fn is_loose(&self) -> bool {
+        let start = &self.text[..self.start.min(self.text.len())];
+        self.unknown && (self.splits || start.is_empty() || start.starts_with(['-', '+']))
     }
 
     /// Whether it is this keyword.
@@ -61,7 +79,7 @@ impl Reader<'_, '_> {
                 '<' | '>' if self.ahead("<(") || self.ahead(">(") => {
                     self.skip(2);
                     self.list(Some(')'));
-                    word.unknown = true;
+                    word.lose();
                 }
                 '<' | '>' => break,
                 '\'' => self.single(&mut word),
@@ -76,7 +94,10 @@ impl Reader<'_, '_> {
                 '*' | '?' | '[' | '{' | '~' => {
                     // What it becomes depends on the files there are; a lone one is a keyword or a test.
                     let alone = self.skip(1).and_then(|()| self.peek()).is_none_or(is_end) && word.text.is_empty();
-                    word.unknown |= !(alone && matches!(c, '[' | '{'));
+                    if !(alone && matches!(c, '[' | '{')) {
+                        word.lose();
+                        word.splits |= c == '{';
+                    }
                     word.text.push(c);
                 }
                 other => {
@@ -148,7 +169,8 @@ impl Reader<'_, '_> {
     /// Within double quotes, shells do not agree on whether `\"` is such an escape.
     pub(super) fn backtick(&mut self, word: &mut Word, is_quoted: bool) {
         self.skip(1);
-        word.unknown = true;
+        word.lose();
+        word.splits |= !is_quoted;
         let mut inner = String::new();
         while let Some(c) = self.next() {
             match c {
@@ -176,7 +198,7 @@ impl Reader<'_, '_> {
     fn dollar(&mut self, word: &mut Word) {
         if self.ahead("$'") || self.ahead("$\"") {
             self.skip(1);
-            word.unknown = true;
+            word.lose();
             if self.ahead("\"") {
                 self.double(word);
             } else {
@@ -207,24 +229,26 @@ impl Reader<'_, '_> {
 
     fn expansion(&mut self, word: &mut Word, is_quoted: bool) {
         self.skip(1);
+        // `"$@"` and `"${a[@]}"` become several words in quotes, too.
+        word.splits |= !is_quoted || self.ahead("@") || self.ahead("{");
         match self.peek() {
             Some('(') if self.ahead("((") => {
-                word.unknown = true;
+                word.lose();
                 self.skip(2);
                 self.arithmetic();
             }
             Some('(') => {
-                word.unknown = true;
+                word.lose();
                 self.skip(1);
                 self.list(Some(')'));
             }
             Some('{') => {
-                word.unknown = true;
+                word.lose();
                 self.skip(1);
                 self.braces(is_quoted);
             }
             Some(c) if c.is_ascii_alphanumeric() || matches!(c, '_' | '@' | '*' | '#' | '?' | '-' | '$' | '!') => {
-                word.unknown = true;
+                word.lose();
                 self.skip(1);
             }
             Some(_) | None => word.text.push('$'),
