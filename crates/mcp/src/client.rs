@@ -30,6 +30,7 @@ mod shelf;
 mod sse;
 mod task;
 mod tool;
+mod whence;
 
 pub use host::{Answer, Doorman, Host, Keys, Later, People, Proxy, Question, Sampler, Wanted};
 pub use ledger::Misdeeds;

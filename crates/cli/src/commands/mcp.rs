@@ -47,6 +47,9 @@ fn meant(places: &Places, place: &Place) -> Result<(Configured, Settings, std::p
     for fault in &found.faults {
         out::note(&format!("warning: {fault}"));
     }
+    for remark in &found.apart {
+        out::note(&out::harmless(remark));
+    }
     if let Some(remark) = settings.remark() {
         out::note(&remark);
     }

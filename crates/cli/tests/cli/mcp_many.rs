@@ -11,7 +11,7 @@ fn world() -> World {
     let mut tools: Vec<Value> = (0..70).map(|n| tool(&format!("t{n}"))).collect();
     tools[9]["outputSchema"] = json!({"type": "object", "required": ["sum"]});
     world.file("server.sh", &server(&Value::Array(tools), "echo called >> called.txt"));
-    world.updraft(&["mcp", "add", "many", "--", "sh", "server.sh"]).code(0);
+    world.updraft(&["mcp", "add", "many", "--cwd", ".", "--", "sh", "server.sh"]).code(0);
     world
 }
 

@@ -194,6 +194,7 @@ mod tests {
             login: Login::default(),
             sampling: None,
             fingerprint: String::new(),
+            of_workspace: false,
             shown: String::new(),
             filled: BTreeMap::new(),
         }
