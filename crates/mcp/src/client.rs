@@ -2,6 +2,7 @@
 
 mod absence;
 mod admit;
+mod answers;
 mod asking;
 mod changed;
 mod clock;
