@@ -1,5 +1,7 @@
 //! Which MCP servers there are, from files and the environment, and what they are lent.
 
+mod apart;
+mod families;
 mod keys;
 mod named;
 mod programs;
@@ -38,6 +40,8 @@ pub(crate) struct Configured {
     pub(crate) servers: Vec<(ServerConfig, String)>,
     /// What is wrong with others.
     pub(crate) faults: Vec<Wrong>,
+    /// What is to be said about servers that are not started in the workspace.
+    pub(crate) apart: Vec<String>,
     /// What every tool's name begins with, where people chose.
     prefix: Option<String>,
 }
@@ -58,11 +62,18 @@ pub(crate) fn configured(places: &Places, settings: &Settings, workspace: &Path)
     }
     let own = named::of_user(places, workspace);
     let theirs = if is_trusted { named::of_workspace(workspace) } else { (Vec::new(), Vec::new()) };
-    for (sources, faults) in [own, theirs] {
+    for ((sources, faults), of_workspace) in [(own, false), (theirs, true)] {
         all.faults.extend(faults);
         for source in sources {
-            all.take(source.servers(&variables), &source.shown);
+            let (mut servers, faults) = source.servers(&variables);
+            for server in &mut servers {
+                server.of_workspace = of_workspace;
+            }
+            all.take((servers, faults), &source.shown);
         }
+    }
+    if !is_trusted {
+        all.apart = all.servers.iter().filter_map(|(server, _)| apart::remark(server, workspace)).collect();
     }
     all
 }
@@ -115,11 +126,13 @@ pub(crate) async fn host(
     host.vouched = vouched::seals(places);
     host.memory = Some(state.join("known"));
     host.keys = Some(Arc::new(KeyFiles::new(places)));
+    // What a server leaves there in one workspace it does not find in another.
+    let of_workspace = hash_of(workspace.as_os_str().as_encoded_bytes()).to_string();
     if settings.meant.rules().approvals == Approvals::ReadOnly {
-        // What a server copies there from one workspace it does not find in another.
-        let of_workspace = hash_of(workspace.as_os_str().as_encoded_bytes()).to_string();
         host.instead = Some(state.join("scratch").join(&of_workspace[..16]));
     }
+    host.private = Some(state.join("private").join(&of_workspace[..16]));
+    host.is_apart = !settings.standing.is_trusted();
     host.log = Log::to(|line| tracing::info!(target: "updraft::mcp", "{}", out::harmless(line)));
     let proxy = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"].iter().find_map(|name| places::set(name));
     let except = places::set("NO_PROXY").or_else(|| places::set("no_proxy"));
@@ -140,6 +153,7 @@ pub(crate) async fn dispatcher(
     let prefix = configured.prefix.clone().unwrap_or_else(|| "mcp".to_owned());
     configured.servers.retain(|(server, _)| wanted.needs(&prefix, &server.name, &registry));
     let servers = configured.servers(places, settings, workspace).await?;
+    remarks.append(&mut configured.apart);
     remarks.extend(dropins::remarks(&listing));
     let taken: BTreeSet<String> = registry.iter().map(|tool| tool.spec().name.clone()).collect();
     let own = registry.clone();

@@ -2,6 +2,7 @@
 
 mod absence;
 mod admit;
+mod answers;
 mod asking;
 mod changed;
 mod clock;
@@ -30,6 +31,7 @@ mod shelf;
 mod sse;
 mod task;
 mod tool;
+mod whence;
 
 pub use host::{Answer, Doorman, Host, Keys, Later, People, Proxy, Question, Sampler, Wanted};
 pub use ledger::Misdeeds;

@@ -73,6 +73,8 @@ pub struct ServerConfig {
     /// A hash of what was written and of the values filled in: what was learned about another configuration does not
     /// count.
     pub fingerprint: String,
+    /// Whether the workspace names it, so that its code may be the workspace's; else it is the user's own.
+    pub of_workspace: bool,
     /// How it is reached, as it was written: for people, without values of variables and without what may be a key.
     pub shown: String,
     /// The values of variables that were filled in, by their names. Nobody is shown them.
@@ -122,7 +124,7 @@ pub enum Link {
         args: Vec<Secret>,
         /// Variables it is given.
         env: BTreeMap<String, Secret>,
-        /// Where it starts; the workspace where nothing is said.
+        /// Where it starts, seen from the workspace; the workspace, or a folder of its own, where nothing is said.
         cwd: Option<PathBuf>,
     },
     /// A server at an address.
@@ -317,6 +319,7 @@ impl Written {
                 Some(WrittenSampling::Model(model)) => Some(Sampling { model: Some(model.clone()) }),
             },
             fingerprint,
+            of_workspace: false,
             shown: self.shown(),
             filled,
         })

@@ -146,6 +146,10 @@ pub struct Prepared {
     /// rules speak of both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passed_on_to: Option<String>,
+    /// Another name that people know the tool by: the one it has where no other tool wants it. Rules that ask or deny speak of
+    /// it by this name too; those that allow do not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known_as: Option<String>,
     /// The model it asks: its money is reserved and settled like that of a question to the agent's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -175,6 +179,7 @@ impl Default for Prepared {
             sends: false,
             destroys: false,
             passed_on_to: None,
+            known_as: None,
             model: None,
             on_behalf_of: None,
             inquiry: None,
@@ -195,6 +200,12 @@ impl Prepared {
     /// The tool that is really called by a call of this name.
     pub fn meant<'a>(&'a self, called: &'a str) -> &'a str {
         self.passed_on_to.as_deref().unwrap_or(called)
+    }
+
+    /// Every name by which rules that ask or deny may speak of a call of this name, the one that is meant first.
+    pub fn names<'a>(&'a self, called: &'a str) -> impl Iterator<Item = &'a str> {
+        let called_so = self.passed_on_to.is_some().then_some(called);
+        std::iter::once(self.meant(called)).chain(self.known_as.as_deref()).chain(called_so)
     }
 
     /// Whether it changes something.

@@ -60,7 +60,7 @@ impl Run {
             return denied(format!("`{}` may not use `{name}`; it may use {}", agent.name, close_to(name, &known)));
         }
         let is_denied = |name: &&str| self.settings.deny.iter().any(|tool| tool == name);
-        if let Some(name) = [name.as_str(), prepared.meant(name)].into_iter().find(is_denied) {
+        if let Some(name) = prepared.names(name).find(is_denied) {
             return denied(format!("`{name}` is denied by the settings"));
         }
         if let Some(fault) = &prepared.fault {

@@ -162,10 +162,9 @@ impl Layer<'_> {
         self.by_rules(called, prepared).max(outside)
     }
 
-    /// What its rules ask about and deny, by either name of a call that is passed on.
+    /// What its rules ask about and deny, by any name that it goes by.
     fn by_rules(&self, called: &str, prepared: &Prepared) -> Word {
-        let word = self.by_rules_on(prepared.meant(called), prepared);
-        if prepared.passed_on_to.is_none() { word } else { word.max(self.by_rules_on(called, prepared)) }
+        prepared.names(called).map(|name| self.by_rules_on(name, prepared)).max().unwrap_or(Word::Free)
     }
 
     fn by_rules_on(&self, tool: &str, prepared: &Prepared) -> Word {

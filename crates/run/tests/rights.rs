@@ -182,3 +182,28 @@ fn a_call_that_is_passed_on_is_allowed_by_the_tool_that_is_meant_and_denied_by_e
         assert!(matches!(asked, Permission::Asked(_)), "{name}: {asked:?}");
     }
 }
+
+#[test]
+fn rules_that_ask_or_deny_know_a_tool_by_its_plain_name_and_those_that_allow_do_not() {
+    let weighed = |rules: Rules| {
+        let prepared = Prepared {
+            class: Class::Opaque,
+            outside: true,
+            known_as: Some("mcp_db_drop".into()),
+            ..Prepared::default()
+        };
+        let settings = Settings { rules, ..Settings::default() };
+        Rights::of(&settings, &[]).weigh("mcp_db_drop_c75b55", &prepared, &Origins::default())
+    };
+    let rule = |text: &str| vec![Rule::parse(text, "here").unwrap()];
+    let allow = rule("mcp_db_drop_c75b55");
+    assert_eq!(weighed(Rules { allow: allow.clone(), ..Rules::default() }), Permission::Allowed);
+    for name in ["mcp_db_drop", "mcp_*_drop", "mcp_db_drop_c75b55"] {
+        let denied = weighed(Rules { allow: allow.clone(), deny: rule(name), ..Rules::default() });
+        assert!(matches!(denied, Permission::Denied(_)), "{name}: {denied:?}");
+        let asked = weighed(Rules { allow: allow.clone(), ask: rule(name), ..Rules::default() });
+        assert!(matches!(asked, Permission::Asked(_)), "{name}: {asked:?}");
+    }
+    let allowed = weighed(Rules { allow: rule("mcp_db_drop"), ..Rules::default() });
+    assert!(matches!(allowed, Permission::Asked(_)), "{allowed:?}");
+}

@@ -121,6 +121,9 @@ pub(crate) struct Add {
     /// A variable that its process is given; write keys as `${VARIABLE}`
     #[arg(long = "env", value_name = "NAME=VALUE")]
     pub(crate) env: Vec<String>,
+    /// Where its process starts, seen from the workspace; `.` is the workspace, also one that is not trusted
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<String>,
     /// What of the network its process can reach: none, host, or allow:HOST,…
     #[arg(long)]
     pub(crate) network: Option<String>,

@@ -47,6 +47,9 @@ fn meant(places: &Places, place: &Place) -> Result<(Configured, Settings, std::p
     for fault in &found.faults {
         out::note(&format!("warning: {fault}"));
     }
+    for remark in &found.apart {
+        out::note(&out::harmless(remark));
+    }
     if let Some(remark) = settings.remark() {
         out::note(&remark);
     }
@@ -111,7 +114,7 @@ fn say(server: &Server, checked: &Result<Arc<Manifest>, Error>, as_json: bool) -
             Ok(known) => {
                 json!({"name": name, "ok": true, "title": known.title, "revision": known.revision, "instructions": known.instructions,
                 "tools": known.tools.iter().map(|tool| tool.name.clone()).collect::<Vec<_>>(),
-                "left_out": known.left_out, "misdeeds": misdeeds})
+                "left_out": known.faults(), "misdeeds": misdeeds})
             }
             Err(error) => json!({"name": name, "ok": false, "error": error.to_string(), "misdeeds": misdeeds}),
         });
@@ -121,7 +124,7 @@ fn say(server: &Server, checked: &Result<Arc<Manifest>, Error>, as_json: bool) -
         Ok(known) => out::line(&format!("{name}: well; {}, {}", out::harmless(&known.title), words(Some(known)))),
         Err(error) => out::line(&format!("{name}: {}", out::harmless(&error.to_string()))),
     }
-    let left_out = checked.iter().flat_map(|known| &known.left_out).map(|what| format!("left out: {what}"));
+    let left_out = checked.iter().flat_map(|known| known.faults()).map(|what| format!("left out: {what}"));
     for misdeed in misdeeds.into_iter().chain(left_out) {
         out::line(&format!("  {}", out::harmless(&misdeed)));
     }

@@ -155,7 +155,7 @@ fn what_a_server_changes_is_known_and_taken_back() {
     }
     let server = crate::mcp::SERVER.replace("        loud=", &format!("        {SHELL}\n        loud="));
     world.file("server.sh", &server);
-    world.updraft(&["mcp", "add", "shell", "--", "sh", "server.sh"]).code(0);
+    world.updraft(&["mcp", "add", "shell", "--cwd", ".", "--", "sh", "server.sh"]).code(0);
     run(&world, &[("mcp_shell_shout", json!({"text": "hello"}))]).code(0);
     is_known_and_taken_back(&world, "mcp_shell_shout");
 }

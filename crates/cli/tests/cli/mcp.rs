@@ -29,13 +29,16 @@ fn world() -> World {
 #[test]
 fn a_server_is_added_checked_called_and_removed() {
     let world = world();
-    world.updraft(&["mcp", "add", "shell", "--env", "KEY=${SECRET}", "--", "sh", "server.sh"]).code(0).says("added");
+    world
+        .updraft(&["mcp", "add", "shell", "--env", "KEY=${SECRET}", "--cwd", ".", "--", "sh", "server.sh"])
+        .code(0)
+        .says("added");
     world.updraft(&["mcp", "add", "shell", "--", "sh"]).code(2).says("already a server named `shell`");
     world.updraft(&["mcp", "add", "bad", "--url", "ftp://x"]).code(2).says("expected http:// or https://");
     // Its key is not set: that is said, and nothing is started.
     world.updraft(&["mcp", "check"]).code(5).says("the variable `SECRET` is not set");
     world.updraft(&["mcp", "remove", "shell"]).code(0);
-    world.updraft(&["mcp", "add", "shell", "--", "sh", "server.sh"]).code(0);
+    world.updraft(&["mcp", "add", "shell", "--cwd", ".", "--", "sh", "server.sh"]).code(0);
     assert!(world.updraft(&["mcp", "list"]).code(0).out.contains("not met yet"));
     assert_eq!(world.updraft(&["mcp", "check"]).code(0).out, "shell: well; shell 1, 1 tools, MCP 2025-06-18\n");
     assert!(world.updraft(&["mcp", "list"]).code(0).out.contains("1 tools, MCP 2025-06-18"));
@@ -68,7 +71,7 @@ fn a_faulty_entry_stops_nobody_and_what_is_not_known_stays() {
         "mcp.json",
         r#"{"theirs": 1, "mcpServers": {"bad": {"command": 5}, "old": {"command": "sh", "note": "x"}}}"#,
     );
-    world.updraft(&["mcp", "add", "new", "--", "sh", "server.sh"]).code(0);
+    world.updraft(&["mcp", "add", "new", "--cwd", ".", "--", "sh", "server.sh"]).code(0);
     world.updraft(&["mcp", "remove", "bad"]).code(0);
     let theirs = world.file(
         "theirs.json",
@@ -102,7 +105,9 @@ fn a_workspaces_servers_count_only_once_it_is_trusted() {
 #[test]
 fn a_run_starts_no_server_whose_tools_its_agent_may_not_use() {
     let world = world();
-    world.updraft(&["mcp", "add", "marks", "--", "sh", "-c", "echo started >> marks.txt; exit 3"]).code(0);
+    world
+        .updraft(&["mcp", "add", "marks", "--cwd", ".", "--", "sh", "-c", "echo started >> marks.txt; exit 3"])
+        .code(0);
     let model = world.script("s.json", &json!([{"text": "Done."}]));
     let ran = world.updraft(&["run", "--model", &model, "--agent", "thinker", "think"]).code(0);
     assert!(!world.ws().join("marks.txt").exists(), "{}", ran.err);
@@ -114,7 +119,7 @@ fn a_run_starts_no_server_whose_tools_its_agent_may_not_use() {
 #[test]
 fn a_run_uses_a_servers_tool() {
     let world = world();
-    world.updraft(&["mcp", "add", "shell", "--", "sh", "server.sh"]).code(0);
+    world.updraft(&["mcp", "add", "shell", "--cwd", ".", "--", "sh", "server.sh"]).code(0);
     let script = json!([{"calls": [{"name": "mcp_shell_shout", "args": {"text": "hello"}}]}, {"text": "It is loud."}]);
     let model = world.script("s.json", &script);
     let ran = world.updraft(&["run", "--json", "--model", &model, "--agent", "coder", "shout hello"]).code(0);
@@ -126,7 +131,7 @@ fn a_run_uses_a_servers_tool() {
 #[test]
 fn a_run_knows_a_servers_tool_by_its_bare_name_in_calls_rules_and_agents() {
     let world = world();
-    world.updraft(&["mcp", "add", "shell", "--", "sh", "server.sh"]).code(0);
+    world.updraft(&["mcp", "add", "shell", "--cwd", ".", "--", "sh", "server.sh"]).code(0);
     world.config("agents/crier.md", "---\nname: crier\npurpose: Cries.\ntools: [shout]\n---\nCry.\n");
     let script = json!([{"calls": [{"name": "shout", "args": {"text": "hello"}}]}, {"text": "It is loud."}]);
     let model = world.script("s.json", &script);
@@ -141,7 +146,7 @@ fn a_run_knows_a_servers_tool_by_its_bare_name_in_calls_rules_and_agents() {
     let ran = world.updraft(&["run", "--json", "--model", &model, "--agent", "crier", "shout hello"]);
     assert!(!ran.out.contains("HELLO"), "{}", ran.out);
     // With a second server that has it, nobody can tell which is meant.
-    world.updraft(&["mcp", "add", "other", "--", "sh", "server.sh"]).code(0);
+    world.updraft(&["mcp", "add", "other", "--cwd", ".", "--", "sh", "server.sh"]).code(0);
     let ran = world.updraft(&["run", "--json", "--model", &model, "--agent", "coder", "shout hello"]);
     assert!(!ran.out.contains("HELLO"), "{}", ran.out);
 }

@@ -88,7 +88,8 @@ fn answered(counts: &BTreeMap<String, usize>) -> usize {
 fn no_run_is_lost_to_a_server_on_pipes_that_misbehaves() {
     let world = world();
     world.file("chaos.py", SERVER);
-    let server = json!({"command": "python3", "args": ["chaos.py", "pipes"], "callSeconds": 2, "startSeconds": 60});
+    let server =
+        json!({"command": "python3", "args": ["chaos.py", "pipes"], "cwd": ".", "callSeconds": 2, "startSeconds": 60});
     world.config("mcp.json", &json!({"mcpServers": {"pipes": server}}).to_string());
     world.updraft(&["mcp", "check"]).code(0);
     let counts = calls(&world, "pipes", 2, |n| match n {

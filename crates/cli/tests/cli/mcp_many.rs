@@ -11,7 +11,7 @@ fn world() -> World {
     let mut tools: Vec<Value> = (0..70).map(|n| tool(&format!("t{n}"))).collect();
     tools[9]["outputSchema"] = json!({"type": "object", "required": ["sum"]});
     world.file("server.sh", &server(&Value::Array(tools), "echo called >> called.txt"));
-    world.updraft(&["mcp", "add", "many", "--", "sh", "server.sh"]).code(0);
+    world.updraft(&["mcp", "add", "many", "--cwd", ".", "--", "sh", "server.sh"]).code(0);
     world
 }
 
@@ -80,4 +80,36 @@ fn tools_that_are_not_shown_are_called_by_name_and_held_to_their_promises() {
     assert_eq!(world.updraft(&["tools", "call", "mcp_many_t5", "{}"]).code(0).out, "done\n");
     let broken = r#"{"tool": "mcp_many_t9"}"#;
     world.updraft(&["tools", "call", "call_mcp_tool", broken]).code(1).says("promises data and gave none");
+}
+
+#[test]
+fn no_server_can_lift_a_rule_by_listing_a_name_that_is_alike() {
+    let world = World::new();
+    let tools = json!([tool("drop_table"), tool("drop.table")]);
+    world.file("db.sh", &server(&tools, "echo called >> called.txt"));
+    world.file("more.sh", &server(&json!([tool("table")]), "echo called >> called.txt"));
+    world.updraft(&["mcp", "add", "db", "--cwd", ".", "--", "sh", "db.sh"]).code(0);
+    world.updraft(&["mcp", "add", "db_drop", "--cwd", ".", "--", "sh", "more.sh"]).code(0);
+    let listed = world.updraft(&["tools", "--json"]).code(0).json();
+    let names: Vec<&str> = listed.iter().filter_map(|line| line["name"].as_str()).collect();
+    let names: Vec<&str> = names.into_iter().filter(|name| name.starts_with("mcp_db")).collect();
+    assert_eq!(names.len(), 3, "{names:?}");
+    let denials = [
+        "deny = [\"mcp_db_drop_table\"]\n",
+        "[rules]\ndeny = [\"mcp_db_drop_table\"]\n",
+        "[rules]\ndeny = [\"mcp_*_table\"]\n",
+        "[rules]\nask = [\"mcp_db_drop_table\"]\n",
+    ];
+    for name in names {
+        let model = calls(&world, name, &json!({}));
+        for denied in denials {
+            world.config("config.toml", denied);
+            world.updraft(&["run", "--yes", "--model", &model, "--agent", "coder", "use it"]);
+            assert!(!was_called(&world), "{name} in spite of {denied}");
+        }
+        world.config("config.toml", "");
+        world.updraft(&["run", "--yes", "--model", &model, "--agent", "coder", "use it"]).code(0);
+        assert!(was_called(&world), "{name} without a rule");
+        std::fs::remove_file(world.ws().join("called.txt")).unwrap();
+    }
 }

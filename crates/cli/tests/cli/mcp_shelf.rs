@@ -24,7 +24,7 @@ done
 fn what_a_server_holds_is_listed_read_and_used_by_a_run() {
     let world = World::new();
     world.file("server.sh", SERVER);
-    world.updraft(&["mcp", "add", "lib", "--", "sh", "server.sh"]).code(0);
+    world.updraft(&["mcp", "add", "lib", "--cwd", ".", "--", "sh", "server.sh"]).code(0);
     assert_eq!(world.updraft(&["mcp", "resources"]).code(0).out, "lib  book://one  One  The first.\n");
     assert_eq!(world.updraft(&["mcp", "read", "lib", "book://one"]).code(0).out, "It begins.\\u{1b}[2J\n");
     assert_eq!(world.updraft(&["mcp", "prompts", "lib"]).code(0).out, "lib  review  Reviews. (title)\n");

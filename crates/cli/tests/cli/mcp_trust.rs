@@ -46,7 +46,7 @@ fn a_file_of_the_workspace_that_the_environment_names_counts_only_in_a_trusted_o
         assert!(check_with(&world, "MCP_SERVERS_CONFIG", file).code(0).out.starts_with("planted: well"), "{file}");
     }
     let own = world.ws().parent().unwrap().join("own.json");
-    std::fs::write(&own, list("own")).unwrap();
+    std::fs::write(&own, list("own").replace("{\"args\"", "{\"cwd\": \".\", \"args\"")).unwrap();
     assert!(check_with(&world, "MCP_SERVERS_CONFIG", own.to_str().unwrap()).code(0).out.starts_with("own: well"));
     check_with(&world, "MCP_SERVERS_CONFIG", "/no/such.json").code(5).says("the file `/no/such.json` cannot be read");
 }
@@ -83,7 +83,7 @@ fn what_a_trusted_server_runs_is_part_of_the_trust_and_shown_first() {
 #[test]
 fn the_users_own_server_wins_over_one_that_a_dotenv_names() {
     let world = world();
-    world.updraft(&["mcp", "add", "s", "--", "sh", "server.sh"]).code(0);
+    world.updraft(&["mcp", "add", "s", "--cwd", ".", "--", "sh", "server.sh"]).code(0);
     world.file(".env", "UPDRAFT_MCP_SERVERS='[{\"name\": \"s\", \"command\": \"planted\"}]'\n");
     world.updraft(&["trust", "--yes"]).code(0);
     let listed = world.updraft(&["mcp", "list", "--json"]).code(0).json();
@@ -95,7 +95,7 @@ fn what_is_known_of_a_server_is_known_of_this_folder_and_these_values_only() {
     let world = world();
     world.config(
         "mcp.json",
-        &json!({"mcpServers": {"s": {"command": "sh", "args": ["server.sh", "${WHICH:-a}"]}}}).to_string(),
+        &json!({"mcpServers": {"s": {"command": "sh", "args": ["server.sh", "${WHICH:-a}"], "cwd": "."}}}).to_string(),
     );
     let known = |args: &[&str], value: &str| {
         let ran = Ran::of(world.command(args).env("WHICH", value).output().unwrap()).code(0);
@@ -113,7 +113,7 @@ fn what_is_known_of_a_server_is_known_of_this_folder_and_these_values_only() {
 fn a_run_that_only_reads_starts_no_server_that_could_write_its_workspace() {
     let world = World::new();
     world.file("server.sh", &format!("echo x > wrote.txt\n{}", server(&json!([tool("t")]), "")));
-    world.updraft(&["mcp", "add", "s", "--", "sh", "server.sh"]).code(0);
+    world.updraft(&["mcp", "add", "s", "--cwd", ".", "--", "sh", "server.sh"]).code(0);
     let model = world.script("s.json", &json!({"default": {"text": "looked"}}));
     let run = |mode: &str| {
         world.updraft(&["run", "--mode", mode, "--model", &model, "--agent", "coder", "look"]).code(0);
@@ -123,4 +123,145 @@ fn a_run_that_only_reads_starts_no_server_that_could_write_its_workspace() {
     assert!(world.updraft(&["mcp", "list"]).code(0).out.contains("1 tools"), "it was started all the same");
     world.updraft(&["mcp", "check"]).code(0);
     assert!(world.ws().join("wrote.txt").exists(), "where more is allowed, it writes");
+}
+
+/// Starts a server in a few lines of Python, which is a program of its own.
+fn in_python(first: &str) -> String {
+    let server = server(&json!([tool("t")]), "");
+    format!("import os\n{first}\nos.execvp('sh', ['sh', '-c', {}])\n", json!(server))
+}
+
+#[test]
+fn a_server_of_the_users_own_takes_no_code_from_a_workspace_unless_its_entry_says_so() {
+    let world = World::new();
+    let own = world.ws().parent().unwrap().join("own");
+    std::fs::create_dir(&own).unwrap();
+    std::fs::write(own.join("clock.py"), in_python("")).unwrap();
+    world.file("clock.py", &in_python("open(os.environ['WORKSPACE'] + '/taken.txt', 'w').write(os.environ['KEY'])"));
+    let configure = |more: &str| {
+        let entry = json!({"command": "python3", "args": ["-m", "clock"], "startSeconds": 120,
+            "env": {"KEY": "k", "PYTHONPATH": own, "WORKSPACE": "${workspaceFolder}"}, "sandbox": {"read": [own]}});
+        let entry = entry.to_string().replacen('{', &format!("{{{more}"), 1);
+        world.config("mcp.json", &format!("{{\"mcpServers\": {{\"clock\": {entry}}}}}"));
+    };
+    let takes = || {
+        assert!(world.updraft(&["mcp", "check"]).code(0).out.starts_with("clock: well"));
+        world.ws().join("taken.txt").exists()
+    };
+    configure("");
+    assert!(!takes(), "a stranger's workspace");
+    world.updraft(&["trust", "--yes"]).code(0);
+    assert!(!takes(), "a trusted one, in which agents write");
+    world.updraft(&["trust", "--remove"]).code(0);
+    configure("\"cwd\": \".\", ");
+    assert!(takes(), "what the entry says counts");
+}
+
+#[test]
+fn a_server_that_means_a_strangers_workspace_says_what_to_do() {
+    let world = world();
+    world.updraft(&["mcp", "add", "s", "--", "sh", "server.sh"]).code(0);
+    let ran = world.updraft(&["mcp", "check"]).code(1);
+    let ran = ran.says("`s` is not started in this workspace, which is not trusted, so its `server.sh`");
+    assert!(ran.out.contains("it was started in a folder of its own"), "{}", ran.out);
+    world.updraft(&["trust", "--yes"]).code(0);
+    let ran = world.updraft(&["mcp", "check"]).code(0);
+    assert!(ran.out.starts_with("s: well") && !ran.err.contains("not started"), "{}{}", ran.out, ran.err);
+    world.updraft(&["mcp", "remove", "s"]).code(0);
+    world.updraft(&["trust", "--remove"]).code(0);
+    world.updraft(&["mcp", "add", "s", "--", "sh", "${workspaceFolder}/server.sh"]).code(0);
+    let ran = world.updraft(&["mcp", "check"]).code(0);
+    assert!(ran.out.starts_with("s: well") && !ran.err.contains("not started"), "{}{}", ran.out, ran.err);
+}
+
+/// A workspace's server, and files of its own; then what is planted in it.
+struct Case {
+    entry: serde_json::Value,
+    files: &'static [&'static str],
+    planted: &'static str,
+}
+
+#[test]
+fn code_that_is_planted_where_a_trusted_server_looks_for_some_ends_the_trust() {
+    let python = |files, planted| Case { entry: json!({"command": "python3", "args": ["s/main.py"]}), files, planted };
+    let with = |name: &str, value: &str, planted| Case {
+        entry: json!({"command": "node", "args": ["s/main.js"], "env": {name: value}}),
+        files: &["s/main.js", "lib/a.js"],
+        planted,
+    };
+    let main: &[&str] = &["s/main.py", "s/helper.py"];
+    let of = |line: &str, files, planted| {
+        let mut words = line.split(' ');
+        Case { entry: json!({"command": words.next(), "args": words.collect::<Vec<_>>()}), files, planted }
+    };
+    let cases = [
+        python(main, "s/json.pyc"),
+        python(main, "s/re.py"),
+        python(main, "s/helper/__init__.pyc"),
+        python(main, "s/helper.cpython-311-x86_64-linux-gnu.so"),
+        of("python3 -m main", &["main.py"], "json.py"),
+        of("env python3.11 -mmain", &["main.py"], "asyncio/__init__.py"),
+        of("make serve", &["Makefile"], "GNUmakefile"),
+        of("make serve", &["Makefile"], "makefile"),
+        of("npm start", &["package.json"], ".npmrc"),
+        of("npx serve", &["package.json"], "package-lock.json"),
+        of("uv run main.py", &["main.py"], "uv.toml"),
+        of("cargo run", &["Cargo.toml"], "src/main.rs"),
+        of("perl -I./lib s/main.pl", &["s/main.pl"], "lib/File/Spec.pm"),
+        of("ruby -rhelper s/main.rb", &["s/main.rb"], "helper.rb"),
+        with("BASH_ENV", "./settings", "settings"),
+        with("NODE_OPTIONS", "--require ./early", "early.js"),
+        with("PYTHONPATH", "lib", "lib/json.py"),
+        with("PERL5LIB", "x:lib", "lib/JSON/PP.pm"),
+        with("RUBYOPT", "-rearly", "early.rb"),
+        with("LD_PRELOAD", "${workspaceFolder}/lib/x.so", "lib/x.so"),
+    ];
+    for Case { entry, files, planted } in cases {
+        let world = World::new();
+        for file in files {
+            world.file(file, "1\n");
+        }
+        world.file(".mcp.json", &json!({"mcpServers": {"local": entry}}).to_string());
+        world.updraft(&["trust", "--yes"]).code(0);
+        world.file("notes/data.csv", "what no server runs\n");
+        world.file("src/deep/part.py", "neither\n");
+        let is_rust = entry["command"] == "cargo";
+        assert!(is_rust || world.updraft(&["mcp", "list"]).code(0).out.contains("local"), "{entry} {planted}");
+        std::fs::remove_file(world.ws().join("src/deep/part.py")).unwrap();
+        assert!(world.updraft(&["mcp", "list"]).code(0).out.contains("local"), "{entry} {planted}");
+        world.file(planted, "2\n");
+        assert_eq!(world.updraft(&["mcp", "list"]).code(0).out, "", "{entry} {planted}");
+    }
+}
+
+#[test]
+fn what_python_finds_compiled_in_a_workspace_is_not_what_its_server_runs() {
+    let world = World::new();
+    world.file("s/main.py", &format!("import helper\n{}", in_python("")));
+    world.file("s/helper.py", "open('taken.txt', 'w').write('evil')\n");
+    let compiled = std::process::Command::new("python3")
+        .args(["-c", "import py_compile; py_compile.compile('s/helper.py', invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)"])
+        .current_dir(world.ws())
+        .status()
+        .unwrap();
+    assert!(compiled.success() && world.ws().join("s/__pycache__").is_dir());
+    world.file("s/helper.py", "pass\n");
+    let entry = json!({"command": "python3", "args": ["s/main.py"], "startSeconds": 120});
+    world.file(".mcp.json", &json!({"mcpServers": {"local": entry}}).to_string());
+    world.updraft(&["trust", "--yes"]).code(0);
+    assert!(world.updraft(&["mcp", "check"]).code(0).out.starts_with("local: well"));
+    assert!(!world.ws().join("taken.txt").exists());
+    assert!(world.updraft(&["mcp", "list"]).code(0).out.contains("local"), "a start changes nothing that is trusted");
+}
+
+#[test]
+fn servers_that_run_too_much_to_look_after_are_not_trusted() {
+    let world = World::new();
+    for n in 0..2_001 {
+        world.file(&format!("lib/m{n}.py"), "");
+    }
+    let entry = json!({"command": "python3", "args": ["-c", "0"], "env": {"PYTHONPATH": "lib"}});
+    world.file(".mcp.json", &json!({"mcpServers": {"local": entry}}).to_string());
+    world.updraft(&["trust", "--yes"]).code(5).says("more files than can be looked after");
+    assert_eq!(world.updraft(&["mcp", "list"]).code(0).out, "");
 }

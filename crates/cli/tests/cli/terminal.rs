@@ -128,7 +128,7 @@ fn what_a_server_gives_is_shown_and_not_obeyed() {
     }
     let world = World::new();
     world.file("server.sh", &server(&json!([tool("t")]), r"text='\u001b[2Jgone'"));
-    world.updraft(&["mcp", "add", "ansi", "--", "sh", "server.sh"]).code(0);
+    world.updraft(&["mcp", "add", "ansi", "--cwd", ".", "--", "sh", "server.sh"]).code(0);
     assert_eq!(world.updraft(&["tools", "call", "mcp_ansi_t", "{}"]).code(0).out, "\u{1b}[2Jgone\n");
     let (shown, _) = on_a_terminal(&world, &["tools", "call", "mcp_ansi_t", "{}"], "");
     assert!(shown.contains("\\u{1b}[2Jgone") && !shown.contains('\u{1b}'), "{shown:?}");

@@ -165,21 +165,32 @@ impl Connection {
     }
 
     /// Its tools, in the order of their names, whatever order it sends them in.
-    pub(super) async fn tools(&self, waiting: &Waiting<'_>) -> Result<Vec<Tool>, Error> {
-        let mut all: Vec<Tool> = self
+    /// With what is wrong with those that cannot be read.
+    pub(super) async fn tools(&self, waiting: &Waiting<'_>) -> Result<(Vec<Tool>, Vec<String>), Error> {
+        let listed: Vec<mend::Entry> = self
             .every(
                 waiting,
                 |params| ClientRequest::ListToolsRequest(listing(ListToolsRequest::default(), params)),
                 |result| match result {
-                    ServerResult::ListToolsResult(page) => Some((page.tools, page.next_cursor)),
+                    ServerResult::ListToolsResult(page) => {
+                        Some((page.tools.into_iter().map(Ok).collect(), page.next_cursor))
+                    }
                     ServerResult::CustomResult(result) => mend::page(result.0),
                     _ => None,
                 },
             )
             .await?;
+        let mut wrong: Vec<String> = listed.iter().filter_map(|entry| entry.as_ref().err().cloned()).collect();
+        let mut all: Vec<Tool> = listed.into_iter().flatten().collect();
         all.sort_by(|one, other| one.name.cmp(&other.name));
-        all.dedup_by(|one, other| one.name == other.name);
-        Ok(all)
+        all.dedup_by(|one, other| {
+            let is_twice = one.name == other.name;
+            if is_twice {
+                wrong.push(format!("`{}`: it is listed twice, and one of them counts", cut(&one.name, 100)));
+            }
+            is_twice
+        });
+        Ok((all, wrong))
     }
 
     pub(super) async fn resources(&self, waiting: &Waiting<'_>) -> Result<Vec<Resource>, Error> {

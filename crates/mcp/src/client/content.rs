@@ -6,6 +6,7 @@ use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use updraft_run::{Output, PictureRef};
 use updraft_tools::{CallContext, LARGEST_PICTURE, mime_of};
 
+use super::mend::UNKNOWN;
 use crate::error::cut;
 
 /// Pictures of one result: each costs as much as a page of text.
@@ -63,7 +64,7 @@ fn shown(block: ContentBlock, out: &mut Output, server: &str, cx: &CallContext) 
             let about = link.description.map(|about| format!(": {}", cut(&about, 300))).unwrap_or_default();
             format!("[{} at {}{about}]", cut(&link.name, 200), cut(&link.uri, 500))
         }
-        _ => "[something of an unknown form]".to_owned(),
+        _ => UNKNOWN.to_owned(),
     }
 }
 

@@ -10,6 +10,7 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENT
 use reqwest::{Method, Response, StatusCode};
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+    ServerResult,
 };
 use rmcp::transport::streamable_http_client::{
     AuthRequiredError, HttpStatusError, InsufficientScopeError, SseError, StreamableHttpClient, StreamableHttpError,
@@ -17,6 +18,7 @@ use rmcp::transport::streamable_http_client::{
 };
 use sse_stream::Sse;
 
+use super::answers::messages;
 use super::events::{Events, FOR_ONE_ANSWER, events, is_too_large};
 use super::http;
 use super::ledger::Ledger;
@@ -142,17 +144,19 @@ impl Door {
             JsonRpcMessage::Request(request) => Some(request.id.clone()),
             JsonRpcMessage::Response(_) | JsonRpcMessage::Notification(_) | JsonRpcMessage::Error(_) => None,
         };
-        let Some(id) = id.filter(|_| !matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT)) else {
-            return Ok(StreamableHttpPostResponse::Accepted);
-        };
+        let Some(id) = id else { return Ok(StreamableHttpPostResponse::Accepted) };
+        if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
+            let answer = unusable(format!("HTTP {status}, and no answer"), id);
+            return Ok(StreamableHttpPostResponse::Json(answer, None));
+        }
         let session = text_of(&response, "mcp-session-id");
         let kind = text_of(&response, CONTENT_TYPE.as_str());
         match kind.as_deref().unwrap_or_default() {
-            kind if kind.starts_with(STREAM) => {
+            kind if http::is_kind(kind, STREAM) => {
                 let events = events(response, &self.ledger, FOR_ONE_ANSWER);
                 Ok(StreamableHttpPostResponse::Sse(self.only_for(id, events), session))
             }
-            kind if kind.starts_with(JSON) => {
+            kind if http::is_kind(kind, JSON) => {
                 let message = self.one_for(&id, http::body(response, LARGEST).await?);
                 Ok(StreamableHttpPostResponse::Json(message, session))
             }
@@ -166,38 +170,37 @@ impl Door {
             self.ledger.oversized();
             return too_large(id);
         };
-        match serde_json::from_slice::<ServerJsonRpcMessage>(&body) {
-            Ok(message) => match id_of(&message) {
-                Some(other) if !same(id, other) => {
-                    self.ledger.stray();
-                    unusable(format!("it answered request {other} instead"), id.clone())
-                }
-                _ => message,
-            },
-            Err(error) => {
-                self.ledger.garbage(&body);
-                unusable(format!("its answer is malformed: {error}"), id.clone())
+        let mut read = messages(body.trim_ascii(), |other| same(id, other));
+        // One revision had batches: the answer may come with something that is told beside.
+        if let Some(at) = read.iter().position(|message| id_of(message).is_some_and(|other| same(id, other))) {
+            return read.swap_remove(at);
+        }
+        let Some(message) = read.pop() else {
+            self.ledger.garbage(&body);
+            return unusable("its answer is malformed, and no message at all".to_owned(), id.clone());
+        };
+        match id_of(&message) {
+            Some(other) => {
+                self.ledger.stray();
+                unusable(format!("it answered request {other} instead"), id.clone())
             }
+            None => message,
         }
     }
 
     /// The events of one request's answer, without answers to other requests. A too large one becomes an error.
     fn only_for(&self, id: RequestId, events: Events) -> BoxStream<'static, Result<Sse, SseError>> {
         let ledger = Arc::clone(&self.ledger);
-        let checked = events.filter_map(move |event| {
+        let checked = events.flat_map(move |event| {
             let kept = match event {
                 Err(error) if is_too_large(&error) => {
                     ledger.oversized();
-                    let data = serde_json::to_string(&too_large(&id)).unwrap_or_default();
-                    Some(Ok(Sse { data: Some(data), ..Sse::default() }))
+                    vec![Ok(event_of(&too_large(&id), &Sse::default()))]
                 }
-                Ok(event) if is_stray(&event, &id) => {
-                    ledger.stray();
-                    None
-                }
-                other => Some(other),
+                Ok(event) => one_by_one(event, &id, &ledger).into_iter().map(Ok).collect(),
+                Err(error) => vec![Err(error)],
             };
-            std::future::ready(kept)
+            futures_util::stream::iter(kept)
         });
         checked.boxed()
     }
@@ -232,17 +235,38 @@ fn same(one: &RequestId, other: &RequestId) -> bool {
     one.to_string() == other.to_string()
 }
 
-/// Whether an event answers another request than this one.
-fn is_stray(event: &Sse, id: &RequestId) -> bool {
-    #[derive(serde::Deserialize)]
-    struct Outline {
-        #[serde(default)]
-        id: Option<RequestId>,
-        #[serde(default)]
-        method: Option<serde::de::IgnoredAny>,
+/// An event with each of its messages by itself, and without answers to other requests than this one. An answer that cannot
+/// be used becomes one that says so.
+fn one_by_one(event: Sse, id: &RequestId, ledger: &Ledger) -> Vec<Sse> {
+    let is_message = matches!(event.event.as_deref(), None | Some("message" | ""));
+    let Some(data) = event.data.as_deref().filter(|data| is_message && !data.trim().is_empty()) else {
+        return vec![event];
+    };
+    let is_stray = |message: &ServerJsonRpcMessage| id_of(message).is_some_and(|other| !same(id, other));
+    // Nearly all are one good message, and are passed on as they are.
+    if let Ok(message) = serde_json::from_str::<ServerJsonRpcMessage>(data)
+        && !is_stray(&message)
+        && !matches!(&message, JsonRpcMessage::Response(answer) if matches!(answer.result, ServerResult::CustomResult(_)))
+    {
+        return vec![event];
     }
-    let outline = event.data.as_deref().and_then(|data| serde_json::from_str::<Outline>(data).ok());
-    outline.is_some_and(|found| found.method.is_none() && found.id.is_some_and(|other| !same(id, &other)))
+    let mut read = messages(data.trim().as_bytes(), |other| same(id, other));
+    if read.is_empty() {
+        return vec![event];
+    }
+    read.retain(|message| {
+        let is_stray = is_stray(message);
+        if is_stray {
+            ledger.stray();
+        }
+        !is_stray
+    });
+    read.iter().map(|message| event_of(message, &event)).collect()
+}
+
+/// A message as an event, with what else the event says it came in.
+fn event_of(message: &ServerJsonRpcMessage, came_in: &Sse) -> Sse {
+    Sse { data: Some(serde_json::to_string(message).unwrap_or_default()), ..came_in.clone() }
 }
 
 fn challenge(response: &Response) -> Option<String> {
@@ -271,10 +295,15 @@ async fn refused(
     let status = response.status();
     let retry_after = text_of(&response, "retry-after");
     let words = http::body(response, WORDS).await?.unwrap_or_default();
-    let told = match serde_json::from_slice::<ServerJsonRpcMessage>(&words) {
-        Ok(JsonRpcMessage::Error(error)) => Some(error.error),
-        _ => None,
+    let (told, answers_nobody) = match serde_json::from_slice::<ServerJsonRpcMessage>(&words) {
+        Ok(JsonRpcMessage::Error(error)) => (Some(error.error), error.id.is_none()),
+        _ => (None, true),
     };
+    // Many servers say so of a session that they do not know any longer. What was turned away was not done.
+    let speaks_of_session = || String::from_utf8_lossy(&words).to_lowercase().contains("session");
+    if status == StatusCode::BAD_REQUEST && had_session && answers_nobody && speaks_of_session() {
+        return Err(Failed::SessionExpired);
+    }
     let JsonRpcMessage::Request(request) = message else {
         return Err(HttpStatusError::new(status.as_u16(), retry_after).into());
     };
@@ -369,7 +398,7 @@ impl StreamableHttpClient for Door {
             return Err(HttpStatusError::new(status.as_u16(), text_of(&response, "retry-after")).into());
         }
         let kind = text_of(&response, CONTENT_TYPE.as_str());
-        if !kind.as_deref().unwrap_or_default().starts_with(STREAM) {
+        if !http::is_kind(kind.as_deref().unwrap_or_default(), STREAM) {
             return Err(Failed::UnexpectedContentType(kind));
         }
         Ok(self.news(events(response, &self.ledger, 0)))

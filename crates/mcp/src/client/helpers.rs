@@ -187,6 +187,9 @@ impl Helper {
             match checked {
                 Ok(manifest) => {
                     let _ = writeln!(text, "{name}: well, {} tools, MCP {}", manifest.tools.len(), manifest.revision);
+                    for fault in manifest.faults() {
+                        let _ = writeln!(text, "  left out: {fault}");
+                    }
                 }
                 Err(error) => {
                     let _ = writeln!(text, "{name}: not well: {error}");

@@ -27,6 +27,11 @@ pub struct Host {
     /// Where processes may write in place of the workspace, each in a folder of its own: then the workspace and what
     /// holds it can only be read, whatever was granted.
     pub instead: Option<PathBuf>,
+    /// Folders that belong to processes alone, one for each: what they make there nobody else can change.
+    pub private: Option<PathBuf>,
+    /// Whether the workspace's files are a stranger's. Then a process whose entry names no folder is started in its private
+    /// one: much that starts programs takes code from where it is.
+    pub is_apart: bool,
     /// The variables there are; the policy says which of them pass.
     pub environment: Vec<(String, String)>,
     /// The folder the work is about. Servers are told that it is the one root.
@@ -73,6 +78,8 @@ impl Host {
             sandbox: Err("no sandbox was set up; see `updraft sandbox probe`".to_owned()),
             policy: Policy::strict(&workspace),
             instead: None,
+            private: None,
+            is_apart: false,
             environment: Vec::new(),
             workspace,
             memory: None,
@@ -97,6 +104,11 @@ impl Host {
     /// The folder that a process may write in place of the workspace, where it may not write that.
     pub(super) fn instead_for(&self, server: &str) -> Option<PathBuf> {
         self.instead.as_deref().map(|folder| folder.join(file_name(server, "d")))
+    }
+
+    /// A folder that belongs to one process alone, for something.
+    pub(super) fn private_for(&self, server: &str, what: &str) -> Option<PathBuf> {
+        self.private.as_deref().map(|folder| folder.join(file_name(server, what)))
     }
 
     /// Where it is kept what a server is known to have. What a program has can depend on the folder it is started in.

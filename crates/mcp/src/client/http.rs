@@ -69,6 +69,11 @@ pub(super) fn header_map(headers: &HashMap<HeaderName, HeaderValue>) -> HeaderMa
     headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
+/// Whether a `Content-Type` means this kind, however it is spelled.
+pub(super) fn is_kind(written: &str, kind: &str) -> bool {
+    written.split(';').next().is_some_and(|written| written.trim().eq_ignore_ascii_case(kind))
+}
+
 /// The whole of a body, unless it is larger than `limit`.
 pub(super) async fn body(mut response: reqwest::Response, limit: usize) -> Result<Option<Vec<u8>>, reqwest::Error> {
     let mut whole = Vec::new();

@@ -8,10 +8,10 @@ use std::time::Duration;
 use rmcp::model::{ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage};
 use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
-use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::Mutex;
 
+use super::answers::{ids_in, messages};
 use super::ledger::{Ledger, Verdict};
 
 /// Bytes of one message. What is larger is read over, and whoever waits for it is told.
@@ -79,7 +79,7 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
             self.ledger.oversized();
             let tail = std::mem::take(&mut self.line);
             head.extend_from_slice(&tail[tail.len().saturating_sub(ENDS)..]);
-            if let Some(id) = id_in(&head).filter(|id| self.ledger.is_open(id)) {
+            if let Some(id) = ids_in(&head).find(|id| self.ledger.is_open(id)) {
                 let what = format!("its answer has more than {} MB", LARGEST >> 20);
                 self.waiting.push_back(unusable(what, id));
             }
@@ -89,37 +89,12 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
         if line.is_empty() {
             return self.ledger.blank();
         }
-        if let Ok(message) = serde_json::from_slice(line) {
-            self.waiting.push_back(message);
-            return Verdict::Take;
-        }
-        let read = match serde_json::from_slice(line) {
-            // Batches existed in one revision.
-            Ok(Value::Array(batch)) => batch.into_iter().filter_map(|one| self.one_of(one)).collect(),
-            Ok(one @ Value::Object(_)) => self.one_of(one).into_iter().collect(),
-            Ok(_) | Err(_) => Vec::new(),
-        };
+        let read = messages(line, |id| self.ledger.is_open(id));
         if read.is_empty() {
             return self.ledger.garbage(line);
         }
         self.waiting.extend(read);
         Verdict::Take
-    }
-
-    fn one_of(&self, value: Value) -> Option<RxJsonRpcMessage<RoleClient>> {
-        let id = match &value["id"] {
-            Value::Number(number) => number.as_i64().map(RequestId::Number),
-            Value::String(text) => Some(RequestId::String(text.as_str().into())),
-            _ => None,
-        };
-        let is_answer = value.get("method").is_none();
-        match serde_json::from_value(value) {
-            Ok(message) => Some(message),
-            Err(error) => {
-                let id = id.filter(|id| is_answer && self.ledger.is_open(id))?;
-                Some(unusable(format!("its answer is malformed: {error}"), id))
-            }
-        }
     }
 }
 
@@ -130,17 +105,6 @@ pub(super) fn unusable(what: String, id: RequestId) -> RxJsonRpcMessage<RoleClie
 
 /// Marks answers that we made up in place of one that cannot be used. No server's own: it is outside of its range.
 pub(super) const UNUSABLE: ErrorCode = ErrorCode(1);
-
-/// The id in the beginning or the end of a message, wherever its last `"id":` with a number stands.
-fn id_in(bytes: &[u8]) -> Option<RequestId> {
-    let text = String::from_utf8_lossy(bytes);
-    let outermost = [text.find("\"id\":"), text.rfind("\"id\":")];
-    outermost.into_iter().flatten().find_map(|at| {
-        let rest = text[at + 5..].trim_start();
-        let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
-        digits.parse().ok().map(RequestId::Number)
-    })
-}
 
 impl<R, W> Transport<RoleClient> for Lines<R, W>
 where

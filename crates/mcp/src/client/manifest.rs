@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use updraft_run::Hash;
+use updraft_tools::Schema;
 
 use super::connect::Manner;
 use super::mend;
@@ -108,6 +109,17 @@ impl Manifest {
             tools: usable,
             left_out,
         }
+    }
+
+    /// All tools that it lists and that runs go without, each with the reason: those that cannot be offered, and those whose
+    /// schemas cannot be used.
+    pub fn faults(&self) -> Vec<String> {
+        let wrong = |schema: &Value| Schema::new(schema).and_then(|schema| schema.check()).err();
+        let unusable = self.tools.iter().filter_map(|tool| {
+            let why = wrong(&tool.input).or_else(|| tool.output.as_ref().and_then(wrong))?;
+            Some(format!("`{}`: its schema cannot be used: {}", cut(&tool.name, 100), cut(&why, 300)))
+        });
+        self.left_out.iter().cloned().chain(unusable).collect()
     }
 
     /// A hash of all that it says about its tools, by which a user vouches for these words and no others.

@@ -1,15 +1,61 @@
-//! Lists of tools as careless servers write them: what is wrong with one tool costs no other.
+//! Lists of tools and results as careless servers write them: what is wrong with one part costs no other.
 
-use rmcp::model::Tool;
+use rmcp::model::{CallToolResult, ContentBlock, ServerResult, Tool};
 use serde_json::{Value, json};
 
+use crate::error::cut;
+
+/// One entry of a list of tools, or what is wrong with it.
+pub(super) type Entry = Result<Tool, String>;
+
 /// One page of a list that does not have the form it should have, and where it goes on; none if it is no list at all.
-/// Tools without a schema take any arguments, those that cannot be read are left out.
-pub(super) fn page(mut result: Value) -> Option<(Vec<Tool>, Option<String>)> {
+/// Tools without a schema take any arguments, those that cannot be read are named.
+pub(super) fn page(mut result: Value) -> Option<(Vec<Entry>, Option<String>)> {
     let next = result["nextCursor"].as_str().map(str::to_owned);
     let tools = result.get_mut("tools")?.as_array_mut().map(std::mem::take)?;
-    Some((tools.into_iter().filter_map(tool).collect(), next))
+    let entry = |written: Value| {
+        let name = match written["name"].as_str() {
+            Some(name) => format!("`{}`", cut(name, 100)),
+            None => "a tool without a name".to_owned(),
+        };
+        let is_schema = written["inputSchema"].is_object() || written["inputSchema"].is_null();
+        let why = if is_schema { "it cannot be read" } else { "its `inputSchema` is no schema" };
+        tool(written).ok_or_else(|| format!("{name}: {why}"))
+    };
+    Some((tools.into_iter().map(entry).collect(), next))
 }
+
+/// A result of a call that does not have the form it should have. None if it is no result at all.
+pub(super) fn result(given: &ServerResult) -> Option<CallToolResult> {
+    let mut written = serde_json::to_value(given).ok()?;
+    let fields = written.as_object_mut()?;
+    fields.retain(|_, value| !value.is_null());
+    let known = ["content", "structuredContent", "isError", "_meta", "resultType"];
+    if !fields.is_empty() && !known.iter().any(|name| fields.contains_key(*name)) {
+        return None;
+    }
+    let blocks = match fields.remove("content") {
+        None => Vec::new(),
+        Some(Value::Array(blocks)) => blocks,
+        Some(one) => vec![one],
+    };
+    let has_failed = fields.get("isError").is_some_and(|word| *word == json!(true) || *word == json!("true"));
+    let mut result = CallToolResult::default();
+    result.content = blocks.into_iter().map(block).collect();
+    result.structured_content = fields.remove("structuredContent");
+    result.is_error = Some(has_failed);
+    Some(result)
+}
+
+fn block(written: Value) -> ContentBlock {
+    match written {
+        Value::String(text) => ContentBlock::text(text),
+        other => serde_json::from_value(other).unwrap_or_else(|_| ContentBlock::text(UNKNOWN)),
+    }
+}
+
+/// Stands for a part of a result that nobody knows.
+pub(super) const UNKNOWN: &str = "[something of an unknown form]";
 
 fn tool(mut written: Value) -> Option<Tool> {
     let fields = written.as_object_mut()?;
@@ -55,8 +101,11 @@ mod tests {
             {"name": "adorned", "inputSchema": {"type": "object"}, "annotations": "none", "title": null},
             {"name": "strange", "inputSchema": "any"}]});
         let (tools, next) = page(result).unwrap();
-        let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_ref()).collect();
+        let names: Vec<&str> = tools.iter().flatten().map(|tool| tool.name.as_ref()).collect();
         assert_eq!((names, next.as_deref()), (vec!["plain", "nothing", "adorned"], Some("2")));
+        let wrong: Vec<String> = tools.into_iter().filter_map(Result::err).collect();
+        let nameless = "a tool without a name: it cannot be read";
+        assert_eq!(wrong, [nameless, nameless, "`strange`: its `inputSchema` is no schema"]);
         assert!(page(json!({"hello": 1})).is_none());
     }
 

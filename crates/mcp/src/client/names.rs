@@ -43,6 +43,11 @@ impl Names {
         Self { by_name }
     }
 
+    /// The name of a tool where no other wants it, whatever its length. Rules are written with it.
+    pub(super) fn plain(prefix: &str, server: &str, tool: &str) -> String {
+        plain(prefix, server, tool)
+    }
+
     /// Every name, with the server and the tool it stands for, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str, &str)> {
         self.by_name.iter().map(|(name, (server, tool))| (name.as_str(), server.as_str(), tool.as_str()))

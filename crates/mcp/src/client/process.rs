@@ -14,6 +14,7 @@ use updraft_sandbox::{
 use updraft_tools::{left_behind, remember};
 
 use super::host::{Host, Later};
+use super::whence::Whence;
 use crate::config::{Link, ServerConfig};
 use crate::error::{Error, chain, cut};
 
@@ -40,26 +41,31 @@ pub(super) type Started = (Reader, Writer, Process);
 
 /// Starts the program of a server.
 pub(super) async fn start(host: &Host, config: &ServerConfig) -> Result<Started, Error> {
-    let Link::Stdio { command, args, env, cwd } = &config.link else {
+    let Link::Stdio { command, args, env, .. } = &config.link else {
         return Err(Error::Start("it is no process".to_owned()));
     };
     let sandbox = host.sandbox.as_ref().map_err(|why| Error::Start(format!("programs are not started: {why}")))?;
     let mut variables = host.environment.clone();
     variables.retain(|(name, _)| !env.contains_key(name));
     variables.extend(env.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned())));
-    let policy = policy(host, config);
+    let mut policy = policy(host, config);
+    let whence = Whence::of(host, config);
+    whence.prepare(&mut policy, &mut variables).map_err(|error| {
+        Error::Start(format!("it has no folder of its own: {error}; check the permissions of the state folder"))
+    })?;
     let log = host.log_of(&config.name);
     make_room(&log);
     let order = Command {
         program: command.clone(),
         args: args.iter().map(|arg| arg.reveal().to_owned()).collect(),
         env: variables,
-        cwd: Some(cwd.as_ref().map_or_else(|| host.workspace.clone(), |cwd| host.workspace.join(cwd))),
+        cwd: Some(whence.folder.clone()),
         stdin: Stdin::Pipe,
         output: Output::Pipe(Capture { head: 0, tail: 4 << 10, stdout_file: None, stderr_file: Some(log.clone()) }),
     };
     let mut child = sandbox.spawn(&policy, order).await.map_err(|error| {
-        Error::Start(format!("could not start `{command}`: {}{}", chain(&error), hint(command, &policy.network)))
+        let hints = hint(command, &policy.network) + whence.hint("");
+        Error::Start(format!("could not start `{command}`: {}{hints}", chain(&error)))
     })?;
     let (Some(output), Some(input)) = (child.stdout(), child.stdin.take()) else {
         return Err(Error::Start(format!("`{command}` has no pipes")));
@@ -74,6 +80,7 @@ pub(super) async fn start(host: &Host, config: &ServerConfig) -> Result<Started,
         log,
         command: command.clone(),
         network: policy.network,
+        whence,
         tell: host.log.clone(),
         server: config.name.clone(),
     };
@@ -118,6 +125,7 @@ struct Watched {
     log: PathBuf,
     command: String,
     network: Network,
+    whence: Whence,
     tell: updraft_tools::Log,
     server: String,
 }
@@ -142,7 +150,9 @@ impl Watched {
                     let _ = tokio::fs::write(&self.log, ended.stderr.text()).await;
                 }
                 let left = self.left(&ended);
-                explain(&ended, &self.command, &self.network) + &left
+                let has_failed = ended.exit != Some(Exit::Code(0));
+                let hint = if has_failed { self.whence.hint(&ended.stderr.text()) } else { "" };
+                explain(&ended, &self.command, &self.network) + hint + &left
             }
             Some(Err(error)) => chain(&error),
             None => "it was ended".to_owned(),

@@ -127,17 +127,30 @@ fn listed(answer: Value) -> Result<Value, String> {
 
 /// What a call gave, in any of the shapes in use, as MCP has it.
 fn result_of(answer: Value) -> Value {
+    let is_failed = |of: &Value| ["isError", "is_error"].iter().any(|key| of[*key] == json!(true));
     if answer["content"].is_array() {
         return answer;
     }
     if let Some(error) = answer.get("error").filter(|error| !error.is_null()) {
         return json!({"content": [{"type": "text", "text": words(error)}], "isError": true});
     }
-    let result = ["result", "output", "data"].iter().find_map(|key| answer.get(key)).unwrap_or(&answer);
+    let mut keys = vec!["result", "output", "data"];
+    if is_failed(&answer) || answer["content"].is_string() {
+        keys.extend(["content", "message"]);
+    }
+    let result = keys.iter().find_map(|key| answer.get(key)).unwrap_or(&answer);
+    let has_failed = is_failed(&answer) || is_failed(result);
     if result["content"].is_array() {
-        return result.clone();
+        let mut result = result.clone();
+        if has_failed {
+            result["isError"] = json!(true);
+        }
+        return result;
     }
     let mut made = json!({"content": [{"type": "text", "text": words(result)}]});
+    if has_failed {
+        made["isError"] = json!(true);
+    }
     if result.is_object() {
         made["structuredContent"] = result.clone();
     }
@@ -234,6 +247,11 @@ mod tests {
         assert_eq!(result_of(json!({"result": text("3")})), text("3"));
         let failed = json!({"content": [{"type": "text", "text": "no"}], "isError": true});
         assert_eq!(result_of(json!({"error": "no"})), failed);
+        for shape in [json!({"isError": true, "message": "no"}), json!({"result": "no", "isError": true})] {
+            assert_eq!(result_of(shape), failed);
+        }
+        assert_eq!(result_of(json!({"isError": true}))["isError"], json!(true));
+        assert_eq!(result_of(json!({"result": {"isError": true, "content": []}}))["isError"], json!(true));
         assert_eq!(result_of(json!({"sum": 3}))["structuredContent"], json!({"sum": 3}));
     }
 }

@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use super::asking::LARGEST;
 use super::connection::{Connection, Waiting, strange};
+use super::mend;
 use crate::error::Error;
 
 /// Rounds of questions during one call.
@@ -102,7 +103,10 @@ impl Connection {
                     asked = Some(questions);
                 }
                 ServerResult::CreateTaskResult(created) => return self.through(created.task, waiting).await,
-                other => return Err(strange(&other)),
+                other => {
+                    self.answered.fetch_add(1, Ordering::Relaxed);
+                    return mend::result(&other).ok_or_else(|| strange(&other));
+                }
             }
         }
         Err(Error::Nonsense(format!("it asked more than {ROUNDS} times during one call")))

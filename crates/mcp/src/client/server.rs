@@ -286,12 +286,14 @@ impl Server {
         let cancel = CancellationToken::new();
         let about = connection.about();
         let promises_tools = about.as_ref().is_some_and(|about| about.capabilities.tools.is_some());
-        let tools = match self.hidden(connection.tools(&self.waiting_for_lists(&cancel)).await) {
+        let (tools, wrong) = match self.hidden(connection.tools(&self.waiting_for_lists(&cancel)).await) {
             // It is there, and has no tools. Any other refusal may pass: it says nothing about what it has.
-            Err(Error::Refused { code, .. }) if !promises_tools || code == NO_SUCH_METHOD => Vec::new(),
+            Err(Error::Refused { code, .. }) if !promises_tools || code == NO_SUCH_METHOD => Default::default(),
             listed => listed?,
         };
-        let manifest = Arc::new(Manifest::new(&self.config.fingerprint, connection.manner, about.as_deref(), tools));
+        let mut manifest = Manifest::new(&self.config.fingerprint, connection.manner, about.as_deref(), tools);
+        manifest.left_out.extend(wrong);
+        let manifest = Arc::new(manifest);
         let is_news = {
             let mut state = self.state();
             let old = state.manifest.replace(Arc::clone(&manifest));

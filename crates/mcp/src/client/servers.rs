@@ -204,8 +204,9 @@ impl Servers {
         for (server, listed) in offered {
             if let Some(name) = names.name_of(&server.config().name, &listed.name) {
                 let is_strange = strange.contains(server.config().name.as_str());
-                let tool = ServerTool::new(Arc::clone(server), name, listed).shown(are_shown).strange(is_strange);
-                tools.insert(name.to_owned(), Arc::new(tool));
+                let plain = Names::plain(&self.0.host.prefix, &server.config().name, &listed.name);
+                let tool = ServerTool::new(Arc::clone(server), name, listed).known_as(plain);
+                tools.insert(name.to_owned(), Arc::new(tool.shown(are_shown).strange(is_strange)));
             }
         }
         Known { names, tools }

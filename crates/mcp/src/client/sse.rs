@@ -1,5 +1,6 @@
 //! The transport of 2024: answers on one GET stream, requests to a POST address that it names.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,9 @@ use rmcp::transport::Transport;
 use url::Url;
 
 use super::admit::{Outside, admitted};
+use super::answers::messages;
 use super::events::{Events, events, is_too_large, weight};
+use super::http::is_kind;
 use super::ledger::{Ledger, Verdict};
 use super::login::Desk;
 use crate::error::{Error, chain, cut};
@@ -25,6 +28,8 @@ pub(super) struct LegacySse {
     headers: HeaderMap,
     desk: Arc<Desk>,
     events: Events,
+    /// What came in one event with another.
+    waiting: VecDeque<RxJsonRpcMessage<RoleClient>>,
     ledger: Arc<Ledger>,
 }
 
@@ -57,7 +62,7 @@ impl LegacySse {
         let is_stream = response
             .headers()
             .get(CONTENT_TYPE)
-            .is_some_and(|kind| kind.to_str().is_ok_and(|kind| kind.starts_with("text/event-stream")));
+            .is_some_and(|kind| kind.to_str().is_ok_and(|kind| is_kind(kind, "text/event-stream")));
         if !status.is_success() || !is_stream {
             return Err(Error::Unreachable(format!("no stream of events is there (HTTP {status})")));
         }
@@ -73,7 +78,7 @@ impl LegacySse {
             let shown = cut(&address, 200);
             return Err(Error::Unreachable(format!("it sends requests to `{shown}`, which is another host")));
         };
-        Ok(Self { http, post, headers, desk, events, ledger })
+        Ok(Self { http, post, headers, desk, events, waiting: VecDeque::new(), ledger })
     }
 }
 
@@ -101,6 +106,13 @@ impl Transport<RoleClient> for LegacySse {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
+            while let Some(mut message) = self.waiting.pop_front() {
+                match self.ledger.receives(&mut message) {
+                    Verdict::Take => return Some(message),
+                    Verdict::Drop => {}
+                    Verdict::Flood => return None,
+                }
+            }
             let event = match self.events.next().await? {
                 Ok(event) => event,
                 Err(error) => {
@@ -115,14 +127,8 @@ impl Transport<RoleClient> for LegacySse {
             }
             let data = event.data.unwrap_or_default();
             self.ledger.give_back(weight(data.len()));
-            let verdict = match serde_json::from_str(&data) {
-                Ok(mut message) => match self.ledger.receives(&mut message) {
-                    Verdict::Take => return Some(message),
-                    other => other,
-                },
-                Err(_) => self.ledger.garbage(data.as_bytes()),
-            };
-            if verdict == Verdict::Flood {
+            self.waiting.extend(messages(data.trim().as_bytes(), |id| self.ledger.is_open(id)));
+            if self.waiting.is_empty() && self.ledger.garbage(data.as_bytes()) == Verdict::Flood {
                 return None;
             }
         }

@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolResult, ClientRequest, GetTaskParams, GetTaskRequest, InputRequests, ServerResult, Task, TaskPayload,
-    UpdateTaskParams, UpdateTaskRequest,
+    CallToolResult, ClientRequest, CustomResult, GetTaskParams, GetTaskRequest, InputRequests, ServerResult, Task,
+    TaskPayload, UpdateTaskParams, UpdateTaskRequest,
 };
 use serde_json::Value;
 use tokio::time::Instant;
 
 use super::connection::{Abandoned, Connection, Waiting};
+use super::mend;
 use super::rounds::Handle;
 use crate::error::{Error, cut};
 
@@ -113,8 +114,11 @@ fn disarm(abandoned: &mut Abandoned) {
 /// What a task came to.
 fn over(payload: TaskPayload) -> Result<CallToolResult, Error> {
     match payload {
-        TaskPayload::Completed { result } => serde_json::from_value(Value::Object(result))
-            .map_err(|error| Error::Nonsense(format!("the result of its task is malformed: {error}"))),
+        TaskPayload::Completed { result } => match serde_json::from_value(Value::Object(result.clone())) {
+            Ok(result) => Ok(result),
+            Err(error) => mend::result(&ServerResult::CustomResult(CustomResult::new(Value::Object(result))))
+                .ok_or_else(|| Error::Nonsense(format!("the result of its task is malformed: {error}"))),
+        },
         TaskPayload::Failed { error } => {
             let code = error.get("code").and_then(Value::as_i64).unwrap_or_default() as i32;
             let words = error.get("message").and_then(Value::as_str).unwrap_or("its task failed");

@@ -30,6 +30,8 @@ pub(super) struct ServerTool {
     spec: ToolSpec,
     output: Option<Value>,
     traits: Traits,
+    /// The name that rules know it by, where another tool wants that too.
+    known_as: Option<String>,
     /// Its definition is a stranger's words.
     is_strange: bool,
 }
@@ -39,7 +41,14 @@ impl ServerTool {
         let traits = traits(server.config(), listed.hints);
         let described = if listed.description.is_empty() { &listed.name } else { &listed.description };
         let spec = ToolSpec { name: name.to_owned(), description: described.clone(), parameters: listed.input.clone() };
-        Self { own_name: listed.name.clone(), spec, output: listed.output.clone(), traits, is_strange: true, server }
+        let (own_name, output) = (listed.name.clone(), listed.output.clone());
+        Self { own_name, spec, output, traits, known_as: None, is_strange: true, server }
+    }
+
+    /// The name that it has where no other tool wants it.
+    pub(super) fn known_as(mut self, plain: String) -> Self {
+        self.known_as = Some(plain).filter(|plain| *plain != self.spec.name);
+        self
     }
 
     /// Whether those who ask for the group get it.
@@ -166,7 +175,8 @@ impl Tool for ServerTool {
 
     fn prepare(&self, _: &Value, _: &Place) -> Prepared {
         let Traits { class, outside, sends, destroys, .. } = self.traits;
-        Prepared { class, outside, sends, destroys, hosts: self.hosts(), ..Prepared::default() }
+        let known_as = self.known_as.clone();
+        Prepared { class, outside, sends, destroys, hosts: self.hosts(), known_as, ..Prepared::default() }
     }
 
     fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {
@@ -194,6 +204,7 @@ mod tests {
             login: Login::default(),
             sampling: None,
             fingerprint: String::new(),
+            of_workspace: false,
             shown: String::new(),
             filled: BTreeMap::new(),
         }

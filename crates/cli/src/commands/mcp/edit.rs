@@ -20,6 +20,7 @@ pub(super) fn add(places: &Places, args: McpAdd) -> Outcome {
         command: words.next(),
         args: words.collect(),
         env: pairs(&args.env, '=', "--env NAME=VALUE")?,
+        cwd: args.cwd,
         url: args.url,
         headers: pairs(&args.headers, ':', "--header 'NAME: VALUE'")?,
         enabled: true,

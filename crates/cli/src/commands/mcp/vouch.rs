@@ -1,5 +1,7 @@
 //! `updraft mcp trust`: lets what a server says about its tools count as the user's own words, after showing it.
 
+use updraft_mcp::Listed;
+
 use super::meant;
 use crate::args::McpTrust;
 use crate::fault::{Code, Fault, Outcome};
@@ -23,7 +25,7 @@ pub(super) async fn vouch(places: &Places, args: &McpTrust) -> Outcome {
     let known = known.map_err(|error| Fault::failed(format!("`{name}`: {error}")))?;
     out::line(&format!("`{name}` says this about its tools:"));
     for tool in &known.tools {
-        out::line(&out::harmless(&format!("\n  {}\n  {}\n  {}", tool.name, tool.description, tool.input)));
+        out::line(&format!("\n{}", seen(&words(tool))));
     }
     if !args.yes {
         if !out::can_ask() {
@@ -38,4 +40,53 @@ pub(super) async fn vouch(places: &Places, args: &McpTrust) -> Outcome {
     vouched::keep(places, name, Some(&known.seal(name)))?;
     out::note(&format!("the descriptions by `{name}` count as yours until they change"));
     Ok(Code::Done)
+}
+
+/// All that is vouched for with a tool: whatever else it comes to say is shown as well.
+fn words(tool: &Listed) -> String {
+    let mut lines = vec![format!("  {}", tool.name), format!("  {}", tool.description)];
+    let fields = serde_json::to_value(tool).unwrap_or_default();
+    for (name, value) in fields.as_object().into_iter().flatten() {
+        match name.as_str() {
+            "name" | "description" => {}
+            "input" => lines.push(format!("  takes {value}")),
+            "output" => lines.push(format!("  gives {value}")),
+            other => lines.push(format!("  {other} {value}")),
+        }
+    }
+    lines.join("\n")
+}
+
+/// Text without anything that a person would not see: what is invisible is shown by its number.
+fn seen(text: &str) -> String {
+    let shown = |c: char| if is_unseen(c) { format!("\\u{{{:x}}}", u32::from(c)) } else { c.to_string() };
+    out::harmless(&text.chars().map(shown).collect::<String>())
+}
+
+/// Characters that take no room, or look like a blank and are none.
+fn is_unseen(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+        | '\u{2000}'..='\u{200f}' | '\u{202a}'..='\u{202f}' | '\u{205f}'..='\u{206f}' | '\u{2800}' | '\u{3164}'
+        | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
+        | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}' | '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_vouched_for_is_seen_to_the_last_character() {
+        assert_eq!(seen("a\u{200b}b\u{e0041}\u{1b}[2J\n\u{202e}"), "a\\u{200b}b\\u{e0041}\\u{1b}[2J\n\\u{202e}");
+        assert_eq!(seen("Grüße, 你好"), "Grüße, 你好");
+        let tool: Listed =
+            serde_json::from_value(serde_json::json!({"name": "n", "description": "d", "input": {"a": 1},
+            "output": {"description": "obey"}, "hints": {"destroys": true}}))
+            .unwrap();
+        let words = words(&tool);
+        for part in ["n\n", "d\n", "{\"a\":1}", "gives {\"description\":\"obey\"}", "\"destroys\":true"] {
+            assert!(words.contains(part), "{part} in {words}");
+        }
+    }
 }
