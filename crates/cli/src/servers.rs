@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use updraft_journal::hash_of;
-use updraft_mcp::config::{Fault as Wrong, Format, Link, ServerConfig, Written, read_written};
+use updraft_mcp::config::{Fault as Wrong, Format, Link, ServerConfig, Servers as Theirs, read_theirs};
 use updraft_mcp::{Host, Proxy, Servers};
 use updraft_run::Approvals;
 use updraft_tools::{Dispatcher, Limits, Log, Look, Registry, Tool};
@@ -193,11 +193,8 @@ pub(crate) fn format_of(file: &Path) -> Format {
     if file.extension().is_some_and(|ending| ending == "toml") { Format::Toml } else { Format::Json }
 }
 
-/// Servers as they are written, and what is wrong with others.
-type Read = (Vec<(String, Written)>, Vec<Wrong>);
-
-/// The servers in a file.
-pub(crate) fn written_in(file: &Path) -> Result<Read, Fault> {
+/// The servers in a file, as they are written there.
+pub(crate) fn written_in(file: &Path) -> Result<Theirs, Fault> {
     let text = plain::read_text(file).map_err(|error| Fault::file("read", file, &error))?;
-    Ok(read_written(&text, format_of(file), &file.display().to_string()))
+    Ok(read_theirs(&text, format_of(file), &file.display().to_string()))
 }

@@ -2,6 +2,7 @@
 //!
 //! Files are read by whoever owns them. One faulty server never hides the others.
 
+mod dialects;
 mod expand;
 mod lenient;
 mod written;
@@ -18,7 +19,7 @@ use updraft_sandbox::Network;
 use url::Url;
 
 pub use expand::Lookup;
-pub use written::{Written, WrittenGrants, WrittenLogin, WrittenSampling};
+pub use written::{Servers, Written, WrittenGrants, WrittenLogin, WrittenSampling};
 
 use expand::expand;
 
@@ -245,9 +246,15 @@ pub fn document(text: &str, format: Format) -> Result<serde_json::Value, String>
 
 /// The servers written in a text, as they are written. `file` is what faults call it.
 pub fn read_written(text: &str, format: Format, file: &str) -> (Vec<(String, Written)>, Vec<Fault>) {
+    let read = read_theirs(text, format, file);
+    (read.servers, read.faults)
+}
+
+/// The same, and what of it means nothing here: for whoever takes over another program's file.
+pub fn read_theirs(text: &str, format: Format, file: &str) -> Servers {
     match document(text, format) {
         Ok(document) => written::all_in(&document, file),
-        Err(what) => (Vec::new(), vec![Fault::of_file(file, what.trim_end())]),
+        Err(what) => Servers { faults: vec![Fault::of_file(file, what.trim_end())], ..Servers::default() },
     }
 }
 
@@ -273,6 +280,10 @@ pub fn read(text: &str, format: Format, file: &str, lookup: Lookup<'_>) -> (Vec<
     (servers, faults)
 }
 
+/// What is put in place of variables to see whether a server could be reached once they are set: a number for a port, an
+/// address, and the beginning of one.
+const STANDINGS: [&str; 3] = ["1", "http://x.example", "http"];
+
 /// Variables that name places and hide nothing.
 const PLACES: [&str; 2] = ["workspaceFolder", "userHome"];
 
@@ -280,6 +291,16 @@ const PLACES: [&str; 2] = ["workspaceFolder", "userHome"];
 type Wrong = (String, String);
 
 impl Written {
+    /// What is wrong with it whatever its variables are set to. A file of variables is not: it can be mended.
+    pub fn fault(&self, name: &str) -> Option<(String, String)> {
+        let server = Self { env_file: None, ..self.clone() };
+        let meant = STANDINGS.map(|value| server.mean(name, &|_| Some(value.to_owned())));
+        if meant.iter().any(Result::is_ok) {
+            return None;
+        }
+        meant.into_iter().find_map(Result::err)
+    }
+
     /// What is meant: checked, with variables filled in. The error names the field.
     pub fn mean(&self, name: &str, lookup: Lookup<'_>) -> Result<ServerConfig, (String, String)> {
         if name.trim().is_empty() || name.len() > 64 || name.chars().any(char::is_control) {

@@ -9,20 +9,26 @@
 //! | `desk.rs` and `desk/` | the offer made of a face: tools, tasks, resources, prompts |
 //! | `plain.rs` | a small offer: a list of tools that are plain functions |
 //! | `host.rs` | over standard input and output, or as a service for an HTTP server |
-//! | `oversized.rs` | answers messages on pipes that are too large to be read |
+//! | `letters.rs`, `scan.rs`, `batch.rs` | what clients send, looked at first: what is no message is answered |
+//! | `lines.rs`, `web.rs` | the same on pipes and over HTTP |
 
+mod batch;
 mod caller;
 mod desk;
 mod face;
 mod handler;
 mod host;
+mod letters;
+mod lines;
 mod offer;
-mod oversized;
 mod plain;
 mod rounds;
+mod scan;
 mod subscribers;
 #[cfg(test)]
 mod tests;
+mod unfit;
+mod web;
 
 pub use caller::Caller;
 pub use desk::Desk;
@@ -31,10 +37,11 @@ pub use face::{
     Wait, Work,
 };
 pub use handler::Handler;
-pub use host::{Ended, HttpService, http, over, over_stdio};
+pub use host::{Ended, http, over, over_stdio};
 pub use offer::{Asks, Call, Giving, Offer, Outcome, Wanted};
 pub use plain::{Plain, PlainTool};
 pub use subscribers::Change;
+pub use web::HttpService;
 
 /// The protocol's own types, for offers that need more than text.
 pub use rmcp::{ErrorData, model};

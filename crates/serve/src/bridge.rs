@@ -14,6 +14,7 @@
 //! `Authorization: Bearer TOKEN` or as the first message, never in the address. [`host`] is our side of it; [`Link`] and
 //! [`tools`] forward to such a socket, whoever hosts it.
 
+mod door;
 mod host;
 mod link;
 mod tools;

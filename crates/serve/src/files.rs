@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use updraft_mcp::server::{Changed, Document, Listed, Refusal};
 use updraft_run::{Change, Failure, FormKind, ToolCall};
-use updraft_tools::{Inside, Workspace};
+use updraft_tools::{Hidden, Inside, Workspace};
 
 use crate::find::Files;
 
@@ -35,14 +35,16 @@ impl Files {
     /// The files of a folder, and of those within.
     pub(crate) async fn list(&self, folder: &str, recursive: bool) -> Result<Listed, Refusal> {
         self.may("list_files", json!({ "path": folder, "recursive": recursive }))?;
-        let found = self.look_at(folder, move |workspace, folder| workspace.paths(folder, recursive, WALKED)).await?;
+        let look =
+            move |workspace: &Workspace, folder: &Inside| workspace.paths(folder, recursive, Hidden::Shown, WALKED);
+        let found = self.look_at(folder, look).await?;
         let folders = found.folders.into_iter().map(|folder| format!("{folder}/"));
         Ok(Listed { paths: folders.chain(found.files).collect(), is_cut: found.is_cut })
     }
 
     /// The path of every file, for a search, which shows only those that may be shown.
     pub(crate) async fn all(&self) -> Result<Vec<String>, Refusal> {
-        Ok(self.look_at(".", |workspace, root| workspace.paths(root, true, WALKED)).await?.files)
+        Ok(self.look_at(".", |workspace, root| workspace.paths(root, true, Hidden::LeftOut, WALKED)).await?.files)
     }
 
     /// A document by its path in the workspace.

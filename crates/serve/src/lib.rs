@@ -11,11 +11,13 @@
 //! | `sessions.rs` | conversations of several questions |
 //! | `find.rs`, `files.rs` | the workspace's files: through tools and searched; whole, for programs |
 //! | `token.rs`, `host.rs` | who may come in over HTTP, and how |
+//! | `hall.rs` | who has connected and not shown the token yet |
 //! | `bridge.rs` and `bridge/` | the WebSocket for editors, and the MCP server that forwards to one |
 
 pub mod bridge;
 mod files;
 mod find;
+mod hall;
 mod host;
 mod office;
 mod runs;

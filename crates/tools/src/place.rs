@@ -33,6 +33,7 @@ use named as disk;
 pub(crate) use about::{About, Kind};
 pub(crate) use atomic::{Existing, hash_of, is_draft};
 pub(crate) use disk::{Folder, How, about_file, bytes_of};
+pub use ignored::Hidden;
 pub use look::{Paths, WholeText};
 pub use path::Inside;
 pub use restore::Standing;

@@ -65,6 +65,22 @@ fn servers_are_taken_over_from_an_editor_and_their_questions_become_variables() 
 }
 
 #[test]
+fn what_is_not_taken_over_is_said_and_what_was_off_stays_off() {
+    let world = world();
+    let theirs = json!({"mcp": {"excluded": ["b"]}, "mcpServers": {
+        "a": {"command": "sh", "trust": true, "colour": "red"}, "b": {"command": "sh"},
+        "t": {"tcp": "127.0.0.1:99"}, "u": {"type": "http", "url": "unix:///tmp/x.sock"}}});
+    let file = world.file("settings.json", &theirs.to_string());
+    let ran = world.updraft(&["mcp", "import", file.to_str().unwrap()]).code(0);
+    let ran = ran.says("left out: `command` of server `t`").says("left out: `url` of server `u`");
+    ran.says("`a`: not taken over: `trust`").says("`colour`").says("switched off, as they were there: b");
+    let written = std::fs::read_to_string(world.home().join("mcp.json")).unwrap();
+    let written: serde_json::Value = serde_json::from_str(&written).unwrap();
+    let wanted = json!({"a": {"command": "sh"}, "b": {"command": "sh", "enabled": false}});
+    assert_eq!(written["mcpServers"], wanted);
+}
+
+#[test]
 fn a_faulty_entry_stops_nobody_and_what_is_not_known_stays() {
     let world = world();
     world.config(

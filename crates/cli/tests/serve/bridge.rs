@@ -170,7 +170,9 @@ fn a_signal_may_be_a_folder_or_no_text_and_must_be_a_new_file_of_the_workspace()
     let mut client = forward(&world, &served.bridge, &served.token);
     std::fs::create_dir(world.ws().join("made")).unwrap();
     std::fs::write(world.ws().join("made.bin"), [0, 159, 146]).unwrap();
-    for path in ["made", "made.bin"] {
+    std::os::unix::fs::symlink("nowhere", world.ws().join("made.link")).unwrap();
+    std::os::unix::fs::symlink("/etc/hostname", world.ws().join("made.out")).unwrap();
+    for path in ["made", "made.bin", "made.link", "made.out"] {
         let waited = client.data("wait_for_signal", json!({ "path": path, "seconds": 1 }));
         assert_eq!((&waited["appeared"], &waited["content"]), (&json!(true), &Value::Null), "{path}");
         let why = client.refused("dispatch_agent_task", json!({ "prompt": "go", "signal_file": path }));

@@ -1,5 +1,6 @@
 //! The bridge's socket itself: who is let in by a first message, who hears of changes, and hosts that are not ours.
 
+use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
@@ -176,4 +177,96 @@ fn a_file_that_cannot_be_read_is_said_to_be_there_or_not() {
     }
     let listed = socket.ask(4, "fs/list", json!({}));
     assert_eq!(listed["result"], json!({ "files": ["a.txt", "x.bin"], "truncated": false }));
+}
+
+#[test]
+fn those_who_show_no_token_keep_nobody_out() {
+    let world = World::new();
+    let served = started(&world);
+    let address = served.bridge.trim_start_matches("ws://");
+    let mut inside = Socket::open(&served.bridge, Some(&served.token));
+    // More than may wait, some of them half way through the door, and all of them kept open.
+    let silent: Vec<TcpStream> = (0..300).map(|_| TcpStream::connect(address).unwrap()).collect();
+    let shy: Vec<Socket> = (0..100).map(|_| Socket::open(&served.bridge, None)).collect();
+    let mut by_header = Socket::open(&served.bridge, Some(&served.token));
+    let mut by_message = Socket::open(&served.bridge, None);
+    assert_eq!(by_message.ask(1, "auth", json!({ "token": served.token }))["result"]["success"], true);
+    for socket in [&mut inside, &mut by_header, &mut by_message] {
+        assert_eq!(socket.ask(2, "fs/read", json!({ "path": "a.txt" }))["result"]["content"], "hello\n");
+    }
+    drop((silent, shy));
+}
+
+#[test]
+fn little_is_read_before_the_token_is_shown() {
+    let world = World::new();
+    let served = started(&world);
+    let mut socket = Socket::open(&served.bridge, None).0;
+    // The beginning of a message of 39 MB, masked with zeros.
+    let mut head = vec![0x81, 0xff];
+    head.extend((39_u64 << 20).to_be_bytes());
+    head.extend([0; 4]);
+    let stream = socket.get_mut();
+    stream.write_all(&head).unwrap();
+    let rest = vec![b' '; 1 << 20];
+    let refused = (0..38).find_map(|_| stream.write_all(&rest).err());
+    assert!(refused.is_some(), "all of it was read");
+
+    // Once it is shown, what a file may hold passes, be it sent before the answer is there.
+    let mut socket = Socket::open(&served.bridge, None);
+    socket.send(1, "auth", json!({ "token": served.token }));
+    socket.send(2, "fs/write", json!({ "path": "b.txt", "content": "x".repeat(2 << 20) }));
+    let answers = [socket.hear(), socket.hear(), socket.hear()];
+    assert!(answers.iter().any(|answer| answer["id"] == 2 && answer["result"]["success"] == true), "{answers:?}");
+}
+
+#[test]
+fn what_only_asks_whether_we_are_there_is_no_first_message() {
+    let world = World::new();
+    let served = started(&world);
+    let mut socket = Socket::open(&served.bridge, None);
+    socket.0.send(Message::Ping("x".into())).unwrap();
+    assert_eq!(socket.next(), Message::Pong("x".into()));
+    assert_eq!(socket.ask(1, "auth", json!({ "token": served.token }))["result"]["success"], true);
+}
+
+#[test]
+fn what_is_no_request_does_nothing_and_is_answered() {
+    let world = World::new();
+    let served = started(&world);
+    let mut socket = Socket::open(&served.bridge, Some(&served.token));
+    let write = r#"{"path":"x.txt","content":"x"}"#;
+    for (sent, id, code) in [
+        (format!(r#"[7,"fs/write",{write},null,null]"#), Value::Null, -32600),
+        (format!(r#"[{{"jsonrpc":"2.0","id":7,"method":"fs/write","params":{write}}}]"#), Value::Null, -32600),
+        ("[]".to_owned(), Value::Null, -32600),
+        ("{".to_owned(), Value::Null, -32700),
+        (format!(r#"{{"id":7,"method":"fs/write","params":{write}}}"#), json!(7), -32600),
+        (r#"{"jsonrpc":"2.0","id":8,"method":"fs/write","params":["x.txt","x"]}"#.to_owned(), json!(8), -32602),
+    ] {
+        socket.0.send(Message::text(sent.clone())).unwrap();
+        let answer = socket.hear();
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&id, &json!(code)), "{sent}: {answer}");
+    }
+    socket.0.send(Message::binary(b"{}".to_vec())).unwrap();
+    assert_eq!(socket.hear()["error"]["code"], -32600);
+    for params in [json!({ "path": 5 }), json!({ "recursive": "false" }), json!({ "recursive": 0 })] {
+        assert_eq!(socket.ask(9, "fs/list", params.clone())["error"]["code"], -32602, "{params}");
+    }
+    assert!(!world.ws().join("x.txt").exists());
+}
+
+#[test]
+fn a_list_shows_files_with_a_dot_unless_git_ignores_them() {
+    let world = World::new();
+    for (file, text) in [(".gitignore", "*.log\n.env\n"), (".env", ""), ("x.log", ""), (".vscode/a.json", "{}")] {
+        world.file(file, text);
+    }
+    world.file(".git/config", "");
+    let served = started(&world);
+    let mut socket = Socket::open(&served.bridge, Some(&served.token));
+    let listed = socket.ask(1, "fs/list", json!({}))["result"]["files"].clone();
+    assert_eq!(listed, json!([".gitignore", ".vscode/a.json", "a.txt"]));
+    let flat = socket.ask(2, "fs/list", json!({ "recursive": false }))["result"]["files"].clone();
+    assert_eq!(flat, json!([".vscode/", ".gitignore", "a.txt"]));
 }

@@ -72,7 +72,7 @@ fn what_other_programs_write_is_understood() {
                          "includeTools": ["a"], "excludeTools": ["b"]}}}"#,
     );
     assert_eq!(address_of(&gemini).1, Form::Http);
-    assert_eq!((gemini.patience.call, gemini.trusts_hints), (Duration::from_secs(5), true));
+    assert_eq!((gemini.patience.call, gemini.trusts_hints), (Duration::from_secs(5), false));
     assert_eq!((gemini.tools, gemini.except), (Some(vec!["a".to_owned()]), vec!["b".to_owned()]));
     let opencode = only(r#"{"mcp": {"o": {"type": "local", "command": ["npx", "-y", "thing"], "enabled": false}}}"#);
     assert_eq!(command_of(&opencode), ("npx".into(), vec!["-y".into(), "thing".into()]));
@@ -171,4 +171,71 @@ fn servers_of_claudes_projects_are_found() {
     let (servers, faults) =
         json(r#"{"mcpServers": {}, "projects": {"/a": {"mcpServers": {"x": {"command": "x"}}}, "/b": {}}}"#);
     assert_eq!((servers.len(), servers[0].name.as_str(), faults.len()), (1, "x", 0));
+}
+
+/// What another program's file says, and what of it is not taken over.
+fn theirs(text: &str, format: Format) -> (BTreeMap<String, Written>, BTreeMap<String, String>) {
+    let read = read_theirs(text, format, "theirs");
+    assert_eq!(read.faults, []);
+    let left = read.left.into_iter().map(|(name, fields)| (name, fields.join(", ")));
+    (read.servers.into_iter().collect(), left.collect())
+}
+
+#[test]
+fn what_is_not_taken_over_from_another_program_is_named_and_hides_no_server() {
+    let codex = "[mcp_servers.c]\ncommand = 'x'\nstartup_timeout_ms = 20500\n\
+                 [mcp_servers.f]\nurl = 'https://x.example'\nscopes = ['a']\noauth_resource = 'r'\n\
+                 [mcp_servers.f.tools.foo]\napproval_mode = 'approve'\n";
+    let (servers, left) = theirs(codex, Format::Toml);
+    assert_eq!(servers["c"].start, Some(20.5));
+    assert_eq!(servers["f"].oauth.as_ref().unwrap().scopes, ["a"]);
+    assert!(servers["f"].tools.is_none() && !left.contains_key("c"), "{left:?}");
+    assert!(left["f"].contains("`oauth_resource`") && left["f"].contains("`tools`"), "{left:?}");
+
+    let cursor = r#"{"mcpServers": {"r": {"url": "https://x.example", "auth":
+        {"CLIENT_ID": "c", "CLIENT_SECRET": "${env:S}", "scopes": "a b", "redirect": "x"}}}}"#;
+    let (servers, left) = theirs(cursor, Format::Json);
+    let login = servers["r"].oauth.clone().unwrap();
+    assert_eq!((login.client_id.as_deref(), login.client_secret.as_deref()), (Some("c"), Some("${env:S}")));
+    assert_eq!((login.scopes, left["r"].as_str()), (vec!["a".to_owned(), "b".to_owned()], "`oauth.redirect`"));
+
+    let vscode = r#"{"servers": {"s": {"command": "x", "dev": {"watch": "*"}, "sandboxEnabled": true,
+        "sandbox": {"filesystem": {"allowWrite": ["/"]}, "network": {"allowedDomains": ["x"]}}}}}"#;
+    let (servers, left) = theirs(vscode, Format::Json);
+    assert_eq!(servers["s"].sandbox, None);
+    assert!(["`dev`", "`sandboxEnabled`", "`sandbox`"].iter().all(|field| left["s"].contains(field)), "{left:?}");
+}
+
+#[test]
+fn what_is_switched_off_elsewhere_in_a_file_is_off_and_trust_is_not_taken_over() {
+    let gemini = r#"{"mcp": {"allowed": ["a", "b"], "excluded": ["b"]}, "mcpServers":
+        {"a": {"command": "x", "trust": true}, "b": {"command": "x"}, "c": {"command": "x"}}}"#;
+    let (servers, left) = theirs(gemini, Format::Json);
+    assert_eq!(servers.values().map(|server| server.enabled).collect::<Vec<_>>(), [true, false, false]);
+    assert!(!servers["a"].trust && left["a"].starts_with("`trust`"), "{left:?}");
+    let claude = r#"{"mcpServers": {"x": {"command": "x"}}, "projects": {
+        "/a": {"disabledMcpServers": ["x"], "mcpServers": {"y": {"command": "y"}}},
+        "/b": {"mcpServers": {"y": {"command": "z"}}}}}"#;
+    let (servers, left) = theirs(claude, Format::Json);
+    assert_eq!((servers["x"].enabled, servers["y"].command.as_deref()), (false, Some("y")));
+    assert!(left["y"].contains("another project"), "{left:?}");
+}
+
+#[test]
+fn what_cannot_be_reached_whatever_its_variables_are_is_told_beforehand() {
+    let fault = |entry: &str| {
+        let (servers, _) = theirs(&format!(r#"{{"mcpServers": {{"s": {entry}}}}}"#), Format::Json);
+        servers["s"].fault("s").map(|(field, _)| field)
+    };
+    for entry in [
+        r#"{"command": "${A}"}"#,
+        r#"{"url": "${URL}"}"#,
+        r#"{"url": "http://localhost:${PORT}/mcp"}"#,
+        r#"{"url": "${SCHEME}://x.example"}"#,
+        r#"{"command": "x", "envFile": ".env"}"#,
+    ] {
+        assert_eq!(fault(entry), None, "{entry}");
+    }
+    assert_eq!(fault(r#"{"tcp": "127.0.0.1:99"}"#).as_deref(), Some("command"));
+    assert_eq!(fault(r#"{"type": "http", "url": "unix:///tmp/x.sock"}"#).as_deref(), Some("url"));
 }

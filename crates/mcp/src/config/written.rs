@@ -1,12 +1,12 @@
 //! A server as it stands in a file: every field optional, variables not filled in, in any of the dialects in use.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::Fault;
+use super::dialects::{switched_off, translate};
 
 /// A server as it is written. What is written back is in the `mcpServers` shape, and holds no value of a variable.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -123,19 +123,41 @@ fn is_not(flag: &bool) -> bool {
     !*flag
 }
 
-/// The servers of one file, each read by itself: one that is faulty does not hide the others.
-pub(super) fn all_in(document: &Value, file: &str) -> (Vec<(String, Written)>, Vec<Fault>) {
-    let mut read = (Vec::new(), Vec::new());
+/// What a file says of servers.
+#[derive(Default)]
+pub struct Servers {
+    /// The servers, each read by itself: one that is faulty does not hide the others.
+    pub servers: Vec<(String, Written)>,
+    /// What is wrong with others.
+    pub faults: Vec<Fault>,
+    /// By server: what of it is another program's, and means nothing here.
+    pub left: Vec<(String, Vec<String>)>,
+}
+
+/// The servers of one file.
+pub(super) fn all_in(document: &Value, file: &str) -> Servers {
+    let mut read = Servers::default();
     let Some(entries) = entries(document) else {
-        read.1.push(Fault::of_file(file, "expected `mcpServers`, `servers` or a list of servers"));
+        read.faults.push(Fault::of_file(file, "expected `mcpServers`, `servers` or a list of servers"));
         return read;
     };
     for (name, entry) in entries {
-        match written(entry) {
-            Ok(server) => read.0.push((name, server)),
-            Err((field, what)) => {
-                read.1.push(Fault { file: file.to_owned(), server: Some(name), field, what });
+        if read.servers.iter().any(|(known, _)| *known == name) && document["projects"].is_object() {
+            read.left.push((name, vec!["another of the same name, for another project".to_owned()]));
+            continue;
+        }
+        let mut left = Vec::new();
+        match written(entry, &mut left) {
+            Ok(mut server) => {
+                server.enabled &= !switched_off(document, &name);
+                read.servers.push((name.clone(), server));
             }
+            Err((field, what)) => {
+                read.faults.push(Fault { file: file.to_owned(), server: Some(name.clone()), field, what });
+            }
+        }
+        if !left.is_empty() {
+            read.left.push((name, left));
         }
     }
     read
@@ -166,31 +188,33 @@ fn entries(document: &Value) -> Option<Vec<(String, &Value)>> {
     // Claude keeps more of them for each project.
     let projects = document["projects"].as_object().into_iter().flat_map(Map::values);
     for (name, entry) in projects.filter_map(|project| project["mcpServers"].as_object()).flatten() {
-        if !entries.iter().any(|(known, _)| known == name) {
+        if !entries.iter().any(|(known, same)| known == name && *same == entry) {
             entries.push((name.clone(), entry));
         }
     }
     is_there.then_some(entries)
 }
 
-type Wrong = (Option<String>, String);
+pub(super) type Wrong = (Option<String>, String);
 
-fn wrong<T>(field: &str, what: impl Into<String>) -> Result<T, Wrong> {
+pub(super) fn wrong<T>(field: &str, what: impl Into<String>) -> Result<T, Wrong> {
     Err((Some(field.to_owned()), what.into()))
 }
 
 /// One entry of any dialect.
-fn written(entry: &Value) -> Result<Written, Wrong> {
+fn written(entry: &Value, left: &mut Vec<String>) -> Result<Written, Wrong> {
     let Some(entry) = entry.as_object() else {
         return Err((None, "expected an object".to_owned()));
     };
     let mut fields = entry.clone();
-    translate(&mut fields)?;
+    translate(&mut fields, left)?;
     let known = |name: &str| serde_json::to_value(every_field()).is_ok_and(|all| all.get(name).is_some());
     let mut server = Map::new();
     for (name, value) in fields {
         if !known(&name) {
-            continue; // editors keep remarks of their own in these files
+            // Editors keep remarks of their own in these files.
+            left.extend((name != "name").then(|| format!("`{name}`")));
+            continue;
         }
         let mut alone = Map::new();
         alone.insert(name.clone(), value.clone());
@@ -200,138 +224,6 @@ fn written(entry: &Value) -> Result<Written, Wrong> {
         server.insert(name, value);
     }
     serde_json::from_value(Value::Object(server)).map_err(|error| (None, error.to_string()))
-}
-
-/// Other programs' names for the same things, turned into ours.
-fn translate(fields: &mut Map<String, Value>) -> Result<(), Wrong> {
-    let renamed = [
-        ("transport", "type"),
-        ("transportType", "type"),
-        ("bearer_token_env_var", "bearer"),
-        ("http_headers", "headers"),
-        ("httpUrl", "url"),
-        ("serverUrl", "url"),
-        ("environment", "env"),
-        ("workingDirectory", "cwd"),
-        ("allowedTools", "tools"),
-        ("includeTools", "tools"),
-        ("enabled_tools", "tools"),
-        ("allowed_tools", "tools"),
-        ("excludeTools", "exceptTools"),
-        ("disabled_tools", "exceptTools"),
-        ("disabledTools", "exceptTools"),
-        ("trust", "trustHints"),
-        ("startup_timeout_sec", "startSeconds"),
-        ("tool_timeout_sec", "callSeconds"),
-    ];
-    if fields.contains_key("httpUrl") {
-        fields.entry("type").or_insert_with(|| "http".into());
-    }
-    for (theirs, ours) in renamed {
-        if let Some(value) = fields.remove(theirs) {
-            fields.entry(ours).or_insert(value);
-        }
-    }
-    if let Some(disabled) = fields.remove("disabled") {
-        let Some(disabled) = disabled.as_bool() else { return wrong("disabled", "expected true or false") };
-        fields.entry("enabled").or_insert((!disabled).into());
-    }
-    if let Some(timeout) = fields.remove("timeout") {
-        // Gemini and Claude count milliseconds here, Cline seconds; nobody means less than a second or half a day.
-        let Some(number) = timeout.as_f64() else { return wrong("timeout", "expected a number") };
-        fields.entry("callSeconds").or_insert((if number >= 1_000.0 { number / 1_000.0 } else { number }).into());
-    }
-    if let Some(variable) = fields.remove("bearer").as_ref().and_then(Value::as_str) {
-        let headers = fields.entry("headers").or_insert_with(|| Value::Object(Map::new()));
-        if let Some(headers) = headers.as_object_mut() {
-            headers.entry("Authorization").or_insert_with(|| format!("Bearer ${{{variable}}}").into());
-        }
-    }
-    forwarded(fields);
-    split_command(fields);
-    for table in ["env", "headers"] {
-        text_values(fields.get_mut(table));
-        for value in fields.get_mut(table).and_then(Value::as_object_mut).into_iter().flat_map(Map::values_mut) {
-            if let Value::String(text) = value {
-                *text = gemini_variables(&opencode_variables(text));
-            }
-        }
-    }
-    if let Some(Value::String(url)) = fields.get_mut("url") {
-        *url = opencode_variables(url);
-    }
-    Ok(())
-}
-
-/// Codex names variables of the environment whose values are passed on, under their own names or as headers.
-fn forwarded(fields: &mut Map<String, Value>) {
-    let headers = fields.remove("env_http_headers");
-    let headers = headers.as_ref().and_then(Value::as_object).into_iter().flatten();
-    let headers = headers.filter_map(|(name, variable)| Some((name.clone(), format!("${{{}}}", variable.as_str()?))));
-    add_to(fields, "headers", headers.collect());
-    let names = fields.remove("env_vars");
-    let names = names.as_ref().and_then(Value::as_array).into_iter().flatten();
-    let names = names.filter_map(|name| name.as_str().or_else(|| name["name"].as_str()));
-    add_to(fields, "env", names.map(|name| (name.to_owned(), format!("${{{name}:-}}"))).collect());
-}
-
-fn add_to(fields: &mut Map<String, Value>, table: &str, entries: Vec<(String, String)>) {
-    if entries.is_empty() {
-        return;
-    }
-    let table = fields.entry(table).or_insert_with(|| Value::Object(Map::new()));
-    for (name, text) in entries {
-        if let Some(table) = table.as_object_mut() {
-            table.entry(name).or_insert_with(|| text.into());
-        }
-    }
-}
-
-/// `{env:NAME}` is `${NAME}`.
-fn opencode_variables(text: &str) -> String {
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some(at) = rest.find("{env:").filter(|at| !rest[..*at].ends_with('$')) {
-        let Some(length) = rest[at..].find('}') else { break };
-        out.push_str(&rest[..at]);
-        let _ = write!(out, "${{{}}}", &rest[at + 5..at + length]);
-        rest = &rest[at + length + 1..];
-    }
-    out + rest
-}
-
-/// `$NAME` as a word of its own is `${NAME}`.
-fn gemini_variables(text: &str) -> String {
-    let is_name = |name: &str| {
-        !name.is_empty()
-            && !name.starts_with(|c: char| c.is_ascii_digit())
-            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-    };
-    let word = |word: &str| match word.strip_prefix('$') {
-        Some(name) if is_name(name) => format!("${{{name}}}"),
-        _ => word.to_owned(),
-    };
-    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
-}
-
-/// opencode writes the command and its arguments as one list.
-fn split_command(fields: &mut Map<String, Value>) {
-    if let Some(words) = fields.get("command").and_then(Value::as_array).cloned() {
-        let mut words = words.into_iter();
-        if let Some(program) = words.next() {
-            fields.insert("command".into(), program);
-            fields.insert("args".into(), words.collect());
-        }
-    }
-}
-
-/// Numbers and truths in a table of texts, as many people write them.
-fn text_values(table: Option<&mut Value>) {
-    for value in table.and_then(Value::as_object_mut).into_iter().flat_map(Map::values_mut) {
-        if value.is_number() || value.is_boolean() {
-            *value = value.to_string().into();
-        }
-    }
 }
 
 /// A server with every field set, to know their names.

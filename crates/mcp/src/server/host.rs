@@ -6,7 +6,6 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
 use rmcp::service::QuitReason;
-use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{RoleServer, ServiceExt};
@@ -14,11 +13,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_util::sync::CancellationToken;
 
 use super::handler::Handler;
-use super::oversized::{LARGEST, Refusing, Watched, refusals};
-
-/// A tower service for one path of an HTTP server. It checks `Host` and `Origin`, and no token: that is for whoever
-/// hosts it.
-pub type HttpService = StreamableHttpService<Handler, LocalSessionManager>;
+use super::lines::Lines;
+use super::web::{self, HttpService};
 
 /// How a conversation over a pair of streams ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,10 +38,7 @@ where
     W: AsyncWrite + Send + Unpin + 'static,
 {
     let handler = handler.another();
-    let (refuse, refused) = refusals();
-    let input = Watched::new(Noticing { input, handler: handler.clone() }, refuse);
-    let lines = AsyncRwTransport::new_server(input, output).with_max_line_length(LARGEST);
-    let transport = Refusing::new(lines, refused);
+    let transport = Lines::new(Noticing { input, handler: handler.clone() }, output);
     let serving = ServiceExt::<RoleServer>::serve_with_ct(handler, transport, stop.child_token());
     let running = tokio::select! {
         begun = serving => begun,
@@ -97,7 +90,9 @@ pub fn http(handler: &Handler, hosts: &[String], origins: &[String], stop: Cance
         .with_allowed_hosts(own.into_iter().chain(hosts.iter().cloned()))
         .with_allowed_origins(local.into_iter().chain(origins.iter().cloned()))
         .enforce_origin_validation()
+        .with_max_request_body_bytes(web::LARGEST)
         .with_cancellation_token(stop);
     let handler = handler.clone();
-    StreamableHttpService::new(move || Ok(handler.another()), Arc::new(LocalSessionManager::default()), config)
+    let sessions = Arc::new(LocalSessionManager::default());
+    HttpService::new(StreamableHttpService::new(move || Ok(handler.another()), sessions, config))
 }

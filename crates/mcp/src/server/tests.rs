@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
+use http::Request;
+use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
 use tokio::task::JoinSet;
+use tokio_util::bytes::Bytes;
 use tokio_util::sync::CancellationToken;
+use tower_service::Service;
 
 use super::rounds::Seal;
-use super::{Ended, Handler, Plain, PlainTool, over};
+use super::{Ended, Handler, HttpService, Plain, PlainTool, http, over};
 
 /// A key as long as it should be.
 const KEY: &[u8] = b"a key that is as long as it should be, or longer";
@@ -39,8 +43,13 @@ impl Line {
 
     /// One that has said hello.
     async fn begun() -> Self {
+        Self::begun_in("2025-06-18").await
+    }
+
+    async fn begun_in(revision: &str) -> Self {
         let mut line = Self::open(CancellationToken::new());
-        let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "t", "version": "0" } });
+        let hello =
+            json!({ "protocolVersion": revision, "capabilities": {}, "clientInfo": { "name": "t", "version": "0" } });
         line.ask(0, "initialize", hello).await;
         line.say(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await;
         line
@@ -115,6 +124,118 @@ async fn garbage_is_survived() {
         line.say(garbage).await;
     }
     assert_eq!(line.call("echo", json!({ "text": "still here" })).await["result"]["content"][0]["text"], "still here");
+}
+
+#[tokio::test]
+async fn what_is_no_request_is_answered_with_its_id_so_that_nobody_waits() {
+    let mut line = Line::begun().await;
+    for (sent, id, code) in [
+        ("no JSON at all", Value::Null, -32700),
+        (r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"\ud800"}}"#, json!(5), -32700),
+        (r#"{"jsonrpc":"1.0","id":5,"method":"ping"}"#, json!(5), -32600),
+        (r#"{"jsonrpc":"2.0","id":5,"method":"ping","params":[1]}"#, json!(5), -32602),
+        (r#"[{"jsonrpc":"2.0","id":5,"method":"ping"}]"#, Value::Null, -32600),
+        (r#"{"jsonrpc":"2.0","id":5,"method":"tools/call"}"#, json!(5), -32602),
+        (r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"arguments":{}}}"#, json!(5), -32602),
+        (r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"x","arguments":[1]}}"#, json!(5), -32602),
+        (r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":5}}"#, json!(5), -32602),
+        (r#"{"jsonrpc":"2.0","id":5,"method":"prompts/get","params":{}}"#, json!(5), -32601),
+        (r#"{"jsonrpc":"2.0","id":5,"method":"tools/none","params":{}}"#, json!(5), -32601),
+    ] {
+        line.say(sent).await;
+        let heard = line.hear().await;
+        assert_eq!((&heard["id"], &heard["error"]["code"]), (&id, &json!(code)), "{sent}: {heard}");
+    }
+}
+
+#[tokio::test]
+async fn a_hello_that_is_none_is_answered_and_another_may_follow() {
+    let mut line = Line::open(CancellationToken::new());
+    assert_eq!(line.ask(1, "initialize", json!({ "protocolVersion": 5 })).await["error"]["code"], -32602);
+    let hello =
+        json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "t", "version": "0" } });
+    assert_eq!(line.ask(2, "initialize", hello).await["result"]["protocolVersion"], "2025-06-18");
+}
+
+#[tokio::test]
+async fn a_batch_is_answered_as_one_in_the_revision_that_has_them() {
+    let mut line = Line::begun_in("2025-03-26").await;
+    let call = json!({ "name": "echo", "arguments": { "text": "x" } });
+    let batch = json!([
+        { "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call },
+        { "jsonrpc": "2.0", "method": "notifications/roots/list_changed" },
+        7,
+        { "jsonrpc": "2.0", "id": 2, "method": "initialize", "params": {} },
+        { "jsonrpc": "2.0", "id": "three", "method": "ping" },
+    ]);
+    line.say(&batch.to_string()).await;
+    let heard = line.hear().await;
+    let of = |id: Value| heard.as_array().unwrap().iter().find(|answer| answer["id"] == id).unwrap().clone();
+    assert_eq!(heard.as_array().unwrap().len(), 4, "{heard}");
+    assert_eq!(of(json!(1))["result"]["content"][0]["text"], "x");
+    assert_eq!(of(json!(2))["error"]["code"], -32600);
+    assert_eq!(of(Value::Null)["error"]["code"], -32600);
+    assert_eq!(of(json!("three"))["result"], json!({}));
+    // One of notifications has no answer, an empty one an error, and single messages go on as before.
+    line.say(r#"[{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}]"#).await;
+    line.say("[]").await;
+    assert_eq!(line.hear().await["error"]["code"], -32600);
+    assert_eq!(line.call("echo", json!({ "text": "y" })).await["result"]["content"][0]["text"], "y");
+}
+
+/// Posts a text, with these headers besides the usual. Gives the status, the kind, the session and the body.
+async fn post(service: &HttpService, more: &[(&str, &str)], text: &str) -> (u16, String, String, String) {
+    let mut request = Request::post("http://localhost/mcp").header("host", "localhost");
+    let usual = [("content-type", "application/json"), ("accept", "application/json, text/event-stream")];
+    for (name, value) in usual.iter().chain(more) {
+        request = request.header(*name, *value);
+    }
+    let request = request.body(Full::new(Bytes::from(text.to_owned()))).unwrap();
+    let answer = service.clone().call(request).await.unwrap();
+    let named =
+        |name: &str| answer.headers().get(name).map(|value| value.to_str().unwrap().to_owned()).unwrap_or_default();
+    let (status, kind, session) = (answer.status().as_u16(), named("content-type"), named("mcp-session-id"));
+    let body = answer.into_body().collect().await.unwrap().to_bytes();
+    (status, kind, session, String::from_utf8(body.to_vec()).unwrap())
+}
+
+#[tokio::test]
+async fn over_http_too_what_is_no_request_is_told_in_json_and_batches_are_taken() {
+    let service = http(&handler(), &[], &[], CancellationToken::new());
+    let hello = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}"#;
+    let (status, _, session, _) = post(&service, &[], hello).await;
+    assert_eq!(status, 200);
+    let inside = [("mcp-session-id", session.as_str())];
+    let told = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+    assert_eq!(post(&service, &inside, told).await.0, 202);
+    for (sent, id, code) in [
+        ("xx", Value::Null, -32700),
+        (r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"\ud800"}}"#, json!(5), -32700),
+        (r#"{"id":5,"method":"ping"}"#, json!(5), -32600),
+        ("[]", Value::Null, -32600),
+    ] {
+        let (status, kind, _, body) = post(&service, &inside, sent).await;
+        let heard: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!((status, kind.as_str()), (400, "application/json"), "{sent}");
+        assert_eq!((&heard["id"], &heard["error"]["code"]), (&id, &json!(code)), "{sent}: {heard}");
+    }
+    let (status, _, _, body) = post(&service, &inside, r#"{"jsonrpc":"2.0","id":5,"method":"tools/call"}"#).await;
+    assert!(status == 200 && body.contains("-32602"), "{body}");
+
+    let batch = r#"[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"notifications/roots/list_changed"},
+        5,{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hi"}}}]"#;
+    let (status, kind, _, body) = post(&service, &inside, batch).await;
+    assert_eq!((status, kind.as_str()), (200, "text/event-stream"), "{body}");
+    let events = body.lines().filter_map(|line| line.strip_prefix("data:")).filter(|data| !data.trim().is_empty());
+    let events: Vec<Value> = events.map(|data| serde_json::from_str(data).unwrap()).collect();
+    let mut ids: Vec<String> = events.iter().map(|event| event["id"].to_string()).collect();
+    ids.sort();
+    assert_eq!(ids, ["1", "2", "null"], "{body}");
+    assert_eq!(post(&service, &inside, &format!("[{told}]")).await.0, 202);
+    assert_eq!(post(&service, &[("mcp-session-id", "none")], batch).await.0, 404);
+    // Later revisions have no batches, and say which they are.
+    let later = [("mcp-session-id", session.as_str()), ("mcp-protocol-version", "2025-06-18")];
+    assert_eq!(post(&service, &later, batch).await.0, 400);
 }
 
 #[tokio::test]

@@ -1,33 +1,33 @@
 //! Our side of the bridge: lets in who shows the token, and does what is asked.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::broadcast;
-use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, Response};
-use tokio_tungstenite::tungstenite::http::{StatusCode, header};
+use tokio::sync::{Semaphore, broadcast};
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
-use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message as Frame};
-use tokio_tungstenite::{WebSocketStream, accept_hdr_async_with_config};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
 use updraft_mcp::server::{Changed, Face, Refusal, Work};
 
-use super::wire::{self, Fault, INVALID, LARGEST, Message, NOT_LET_IN, REFUSED, UNKNOWN};
+use super::door::{self, Socket};
+use super::wire::{self, Fault, INVALID, LARGEST, NOT_LET_IN, REFUSED, UNFIT, UNKNOWN};
+use crate::hall::{Guest, Hall};
 use crate::token::Token;
 
-/// How long a client has to show its token.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// Clients at once: an editor has one or two.
+/// Clients at once that have shown the token: an editor has one or two.
 const MOST: usize = 64;
+/// How long a client is waited for when we stop.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Serves the bridge until it is stopped. The listener should be one of this machine only.
 pub async fn host<F: Face + Clone>(listener: TcpListener, token: Token, face: F, stop: CancellationToken) {
-    let tasks = TaskTracker::new();
+    let (tasks, hall, inside) = (TaskTracker::new(), Hall::default(), Arc::new(Semaphore::new(MOST)));
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -38,12 +38,13 @@ pub async fn host<F: Face + Clone>(listener: TcpListener, token: Token, face: F,
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
-        if !from.ip().is_loopback() || tasks.len() >= MOST {
+        if !from.ip().is_loopback() {
             continue;
         }
+        let (guest, inside) = (hall.enter(), Arc::clone(&inside));
         let client = Client { token: token.clone(), face: face.clone(), stop: stop.clone() };
         tasks.spawn(async move {
-            if let Err(error) = client.serve(stream).await {
+            if let Err(error) = client.serve(stream, guest, &inside).await {
                 debug!(%error, "a client of the bridge is gone");
             }
         });
@@ -59,40 +60,31 @@ struct Client<F> {
 }
 
 impl<F: Face> Client<F> {
-    async fn serve(self, stream: TcpStream) -> Result<(), Error> {
-        let mut is_let_in = false;
-        let config = WebSocketConfig::default().max_message_size(Some(LARGEST)).max_frame_size(Some(LARGEST));
-        #[expect(clippy::result_large_err, reason = "the library's own type")]
-        let check = |request: &Request, response: Response| {
-            is_let_in = shown_at_the_door(request, &self.token)?;
-            Ok(response)
+    async fn serve(self, stream: TcpStream, guest: Guest, inside: &Semaphore) -> Result<(), Error> {
+        let entered = tokio::select! {
+            entered = door::enter(stream, &self.token) => entered?,
+            () = guest.must_leave() => return Ok(()),
+            () = self.stop.cancelled() => return Ok(()),
         };
-        let accepting = accept_hdr_async_with_config(stream, check, Some(config));
-        let Ok(accepted) = tokio::time::timeout(PATIENCE, accepting).await else { return Ok(()) };
-        let mut socket = accepted?;
-        if !is_let_in && !self.first_message(&mut socket).await? {
-            let why = CloseFrame { code: CloseCode::Policy, reason: "show the token first".into() };
-            return socket.close(Some(why)).await;
+        drop(guest);
+        let Some(mut socket) = entered else { return Ok(()) };
+        let Ok(_place) = inside.try_acquire() else {
+            let why = format!("{MOST} clients are connected; close one of them");
+            return socket.close(Some(CloseFrame { code: CloseCode::Again, reason: why.into() })).await;
+        };
+        tokio::select! {
+            ended = self.converse(&mut socket) => return ended,
+            () = self.stop.cancelled() => {}
         }
-        self.converse(socket).await
+        // One that does not read keeps nobody.
+        let _ = tokio::time::timeout(FAREWELL, socket.close(None)).await;
+        Ok(())
     }
 
-    /// Whether the first message shows the token.
-    async fn first_message(&self, socket: &mut WebSocketStream<TcpStream>) -> Result<bool, Error> {
-        let Ok(Some(first)) = tokio::time::timeout(PATIENCE, socket.next()).await else { return Ok(false) };
-        let message: Message = serde_json::from_str(first?.to_text().unwrap_or_default()).unwrap_or_default();
-        let shown = message.params["token"].as_str().unwrap_or_default();
-        let is_right = message.method == "auth" && self.token.is(shown);
-        let given = if is_right { Ok(json!({ "success": true })) } else { Err(fault(NOT_LET_IN, "wrong token")) };
-        socket.send(Frame::text(wire::answer(&message.id, given))).await?;
-        Ok(is_right)
-    }
-
-    async fn converse(&self, mut socket: WebSocketStream<TcpStream>) -> Result<(), Error> {
+    async fn converse(&self, socket: &mut Socket) -> Result<(), Error> {
         let mut changes = self.face.changes();
         loop {
             tokio::select! {
-                () = self.stop.cancelled() => return socket.close(None).await,
                 change = changes.recv() => match change {
                     Ok(change) => socket.send(Frame::text(announced(&change))).await?,
                     Err(broadcast::error::RecvError::Lagged(lost)) => warn!(lost, "a client of the bridge is slow"),
@@ -100,9 +92,12 @@ impl<F: Face> Client<F> {
                 },
                 frame = socket.next() => {
                     let Some(frame) = frame else { return Ok(()) };
-                    if let Frame::Text(text) = frame?
-                        && let Some(answer) = self.answer(text.as_str()).await
-                    {
+                    let answer = match frame? {
+                        Frame::Text(text) => self.answer(text.as_str()).await,
+                        Frame::Binary(_) => Some(wire::Unread::alone(INVALID, "send text, not bytes").answer()),
+                        _ => None,
+                    };
+                    if let Some(answer) = answer {
                         socket.send(Frame::text(answer)).await?;
                     }
                 }
@@ -112,17 +107,16 @@ impl<F: Face> Client<F> {
 
     /// The answer to a message; none to a notification.
     async fn answer(&self, text: &str) -> Option<String> {
-        let Ok(message) = serde_json::from_str::<Message>(text) else {
-            return Some(wire::answer(&Value::Null, Err(fault(INVALID, "not a JSON-RPC message"))));
+        let message = match wire::read(text) {
+            Ok(message) if message.is_request() => message,
+            Ok(_) => return None,
+            Err(unread) => return Some(unread.answer()),
         };
-        if message.id.is_null() {
-            return None;
-        }
         let given = self.perform(&message.method, &message.params).await;
         let answer = wire::answer(&message.id, given);
         if answer.len() > LARGEST {
             let why = format!("the answer has more than {} MB", LARGEST >> 20);
-            return Some(wire::answer(&message.id, Err(fault(REFUSED, &why))));
+            return Some(wire::answer(&message.id, Err(Fault::new(REFUSED, why))));
         }
         Some(answer)
     }
@@ -130,13 +124,13 @@ impl<F: Face> Client<F> {
     async fn perform(&self, method: &str, params: &Value) -> Result<Value, Fault> {
         let text = |name: &str| {
             let given = params[name].as_str().map(str::to_owned);
-            given.ok_or_else(|| fault(-32602, &format!("`{method}` needs the text `{name}`")))
+            given.ok_or_else(|| Fault::new(UNFIT, format!("`{method}` needs the text `{name}`")))
         };
-        let refused = |Refusal(why): Refusal| fault(REFUSED, &why);
+        let refused = |Refusal(why): Refusal| Fault::new(REFUSED, why);
         match method {
             // Shown once more: by clients that do not know whether their header was read.
             "auth" if self.token.is(params["token"].as_str().unwrap_or_default()) => Ok(json!({ "success": true })),
-            "auth" => Err(fault(NOT_LET_IN, "wrong token")),
+            "auth" => Err(Fault::new(NOT_LET_IN, "wrong token")),
             "fs/read" => {
                 let path = text("path")?;
                 match self.face.read(path.clone()).await {
@@ -152,8 +146,13 @@ impl<F: Face> Client<F> {
                 Ok(json!({ "success": true }))
             }
             "fs/list" => {
-                let recursive = params["recursive"].as_bool().unwrap_or(true);
-                let folder = params["path"].as_str().unwrap_or(".").to_owned();
+                // What is not understood must not become "everything".
+                let recursive = match &params["recursive"] {
+                    Value::Null => true,
+                    Value::Bool(recursive) => *recursive,
+                    _ => return Err(Fault::new(UNFIT, "`recursive` is true or false")),
+                };
+                let folder = if params["path"].is_null() { ".".to_owned() } else { text("path")? };
                 let listed = self.face.list(folder, recursive).await.map_err(refused)?;
                 Ok(json!({ "files": listed.paths, "truncated": listed.is_cut }))
             }
@@ -162,7 +161,7 @@ impl<F: Face> Client<F> {
                 let view = self.face.dispatch(work).await.map_err(refused)?;
                 Ok(json!({ "success": true, "run": view.run }))
             }
-            _ => Err(fault(UNKNOWN, &format!("no method `{method}`"))),
+            _ => Err(Fault::new(UNKNOWN, format!("no method `{method}`"))),
         }
     }
 
@@ -170,7 +169,7 @@ impl<F: Face> Client<F> {
     async fn unread(&self, path: String, why: &str) -> Fault {
         let exists = self.face.exists(path).await.ok();
         let data = exists.map_or(Value::Null, |exists| json!({ "exists": exists }));
-        Fault { data, ..fault(REFUSED, why) }
+        Fault { data, ..Fault::new(REFUSED, why) }
     }
 }
 
@@ -179,33 +178,4 @@ fn announced(Changed { path, bytes }: &Changed) -> String {
     let told =
         bytes.map_or_else(|| json!({ "path": path, "deleted": true }), |bytes| json!({ "path": path, "bytes": bytes }));
     wire::notification("fs/changed", &told)
-}
-
-fn fault(code: i64, message: &str) -> Fault {
-    Fault { code, message: message.to_owned(), data: Value::Null }
-}
-
-/// Whether the token was shown with the request; an error if a wrong one was, or if a web page asks.
-#[expect(clippy::result_large_err, reason = "the library's own type")]
-fn shown_at_the_door(request: &Request, token: &Token) -> Result<bool, ErrorResponse> {
-    let refuse = |status: StatusCode, why: &str| {
-        let mut response = ErrorResponse::new(Some(why.to_owned()));
-        *response.status_mut() = status;
-        response
-    };
-    if request.headers().contains_key(header::ORIGIN) {
-        return Err(refuse(StatusCode::FORBIDDEN, "web pages may not use the bridge"));
-    }
-    if request.uri().query().is_some_and(|query| query.contains("token")) {
-        return Err(refuse(
-            StatusCode::BAD_REQUEST,
-            "show the token in a header or the first message, not in the address",
-        ));
-    }
-    let Some(shown) = request.headers().get(header::AUTHORIZATION) else { return Ok(false) };
-    let shown = shown.to_str().unwrap_or_default();
-    match shown.split_once(' ') {
-        Some((way, shown)) if way.eq_ignore_ascii_case("bearer") && token.is(shown) => Ok(true),
-        _ => Err(refuse(StatusCode::UNAUTHORIZED, "wrong token")),
-    }
 }

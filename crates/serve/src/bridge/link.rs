@@ -238,7 +238,7 @@ impl Link {
         line.reading.spawn(async move {
             while let Some(Ok(frame)) = receive.next().await {
                 let Ok(text) = frame.to_text() else { continue };
-                let Ok(message) = serde_json::from_str::<Message>(text) else { continue };
+                let Some(message) = wire::read_leniently(text) else { continue };
                 if message.method == "fs/changed" {
                     let _ = changed.send(message.params["path"].as_str().unwrap_or_default().to_owned());
                 } else if let Some(waits) = message.id.as_u64().and_then(|id| waiting.lock().remove(&id)) {

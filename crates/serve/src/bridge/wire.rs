@@ -10,10 +10,15 @@ pub(super) const LARGEST: usize = 40 << 20;
 pub(super) const NOT_LET_IN: i64 = -32001;
 /// What was asked could not be done.
 pub(super) const REFUSED: i64 = -32000;
+/// The message is not JSON.
+const GARBAGE: i64 = -32700;
 /// The message is not a request.
 pub(super) const INVALID: i64 = -32600;
 /// The method is not known.
 pub(super) const UNKNOWN: i64 = -32601;
+
+/// The parameters are not what the method needs.
+pub(super) const UNFIT: i64 = -32602;
 
 /// A message of either side.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -39,6 +44,73 @@ pub(super) struct Fault {
     pub(super) data: Value,
 }
 
+impl Fault {
+    pub(super) fn new(code: i64, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), data: Value::Null }
+    }
+}
+
+impl Message {
+    /// Whether it wants an answer: others are notifications, or answers themselves.
+    pub(super) fn is_request(&self) -> bool {
+        !self.id.is_null() && !self.method.is_empty()
+    }
+}
+
+/// A message that cannot be understood, and how it is answered.
+#[derive(Debug)]
+pub(super) struct Unread {
+    pub(super) id: Value,
+    pub(super) fault: Fault,
+}
+
+impl Unread {
+    /// One whose id is not known.
+    pub(super) fn alone(code: i64, why: &str) -> Self {
+        Self { id: Value::Null, fault: Fault::new(code, why) }
+    }
+
+    pub(super) fn answer(self) -> String {
+        answer(&self.id, Err(self.fault))
+    }
+}
+
+/// Reads what a client sends: one object, and nothing but what JSON-RPC says.
+pub(super) fn read(text: &str) -> Result<Message, Unread> {
+    let given = serde_json::from_str(text).map_err(|error| Unread::alone(GARBAGE, &format!("not JSON: {error}")))?;
+    let Value::Object(mut given) = given else {
+        let why = "expected one object with `jsonrpc`, `id` and `method`; batches are not spoken here";
+        return Err(Unread::alone(INVALID, why));
+    };
+    let id = given.remove("id");
+    let has_bad_id = id.as_ref().is_some_and(|id| !id.is_string() && !id.is_number());
+    let id = id.filter(|_| !has_bad_id).unwrap_or_default();
+    let invalid = |why: &str| Err(Unread { id: id.clone(), fault: Fault::new(INVALID, why) });
+    if given.get("jsonrpc").is_none_or(|version| version != "2.0") {
+        return invalid("`jsonrpc` must be \"2.0\"");
+    }
+    if !given.contains_key("method") && (given.contains_key("result") || given.contains_key("error")) {
+        return Ok(Message::default());
+    }
+    if has_bad_id {
+        return invalid("`id` is a text or a number");
+    }
+    let Some(Value::String(method)) = given.remove("method").filter(|method| method != "") else {
+        return invalid("`method` is missing, or no text");
+    };
+    let params = given.remove("params").unwrap_or_default();
+    match params {
+        Value::Object(_) | Value::Null => Ok(Message { id, method, params, ..Message::default() }),
+        _ => Err(Unread { id, fault: Fault::new(UNFIT, "`params` is an object: parameters have names here") }),
+    }
+}
+
+/// Reads what a host sends, which may be less strict than we are. Nothing if it is no message at all.
+pub(super) fn read_leniently(text: &str) -> Option<Message> {
+    let given: Value = serde_json::from_str(text).ok()?;
+    given.is_object().then(|| serde_json::from_value(given).ok()).flatten()
+}
+
 /// A request.
 pub(super) fn request(id: u64, method: &str, params: &Value) -> String {
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()
@@ -54,5 +126,42 @@ pub(super) fn answer(id: &Value, given: Result<Value, Fault>) -> String {
     match given {
         Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string(),
         Err(error) => json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_objects_of_json_rpc_are_read() {
+        let told = |text: &str| match read(text) {
+            Ok(message) => (message.id, message.method, 0),
+            Err(unread) => (unread.id, String::new(), unread.fault.code),
+        };
+        let no = Value::Null;
+        for (text, id, method, code) in [
+            (r#"{"jsonrpc":"2.0","id":7,"method":"m"}"#, json!(7), "m", 0),
+            (r#"{"jsonrpc":"2.0","id":"a","method":"m","params":{}}"#, json!("a"), "m", 0),
+            (r#"{"jsonrpc":"2.0","method":"m"}"#, no.clone(), "m", 0),
+            (r#"{"jsonrpc":"2.0","id":7,"result":{}}"#, no.clone(), "", 0),
+            (r#"[7,"fs/write",{"path":"x","content":"y"},null,null]"#, no.clone(), "", INVALID),
+            (r#"[{"jsonrpc":"2.0","id":7,"method":"m"}]"#, no.clone(), "", INVALID),
+            ("[]", no.clone(), "", INVALID),
+            ("7", no.clone(), "", INVALID),
+            ("{", no.clone(), "", GARBAGE),
+            ("", no.clone(), "", GARBAGE),
+            (r#"{"id":7,"method":"m"}"#, json!(7), "", INVALID),
+            (r#"{"jsonrpc":"1.0","id":7,"method":"m"}"#, json!(7), "", INVALID),
+            (r#"{"jsonrpc":"2.0","id":7}"#, json!(7), "", INVALID),
+            (r#"{"jsonrpc":"2.0","id":7,"method":["m"]}"#, json!(7), "", INVALID),
+            (r#"{"jsonrpc":"2.0","id":null,"method":"m"}"#, no.clone(), "", INVALID),
+            (r#"{"jsonrpc":"2.0","id":[7],"method":"m"}"#, no.clone(), "", INVALID),
+            (r#"{"jsonrpc":"2.0","id":7,"method":"m","params":[1]}"#, json!(7), "", UNFIT),
+            (r#"{"jsonrpc":"2.0","id":7,"method":"m","params":"p"}"#, json!(7), "", UNFIT),
+        ] {
+            assert_eq!(told(text), (id, method.to_owned(), code), "{text}");
+        }
+        assert!(read_leniently(r#"[7,"fs/changed",{}]"#).is_none());
     }
 }

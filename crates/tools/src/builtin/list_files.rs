@@ -9,7 +9,7 @@ use updraft_run::{Class, Failure, Output, Prepared, ToolSpec};
 
 use super::{change, parse, reply, spec, whole};
 use crate::limits::Limits;
-use crate::place::{Found, Inside, Place, Walk};
+use crate::place::{Found, Hidden, Inside, Place, Walk};
 use crate::tool::{CallContext, Calling, Tool, Traits};
 
 pub(super) struct ListFiles {
@@ -60,7 +60,7 @@ impl ListFiles {
         let start = args.path.map_or(Ok(Inside::root()), |path| place.workspace.locate(&path))?;
         let recursive = args.recursive.unwrap_or(true);
         let limit = args.limit.map_or(self.listed, |limit| self.listed.min(limit as usize));
-        let mut walk = Walk::new(&place.workspace, &start, recursive, self.walked)?;
+        let mut walk = Walk::new(&place.workspace, &start, recursive, Hidden::LeftOut, self.walked)?;
         let mut listing = Listing::default();
         for found in walk.by_ref() {
             if cancel.is_cancelled() {

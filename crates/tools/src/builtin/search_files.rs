@@ -13,7 +13,7 @@ use updraft_run::{Class, Failure, FailureKind, Output, Prepared, ToolSpec};
 use super::{change, parse, reply, spec, whole};
 use crate::cut;
 use crate::limits::Limits;
-use crate::place::{Found, Inside, Links, Place, Walk};
+use crate::place::{Found, Hidden, Inside, Links, Place, Walk};
 use crate::text::{self, Encoding};
 use crate::tool::{CallContext, Calling, Tool, Traits};
 use hits::Hits;
@@ -71,7 +71,7 @@ impl SearchFiles {
             hits.search(&start, &bytes, &regex, cancel);
             return Ok(hits.output());
         }
-        let mut walk = Walk::new(&place.workspace, &start, true, self.limits.walked)?;
+        let mut walk = Walk::new(&place.workspace, &start, true, Hidden::LeftOut, self.limits.walked)?;
         let mut left = self.limits.searched;
         for found in walk.by_ref() {
             if cancel.is_cancelled() || hits.is_full() {

@@ -16,14 +16,30 @@ const RULES: [&str; 3] = [".git/info/exclude", ".gitignore", ".ignore"];
 /// Bytes of a file with rules; the rest would be a file that is not one.
 const LONGEST: u64 = 256 << 10;
 
+/// Whether files whose names begin with a dot are shown. Models see few of them; programs want to know what is there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Hidden {
+    /// They are left out, but for those that are meant to be read.
+    #[default]
+    LeftOut,
+    /// They are shown, if git does not ignore them.
+    Shown,
+}
+
 /// The rules of one folder and of those above it.
 #[derive(Clone, Default)]
 pub(super) struct Ignored {
     /// From the outermost folder to the innermost: how many parts of a path lie before the folder, and its rules.
     levels: Vec<(usize, Arc<Gitignore>)>,
+    hidden: Hidden,
 }
 
 impl Ignored {
+    /// No rules yet.
+    pub(super) fn new(hidden: Hidden) -> Self {
+        Self { levels: Vec::new(), hidden }
+    }
+
     /// These rules and those of a folder `depth` levels below the workspace.
     pub(super) fn within(&self, folder: &Folder, depth: usize) -> Self {
         let mut builder = GitignoreBuilder::new("");
@@ -38,13 +54,14 @@ impl Ignored {
         if let Some(rules) = any.then(|| builder.build().ok()).flatten().filter(|rules| !rules.is_empty()) {
             levels.push((depth, Arc::new(rules)));
         }
-        Self { levels }
+        Self { levels, hidden: self.hidden }
     }
 
     /// Whether an entry is passed over. `path` is relative to the workspace.
     pub(super) fn covers(&self, path: &str, is_folder: bool) -> bool {
         let name = path.rsplit('/').next().unwrap_or(path);
-        if name == ".git" || (name.starts_with('.') && !SHOWN.contains(&name)) {
+        let is_hidden = self.hidden == Hidden::LeftOut && name.starts_with('.') && !SHOWN.contains(&name);
+        if name == ".git" || is_hidden {
             return true;
         }
         for (depth, rules) in self.levels.iter().rev() {

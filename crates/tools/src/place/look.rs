@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read};
 
 use updraft_run::{Failure, FailureKind, Form};
 
-use super::{Found, Inside, Links, Walk, Workspace, failure};
+use super::{About, Found, Hidden, Inside, Links, Walk, Workspace, failure};
 use crate::text;
 
 /// The text of a file, exactly as it stands there; without a byte order mark, which is kept when it is written back.
@@ -48,19 +48,28 @@ impl Workspace {
         Ok(WholeText { text, bytes, is_whole })
     }
 
-    /// What is at a path, wherever links inside the workspace lead; `None` if nothing is there.
+    /// What is at a path, wherever links inside the workspace lead; `None` if nothing is there. A link that leads to
+    /// nothing, or out of the workspace, is there all the same, as a link.
     pub fn form(&self, path: &Inside) -> Result<Option<Form>, Failure> {
-        match self.folder().about(path.as_str(), Links::Inside) {
+        let followed = self.folder().about(path.as_str(), Links::Inside);
+        let found = followed.or_else(|error| self.entry(path).map_err(|_| error));
+        match found {
             Ok(about) => Ok(Some(about.form())),
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
             Err(error) => Err(failure(path, &error)),
         }
     }
 
-    /// The files of a folder and, if that is wanted, of those within; without what git ignores and hidden ones. At most so
-    /// many files and folders are looked at.
-    pub fn paths(&self, folder: &Inside, recursive: bool, most: usize) -> Result<Paths, Failure> {
-        let mut walk = Walk::new(self, folder, recursive, most)?;
+    /// What has this name in its folder, be it a link.
+    fn entry(&self, path: &Inside) -> std::io::Result<About> {
+        let (above, name) = path.split().ok_or(ErrorKind::NotFound)?;
+        self.folder().folder(above.as_str(), Links::Inside)?.look(name)
+    }
+
+    /// The files of a folder and, if that is wanted, of those within; without what git ignores and git's own storage. At
+    /// most so many files and folders are looked at.
+    pub fn paths(&self, folder: &Inside, recursive: bool, hidden: Hidden, most: usize) -> Result<Paths, Failure> {
+        let mut walk = Walk::new(self, folder, recursive, hidden, most)?;
         let mut paths = Paths::default();
         for found in walk.by_ref() {
             match found {
@@ -117,7 +126,8 @@ mod tests {
         assert_eq!(kind("made/x.bin"), Some(FormKind::File));
         assert_eq!((kind("none"), kind("made/x.bin/y")), (None, None));
         std::os::unix::fs::symlink("/etc/passwd", folder.path().join("out")).unwrap();
-        assert!(workspace.form(&workspace.locate("out").unwrap()).is_err());
+        std::os::unix::fs::symlink("nowhere", folder.path().join("made/dangling")).unwrap();
+        assert_eq!((kind("out"), kind("made/dangling")), (Some(FormKind::Link), Some(FormKind::Link)));
     }
 
     #[test]
@@ -127,10 +137,24 @@ mod tests {
         for name in ["a", "b/c", "b/d", "e"] {
             std::fs::write(folder.path().join(name), "").unwrap();
         }
-        let all = workspace.paths(&Inside::root(), true, 100).unwrap();
+        let all = workspace.paths(&Inside::root(), true, Hidden::LeftOut, 100).unwrap();
         assert_eq!((all.files, all.is_cut), (["a", "b/c", "b/d", "e"].map(str::to_owned).to_vec(), false));
-        let flat = workspace.paths(&Inside::root(), false, 100).unwrap();
+        let flat = workspace.paths(&Inside::root(), false, Hidden::LeftOut, 100).unwrap();
         assert_eq!((flat.files, flat.folders), (vec!["a".to_owned(), "e".to_owned()], vec!["b".to_owned()]));
-        assert!(workspace.paths(&Inside::root(), true, 3).unwrap().is_cut);
+        assert!(workspace.paths(&Inside::root(), true, Hidden::LeftOut, 3).unwrap().is_cut);
+    }
+
+    #[test]
+    fn hidden_files_are_listed_where_they_are_wanted_and_gits_own_never() {
+        let (folder, workspace) = workspace();
+        for name in [".git", ".vscode"] {
+            std::fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        for (name, text) in [(".git/x", ""), (".vscode/y.json", ""), (".gitignore", ".secret\n"), (".secret", "")] {
+            std::fs::write(folder.path().join(name), text).unwrap();
+        }
+        let listed = |hidden| workspace.paths(&Inside::root(), true, hidden, 100).unwrap().files;
+        assert_eq!(listed(Hidden::LeftOut), [""; 0]);
+        assert_eq!(listed(Hidden::Shown), [".gitignore", ".vscode/y.json"]);
     }
 }

@@ -3,7 +3,7 @@
 use updraft_run::Failure;
 
 use super::about::Kind;
-use super::ignored::Ignored;
+use super::ignored::{Hidden, Ignored};
 use super::{Folder, Inside, Links, Workspace};
 
 /// Folders below folders: deeper ones are passed over, since each level is a descriptor held open.
@@ -56,9 +56,10 @@ impl<'a> Walk<'a> {
         workspace: &'a Workspace,
         start: &Inside,
         recursive: bool,
+        hidden: Hidden,
         budget: usize,
     ) -> Result<Self, Failure> {
-        let mut ignored = Ignored::default();
+        let mut ignored = Ignored::new(hidden);
         let mut above = Inside::root();
         for (depth, part) in start.parts().enumerate() {
             if let Ok(folder) = workspace.open_folder(&above, Links::Inside) {

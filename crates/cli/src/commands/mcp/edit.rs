@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use updraft_mcp::config::{Written, WrittenGrants};
+use updraft_mcp::config::{Fault as Wrong, Servers as Theirs, Written, WrittenGrants};
 
 use super::own::Own;
 use crate::args::McpAdd;
@@ -70,29 +70,41 @@ pub(super) fn import(places: &Places, from: &Path) -> Outcome {
     }
     let file = own_file(places);
     let mut own = Own::read(&file)?;
-    let (found, faults) = written_in(from)?;
+    let Theirs { servers: found, mut faults, left: strange } = written_in(from)?;
+    let found = found.into_iter().map(|(name, server)| (name, without_inputs(server)));
+    let (found, unfit): (Vec<_>, Vec<_>) = found.partition(|(name, server)| server.fault(name).is_none());
+    for (name, server) in unfit {
+        let (field, what) = server.fault(&name).unwrap_or_default();
+        faults.push(Wrong { file: from.display().to_string(), server: Some(name), field: Some(field), what });
+    }
     for fault in &faults {
         out::note(&format!("left out: {}", out::harmless(&fault.to_string())));
     }
     if found.is_empty() && !faults.is_empty() {
         return Err(Fault::config(format!("nothing could be taken over from `{}`", from.display())));
     }
-    let (mut taken, mut left, mut asks) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut taken, mut left, mut off, mut asks) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (name, server) in found {
         if own.has(&name) {
             left.push(name);
             continue;
         }
-        let server = without_inputs(server);
         asks.extend(variables(&server));
         if let Some(other) = &server.env_file {
             out::note(&format!("`{name}`: its `envFile` {other} is not read; write its variables into `env`"));
         }
+        if let Some((_, fields)) = strange.iter().find(|(of, _)| *of == name) {
+            out::note(&out::harmless(&format!("`{name}`: not taken over: {}", fields.join(", "))));
+        }
+        off.extend((!server.enabled).then(|| name.clone()));
         own.insert(&name, &server);
         taken.push(name);
     }
     own.save(&file)?;
     out::note(&format!("took over {} into {}", named(&taken), file.display()));
+    if !off.is_empty() {
+        out::note(&format!("switched off, as they were there: {}", named(&off)));
+    }
     if !left.is_empty() {
         out::note(&format!("left alone, since you have servers of the same name: {}", named(&left)));
     }
@@ -121,6 +133,8 @@ fn without_inputs(mut server: Written) -> Written {
     server.env.values_mut().for_each(change);
     server.headers.values_mut().for_each(change);
     server.url.iter_mut().for_each(change);
+    let login = server.oauth.iter_mut();
+    login.flat_map(|login| login.client_id.iter_mut().chain(&mut login.client_secret)).for_each(change);
     server
 }
 

@@ -1,0 +1,74 @@
+//! The answers to a batch, gathered until all of them are there: they go out together.
+
+use rmcp::model::{ClientJsonRpcMessage, ClientNotification, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use serde_json::Value;
+
+use super::letters::{Opened, open_in_batch};
+
+/// Batches that are not answered yet.
+#[derive(Default)]
+pub(super) struct Batches(Vec<Batch>);
+
+#[derive(Default)]
+struct Batch {
+    /// Requests without an answer.
+    waiting: Vec<RequestId>,
+    answers: Vec<String>,
+}
+
+impl Batches {
+    /// Takes a batch apart: its messages, and its answer if there is one already.
+    pub(super) fn open(&mut self, all: Vec<Value>) -> (Vec<ClientJsonRpcMessage>, Option<String>) {
+        let (mut batch, mut messages) = (Batch::default(), Vec::new());
+        for one in all {
+            match open_in_batch(one) {
+                Opened::Message(message) => {
+                    if let JsonRpcMessage::Request(request) = &*message {
+                        batch.waiting.push(request.id.clone());
+                    }
+                    messages.push(*message);
+                }
+                Opened::Refused(refused) => batch.answers.push(refused.answer()),
+                Opened::Ignored => {}
+            }
+        }
+        self.0.push(batch);
+        (messages, self.finished())
+    }
+
+    /// Keeps an answer that belongs to a batch. Gives what is to be written now.
+    pub(super) fn give(&mut self, message: &ServerJsonRpcMessage, text: String) -> Option<String> {
+        let id = match message {
+            JsonRpcMessage::Response(response) => Some(&response.id),
+            JsonRpcMessage::Error(error) => error.id.as_ref(),
+            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
+        };
+        let Some(batch) = id.and_then(|id| self.take(id)) else { return Some(text) };
+        batch.answers.push(text);
+        self.finished()
+    }
+
+    /// Does not wait for what the client no longer wants. Gives what is to be written now.
+    pub(super) fn notice(&mut self, message: &ClientJsonRpcMessage) -> Option<String> {
+        let JsonRpcMessage::Notification(notification) = message else { return None };
+        let ClientNotification::CancelledNotification(cancelled) = &notification.notification else { return None };
+        self.take(cancelled.params.request_id.as_ref()?)?;
+        self.finished()
+    }
+
+    /// The batch that waits for this answer, which it no longer does.
+    fn take(&mut self, id: &RequestId) -> Option<&mut Batch> {
+        self.0.iter_mut().find_map(|batch| {
+            let at = batch.waiting.iter().position(|waiting| waiting == id)?;
+            batch.waiting.swap_remove(at);
+            Some(batch)
+        })
+    }
+
+    /// The answers of a batch that is complete. One of notifications only has none.
+    fn finished(&mut self) -> Option<String> {
+        let at = self.0.iter().position(|batch| batch.waiting.is_empty())?;
+        let batch = self.0.swap_remove(at);
+        (!batch.answers.is_empty()).then(|| format!("[{}]", batch.answers.join(",")))
+    }
+}

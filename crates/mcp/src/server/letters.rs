@@ -1,0 +1,208 @@
+//! What a client sends, looked at before the library sees it: what is no message is answered, with its id if it has one,
+//! since whoever sent it waits.
+
+use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ErrorData, InitializeRequestParams};
+use serde_json::{Map, Value, json};
+
+use super::scan::Scan;
+
+/// Messages in one batch: more would be answered with more than anyone reads.
+const MOST: usize = 1_000;
+/// The revision in which messages may come in batches. Those before and after know none.
+pub(super) const BATCHES: &str = "2025-03-26";
+
+/// Where a request of the era without sessions names its revision.
+const REVISION: &str = "io.modelcontextprotocol/protocolVersion";
+
+/// A message that is answered at once.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Refused {
+    /// Its id; null if that is not known, or was none.
+    id: Value,
+    error: ErrorData,
+}
+
+impl Refused {
+    pub(super) fn new(id: Value, code: ErrorCode, why: impl Into<String>) -> Self {
+        Self { id, error: ErrorData::new(code, why.into(), None) }
+    }
+
+    fn alone(why: impl Into<String>) -> Self {
+        Self::new(Value::Null, ErrorCode::INVALID_REQUEST, why)
+    }
+
+    /// The answer. The protocol leaves out an id that is not known.
+    pub(super) fn answer(&self) -> String {
+        let mut answer = json!({ "jsonrpc": "2.0", "id": self.id, "error": self.error });
+        if let Some(answer) = answer.as_object_mut().filter(|_| self.id.is_null()) {
+            answer.remove("id");
+        }
+        answer.to_string()
+    }
+}
+
+/// What one message turned out to be.
+pub(super) enum Opened {
+    Message(Box<ClientJsonRpcMessage>),
+    Refused(Refused),
+    /// It wants no answer, and says nothing to us.
+    Ignored,
+}
+
+/// What was sent at once.
+pub(super) enum Letter {
+    One(Opened),
+    Batch(Vec<Value>),
+}
+
+/// Opens what was sent. Batches are taken only if `takes_batches`.
+pub(super) fn open(bytes: &[u8], takes_batches: bool) -> Letter {
+    let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+    let given = match serde_json::from_slice(bytes) {
+        Ok(given) => given,
+        Err(error) => return Letter::One(Opened::Refused(garbage(bytes, &error))),
+    };
+    let refused = |why: String| Letter::One(Opened::Refused(Refused::alone(why)));
+    match given {
+        Value::Array(_) if !takes_batches => {
+            refused(format!("batches are part of revision {BATCHES} only; send each message by itself"))
+        }
+        Value::Array(all) if all.is_empty() => refused("there is nothing in this batch".to_owned()),
+        Value::Array(all) if all.len() > MOST => refused(format!("a batch has at most {MOST} messages")),
+        Value::Array(all) => Letter::Batch(all),
+        one => Letter::One(open_one(one)),
+    }
+}
+
+/// Opens a message of a batch.
+pub(super) fn open_in_batch(given: Value) -> Opened {
+    if given["method"] == "initialize" {
+        let (id, why) = (given["id"].clone(), "`initialize` comes by itself, before any batch");
+        return Opened::Refused(Refused::new(id, ErrorCode::INVALID_REQUEST, why));
+    }
+    open_one(given)
+}
+
+fn garbage(bytes: &[u8], error: &serde_json::Error) -> Refused {
+    let mut scan = Scan::default();
+    scan.feed(bytes);
+    let id = scan.request().and_then(|id| serde_json::to_value(id).ok()).unwrap_or_default();
+    Refused::new(id, ErrorCode::PARSE_ERROR, format!("not JSON: {error}"))
+}
+
+fn open_one(given: Value) -> Opened {
+    let Value::Object(mut given) = given else {
+        return Opened::Refused(Refused::alone("expected an object with `jsonrpc`, `id` and `method`"));
+    };
+    let is_answer = !given.contains_key("method") && (given.contains_key("result") || given.contains_key("error"));
+    // Some write this for "no parameters".
+    if given.get("params").is_some_and(Value::is_null) {
+        given.remove("params");
+    }
+    if !is_answer && let Err(refused) = check(&given) {
+        return Opened::Refused(refused);
+    }
+    let id = given.get("id").cloned();
+    match (serde_json::from_value(Value::Object(given)), id) {
+        (Ok(message), _) => Opened::Message(Box::new(message)),
+        (Err(error), Some(id)) if !is_answer => {
+            Opened::Refused(Refused::new(id, ErrorCode::INVALID_REQUEST, error.to_string()))
+        }
+        _ => Opened::Ignored,
+    }
+}
+
+/// Whether it is a request or a notification.
+fn check(given: &Map<String, Value>) -> Result<(), Refused> {
+    let id = given.get("id");
+    let is_id = |id: &&Value| id.is_string() || id.is_number();
+    let known = id.filter(is_id).cloned().unwrap_or_default();
+    let refused = |code, why: &str| Err(Refused::new(known.clone(), code, why));
+    if given.get("jsonrpc").is_none_or(|version| version != "2.0") {
+        return refused(ErrorCode::INVALID_REQUEST, "`jsonrpc` must be \"2.0\"");
+    }
+    if id.is_some_and(|id| !id.is_string() && !id.is_i64()) {
+        return refused(ErrorCode::INVALID_REQUEST, "`id` is a text or a whole number");
+    }
+    let Some(Value::String(method)) = given.get("method") else {
+        return refused(ErrorCode::INVALID_REQUEST, "`method` is missing, or no text");
+    };
+    if given.get("params").is_some_and(|params| !params.is_object()) {
+        return refused(ErrorCode::INVALID_PARAMS, "`params` is an object");
+    }
+    if method == "initialize" && id.is_some() {
+        let params = given.get("params").cloned().unwrap_or_else(|| json!({}));
+        // A request that names its revision is of the era that has no `initialize`, and hears so from others.
+        let has_sessions = params["_meta"][REVISION].is_null();
+        if has_sessions && let Err(error) = serde_json::from_value::<InitializeRequestParams>(params) {
+            return refused(ErrorCode::INVALID_PARAMS, &format!("`initialize`: {error}"));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use rmcp::model::{ClientRequest, JsonRpcMessage};
+
+    use super::*;
+
+    /// Whether it is a request that the library knows, with parameters it understands.
+    fn is_known(message: &ClientJsonRpcMessage) -> bool {
+        matches!(message, JsonRpcMessage::Request(known) if !matches!(known.request, ClientRequest::CustomRequest(_)))
+    }
+
+    /// What becomes of a text: the answer, or nothing if it is passed on or ignored.
+    fn answered(text: &str) -> Option<Value> {
+        match open(text.as_bytes(), false) {
+            Letter::One(Opened::Refused(refused)) => Some(serde_json::from_str(&refused.answer()).unwrap()),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn what_is_no_message_is_answered_with_its_id() {
+        for (text, id, code) in [
+            ("not json", Value::Null, -32700),
+            ("{\"id\":3,\"method\":\"ping\"", Value::Null, -32700),
+            (r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"x":"\ud800"}}"#, json!(3), -32700),
+            (r#"{"jsonrpc":"2.0","id":3,"method":"ping",}"#, json!(3), -32700),
+            ("5", Value::Null, -32600),
+            ("[]", Value::Null, -32600),
+            (r#"[{"jsonrpc":"2.0","id":3,"method":"ping"}]"#, Value::Null, -32600),
+            ("{}", Value::Null, -32600),
+            (r#"{"jsonrpc":"2.0","id":3}"#, json!(3), -32600),
+            (r#"{"jsonrpc":"1.0","id":3,"method":"ping"}"#, json!(3), -32600),
+            (r#"{"id":"a","method":"ping"}"#, json!("a"), -32600),
+            (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, Value::Null, -32600),
+            (r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, json!(1.5), -32600),
+            (r#"{"jsonrpc":"2.0","id":18446744073709551615,"method":"ping"}"#, json!(u64::MAX), -32600),
+            (r#"{"jsonrpc":"2.0","id":{"a":1},"method":"ping"}"#, Value::Null, -32600),
+            (r#"{"jsonrpc":"2.0","id":3,"method":5}"#, json!(3), -32600),
+            (r#"{"jsonrpc":"2.0","id":3,"method":"ping","params":[1]}"#, json!(3), -32602),
+            (r#"{"jsonrpc":"2.0","id":3,"method":"initialize"}"#, json!(3), -32602),
+        ] {
+            let answer = answered(text).unwrap_or_else(|| panic!("{text} was not answered"));
+            assert_eq!((&answer["id"], &answer["error"]["code"]), (&id, &json!(code)), "{text}: {answer}");
+        }
+    }
+
+    #[test]
+    fn answers_notifications_and_requests_are_not_answered_here() {
+        for text in [
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"x"}}"#,
+            r#"{"jsonrpc":"2.0","id":3,"result":{}}"#,
+            r#"{"id":3,"result":5}"#,
+            r#"{"jsonrpc":"2.0","method":"notifications/of/someone/else"}"#,
+        ] {
+            assert_eq!(answered(text), None, "{text}");
+        }
+        for text in [
+            r#"{"jsonrpc":"2.0","id":"","method":"ping","params":null}"#,
+            "\u{feff}{\"jsonrpc\":\"2.0\",\"id\":-5,\"method\":\"ping\"}",
+        ] {
+            let Letter::One(Opened::Message(message)) = open(text.as_bytes(), false) else { panic!("{text}") };
+            assert!(is_known(&message), "{text}");
+        }
+    }
+}

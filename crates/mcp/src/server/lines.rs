@@ -1,0 +1,190 @@
+//! Messages on a pair of streams, one a line. What is too long or no message is answered: whoever sent it waits.
+//!
+//! The transport of the library says nothing to such lines, or forgets their ids, and knows no batches.
+
+use std::collections::VecDeque;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rmcp::model::{ClientJsonRpcMessage, ErrorCode, JsonRpcMessage, ServerResult};
+use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+
+use super::batch::Batches;
+use super::letters::{self, BATCHES, Letter, Opened, Refused};
+use super::scan::Scan;
+
+/// Bytes of one message, with its end of line.
+const LARGEST: usize = 16 << 20;
+
+/// A transport over a pair of streams.
+pub(super) struct Lines<R, W> {
+    input: BufReader<R>,
+    line: Line,
+    /// Messages of a batch that were not handed on yet.
+    ready: VecDeque<ClientJsonRpcMessage>,
+    output: Arc<tokio::sync::Mutex<Option<W>>>,
+    talk: Arc<Mutex<Talk>>,
+    /// An answer on its way. Kept here, since whoever waits for a message may be dropped half way.
+    sending: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+}
+
+/// What is known of the conversation.
+#[derive(Default)]
+struct Talk {
+    takes_batches: bool,
+    batches: Batches,
+}
+
+/// A line so far.
+#[derive(Default)]
+struct Line {
+    bytes: Vec<u8>,
+    /// There is so much of it that only its id is looked for.
+    too_long: Option<Scan>,
+}
+
+impl Line {
+    fn feed(&mut self, bytes: &[u8]) {
+        if let Some(scan) = &mut self.too_long {
+            scan.feed(bytes);
+        } else if self.bytes.len() + bytes.len() > LARGEST {
+            let mut scan = Scan::default();
+            scan.feed(&std::mem::take(&mut self.bytes));
+            scan.feed(bytes);
+            self.too_long = Some(scan);
+        } else {
+            self.bytes.extend_from_slice(bytes);
+        }
+    }
+
+    /// What stands there, now that it is whole.
+    fn open(self, takes_batches: bool) -> Letter {
+        let Some(scan) = self.too_long else { return letters::open(&self.bytes, takes_batches) };
+        let why = format!("the message has more than {} MB; send less at once", LARGEST >> 20);
+        let id = scan.request().and_then(|id| serde_json::to_value(id).ok()).unwrap_or_default();
+        let code = if id == Value::Null { ErrorCode::PARSE_ERROR } else { ErrorCode::INVALID_REQUEST };
+        Letter::One(Opened::Refused(Refused::new(id, code, why)))
+    }
+
+    fn is_blank(&self) -> bool {
+        self.too_long.is_none() && self.bytes.trim_ascii().is_empty()
+    }
+}
+
+impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
+    pub(super) fn new(input: R, output: W) -> Self {
+        Self {
+            input: BufReader::new(input),
+            line: Line::default(),
+            ready: VecDeque::new(),
+            output: Arc::new(tokio::sync::Mutex::new(Some(output))),
+            talk: Arc::default(),
+            sending: None,
+        }
+    }
+
+    /// The next line; nothing at the end. What was read of one is kept if this is dropped.
+    async fn next_line(&mut self) -> Option<Line> {
+        loop {
+            let read =
+                self.input.fill_buf().await.inspect_err(|error| tracing::warn!(%error, "cannot read on")).ok()?;
+            if read.is_empty() {
+                return None;
+            }
+            let end = memchr::memchr(b'\n', read);
+            let taken = end.map_or(read.len(), |end| end + 1);
+            self.line.feed(&read[..taken]);
+            self.input.consume(taken);
+            if end.is_some() {
+                return Some(std::mem::take(&mut self.line));
+            }
+        }
+    }
+
+    /// Hands on what a line says, as far as it is for others.
+    fn take_in(&mut self, line: Line) {
+        let mut talk = self.talk.lock().unwrap_or_else(PoisonError::into_inner);
+        let answer = match line.open(talk.takes_batches) {
+            Letter::One(Opened::Message(message)) => {
+                self.ready.push_back(*message);
+                None
+            }
+            Letter::One(Opened::Refused(refused)) => Some(refused.answer()),
+            Letter::One(Opened::Ignored) => None,
+            Letter::Batch(all) => {
+                let (messages, answer) = talk.batches.open(all);
+                self.ready.extend(messages);
+                answer
+            }
+        };
+        drop(talk);
+        self.answer(answer);
+    }
+
+    fn answer(&mut self, answer: Option<String>) {
+        if let Some(answer) = answer {
+            let writing = write(Arc::clone(&self.output), answer);
+            self.sending = Some(Box::pin(async move { drop(writing.await) }));
+        }
+    }
+}
+
+async fn write<W: AsyncWrite + Unpin>(output: Arc<tokio::sync::Mutex<Option<W>>>, mut text: String) -> io::Result<()> {
+    text.push('\n');
+    let mut output = output.lock().await;
+    let Some(output) = output.as_mut() else { return Err(io::ErrorKind::NotConnected.into()) };
+    output.write_all(text.as_bytes()).await?;
+    output.flush().await
+}
+
+impl<R, W> Transport<RoleServer> for Lines<R, W>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    type Error = io::Error;
+
+    fn send(&mut self, message: TxJsonRpcMessage<RoleServer>) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let mut talk = self.talk.lock().unwrap_or_else(PoisonError::into_inner);
+        if let JsonRpcMessage::Response(response) = &message
+            && let ServerResult::InitializeResult(agreed) = &response.result
+        {
+            talk.takes_batches = agreed.protocol_version.as_str() == BATCHES;
+        }
+        let text = serde_json::to_string(&message).map(|text| talk.batches.give(&message, text));
+        let output = Arc::clone(&self.output);
+        async move {
+            match text? {
+                Some(text) => write(output, text).await,
+                None => Ok(()),
+            }
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        loop {
+            if let Some(sending) = &mut self.sending {
+                sending.await;
+                self.sending = None;
+            }
+            if let Some(message) = self.ready.pop_front() {
+                let answer = self.talk.lock().unwrap_or_else(PoisonError::into_inner).batches.notice(&message);
+                self.answer(answer);
+                return Some(message);
+            }
+            let line = self.next_line().await?;
+            if !line.is_blank() {
+                self.take_in(line);
+            }
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        drop(self.output.lock().await.take());
+        Ok(())
+    }
+}

@@ -1,0 +1,154 @@
+//! Messages over HTTP, looked at before the library sees them: what is no message gets an error that a client can read,
+//! and a batch is taken apart and answered in one stream.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use futures_util::{StreamExt, stream};
+use http::request::Parts;
+use http::{HeaderMap, Method, Request, Response, StatusCode, header};
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, BodyStream, Full, LengthLimitError, Limited, StreamBody};
+use rmcp::model::ErrorCode;
+use rmcp::transport::StreamableHttpService;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use serde_json::Value;
+use tokio_util::bytes::Bytes;
+
+use super::handler::Handler;
+use super::letters::{self, BATCHES, Letter, Opened, Refused, open_in_batch};
+
+/// Bytes of one message.
+pub(super) const LARGEST: usize = 4 << 20;
+const JSON: &str = "application/json";
+const EVENTS: &str = "text/event-stream";
+
+type Inner = StreamableHttpService<Handler, LocalSessionManager>;
+type Answer = Response<BoxBody<Bytes, Infallible>>;
+
+/// A tower service for one path of an HTTP server. It checks `Host` and `Origin`, and no token: that is for whoever
+/// hosts it.
+#[derive(Clone)]
+pub struct HttpService(Inner);
+
+impl HttpService {
+    pub(super) fn new(inner: Inner) -> Self {
+        Self(inner)
+    }
+
+    async fn answer<B>(self, request: Request<B>) -> Answer
+    where
+        B: http_body::Body + Send + 'static,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>> + std::fmt::Display,
+    {
+        // What is wrong with the others is not in their bodies.
+        if request.method() != Method::POST || !has_json(request.headers()) {
+            return self.0.handle(request).await;
+        }
+        let (parts, body) = request.into_parts();
+        let body = match Limited::new(body, LARGEST).collect().await {
+            Ok(body) => body.to_bytes(),
+            Err(error) if error.is::<LengthLimitError>() => {
+                let why = format!("the message has more than {} MB; send less at once", LARGEST >> 20);
+                let refused = Refused::new(Value::Null, ErrorCode::INVALID_REQUEST, why);
+                return json(StatusCode::PAYLOAD_TOO_LARGE, refused.answer());
+            }
+            Err(error) => {
+                let refused = Refused::new(Value::Null, ErrorCode::PARSE_ERROR, format!("the body broke off: {error}"));
+                return json(StatusCode::BAD_REQUEST, refused.answer());
+            }
+        };
+        match letters::open(&body, takes_batches(&parts.headers)) {
+            Letter::One(Opened::Message(_)) => self.0.handle(Request::from_parts(parts, Full::new(body))).await,
+            Letter::One(Opened::Refused(refused)) => json(StatusCode::BAD_REQUEST, refused.answer()),
+            Letter::One(Opened::Ignored) => nothing(),
+            Letter::Batch(all) => self.batch(&parts, all).await,
+        }
+    }
+
+    async fn batch(self, parts: &Parts, all: Vec<Value>) -> Answer {
+        let (mut refused, mut streams, mut head) = (Vec::new(), Vec::new(), None);
+        for one in all {
+            let body = one.to_string();
+            match open_in_batch(one) {
+                Opened::Message(_) => {
+                    let answer = self.0.handle(Request::from_parts(parts.clone(), Full::new(Bytes::from(body)))).await;
+                    if !answer.status().is_success() {
+                        // It is about the session or the headers, and so about all of them.
+                        return answer;
+                    }
+                    let (answered, body) = answer.into_parts();
+                    if is(&answered.headers, EVENTS) {
+                        head.get_or_insert(answered);
+                        streams.push(BodyStream::new(body));
+                    } else {
+                        let Ok(body) = body.collect().await;
+                        refused.extend(String::from_utf8(body.to_bytes().into()).ok().filter(|text| !text.is_empty()));
+                    }
+                }
+                Opened::Refused(one) => refused.push(one.answer()),
+                Opened::Ignored => {}
+            }
+        }
+        let Some(head) = head else {
+            return if refused.is_empty() {
+                nothing()
+            } else {
+                json(StatusCode::OK, format!("[{}]", refused.join(",")))
+            };
+        };
+        let at_once =
+            refused.into_iter().map(|answer| Ok(http_body::Frame::data(format!("data: {answer}\n\n").into())));
+        let all = stream::iter(at_once).chain(stream::select_all(streams));
+        Response::from_parts(head, BodyExt::boxed(StreamBody::new(all)))
+    }
+}
+
+impl<B> tower_service::Service<Request<B>> for HttpService
+where
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>> + std::fmt::Display,
+{
+    type Response = Answer;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Answer, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let this = self.clone();
+        Box::pin(async move { Ok(this.answer(request).await) })
+    }
+}
+
+/// Whether headers say that there is JSON, and that JSON and events are understood.
+fn has_json(headers: &HeaderMap) -> bool {
+    let accepts = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    is(headers, JSON) && accepts.contains(JSON) && accepts.contains(EVENTS)
+}
+
+fn is(headers: &HeaderMap, kind: &str) -> bool {
+    headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).is_some_and(|value| value.starts_with(kind))
+}
+
+/// The revision stands in a header since the one after that with batches; where there is none, that one is meant.
+fn takes_batches(headers: &HeaderMap) -> bool {
+    headers.get("mcp-protocol-version").is_none_or(|version| version == BATCHES)
+}
+
+fn json(status: StatusCode, text: String) -> Answer {
+    let mut answer = Response::new(Full::new(Bytes::from(text)).boxed());
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(JSON));
+    answer
+}
+
+fn nothing() -> Answer {
+    let mut answer = Response::new(Full::default().boxed());
+    *answer.status_mut() = StatusCode::ACCEPTED;
+    answer
+}
