@@ -188,7 +188,7 @@ fn never_fits(tool: &str, pattern: &str) -> Option<String> {
     if is_quoted {
         return Some("patterns stand without quotation marks".into());
     }
-    if tool == "web_fetch" && pattern.contains('/') {
+    if tool == "web_fetch" && pattern.contains("://") {
         return Some("of an address only the host counts, such as `web_fetch(*.example.org)`".into());
     }
     let is_of_files = WRITERS.contains(&tool) || READERS.contains(&tool) || tool == "list_files";

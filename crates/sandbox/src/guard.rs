@@ -130,6 +130,9 @@ impl Guard {
     pub(crate) fn holds(&self) -> Vec<Hold> {
         let mut paths: Vec<(PathBuf, bool)> =
             self.before.repositories.iter().map(|path| (path.clone(), false)).collect();
+        // What is named by its path must stay there.
+        let around = self.named.iter().flat_map(|path| path.ancestors().skip(1)).map(|path| (path.to_owned(), false));
+        paths.extend(around);
         let hooks = self.before.repositories.iter().map(|path| path.join("hooks"));
         paths.extend(hooks.chain(self.before.folders.iter().cloned()).map(|path| (path, true)));
         let whole: BTreeSet<PathBuf> =

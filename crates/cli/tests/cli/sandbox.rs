@@ -257,9 +257,10 @@ fn no_command_and_no_tool_changes_what_updraft_goes_by_where_the_workspace_is_ar
         let ended = world.command(args).env("UPDRAFT_HOME", &home).output().unwrap();
         String::from_utf8_lossy(&[ended.stdout, ended.stderr].concat()).into_owned()
     };
-    for level in ["full", "landlock"] {
-        let plant = "echo evil > dotfiles/config.toml; mv dotfiles d2; echo evil > dotfiles/mcp.json; echo {} > x.json";
-        updraft(&["sandbox", "exec", "--level", level, "--", "sh", "-c", plant]);
+    let plant = "echo evil > dotfiles/config.toml; echo evil > dotfiles/mcp.json; echo {} > x.json";
+    // At the lower level nothing keeps folders from being renamed.
+    for (level, plant) in [("full", format!("mv dotfiles d2; {plant}")), ("landlock", plant.to_owned())] {
+        updraft(&["sandbox", "exec", "--level", level, "--", "sh", "-c", &plant]);
         assert_eq!(std::fs::read_to_string(&config).unwrap(), "mode = \"workspace\"\n", "{level}");
         assert!(!home.join("mcp.json").exists() && world.ws().join("x.json").exists(), "{level}");
     }

@@ -141,6 +141,8 @@ fn agents_that_may_change_nothing_get_tools_that_only_read() {
         "tools/a.py",
         "def looks():\n    '''Looks.\n\n    Annotations: read-only\n    '''\ndef changes(): 'Changes.'\n",
     );
+    // What tools of a workspace that nobody trusts are called stands in the run's settings in any case.
+    world.updraft(&["trust", "--yes"]).code(0);
     let model = world.script("s.json", &json!({"rules": [], "default": {"text": "done"}}));
     let offered = |agent: &str| {
         world.updraft(&["run", "--model", &model, "--agent", agent, "x"]).code(0);

@@ -441,7 +441,7 @@ pub(crate) const PROCESSES: &[Attempt] = &[
     ),
     code("fill the disk by children that nobody waits for", "$TRY fill-disk"),
     code("fill the disk by files without a name", "$TRY nameless"),
-    code("start more processes than granted", "i=0; while [ $i -lt 100 ]; do sleep 0.4 & i=$((i+1)); done; wait"),
+    code("start more processes than granted", "i=0; while [ $i -lt 100 ]; do sleep 2 & i=$((i+1)); done; wait"),
 ];
 
 pub(crate) const KERNEL: &[Attempt] = &[

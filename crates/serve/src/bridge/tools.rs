@@ -170,8 +170,11 @@ fn check(path: &str) -> Result<(), String> {
 /// What is at a path. Where the host does not say, it is looked for in the list if that is wanted; else it counts as nothing.
 async fn appeared(link: &Link, path: &str, thorough: bool) -> Result<Seen, String> {
     let seen = link.look(path).await?;
-    if !matches!(seen, Seen::Unsaid) {
-        return Ok(seen);
+    match seen {
+        // It may have come between the reading and the looking.
+        Seen::Unreadable => return link.look(path).await,
+        Seen::Text(_) | Seen::Nothing => return Ok(seen),
+        Seen::Unsaid => {}
     }
     if !thorough {
         return Ok(Seen::Nothing);
