@@ -10,7 +10,7 @@ use rmcp::model::{
     ServerNotification, ServerPeerInfo, ServerResult, SubscriptionFilter, Tool,
 };
 use rmcp::service::{Peer, PeerRequestOptions, RoleClient, RunningService, ServiceError};
-use tokio::sync::{Mutex, mpsc};
+use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use updraft_sandbox::Reached;
@@ -35,6 +35,8 @@ const PAGES: usize = 100;
 const ENTRIES: usize = 5_000;
 /// How long a server may take to note that a task is cancelled.
 const CANCEL_TIME: Duration = Duration::from_secs(5);
+/// How long the end of a connection waits for that.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Before a broken stream of news is opened again; it doubles from then on.
 const REOPEN: Duration = Duration::from_secs(1);
 
@@ -156,6 +158,11 @@ impl Connection {
     /// Ends it, and its process.
     pub(super) async fn close(&self) {
         self.is_closed.store(true, Ordering::Relaxed);
+        // What was given up last is told before nobody hears it.
+        let (told, all_is_told) = oneshot::channel();
+        if self.given_up.try_send(GivenUp::Everything(told)).is_ok() {
+            let _ = tokio::time::timeout(LAST_WORDS, all_is_told).await;
+        }
         if let Some(mut service) = self.service.lock().await.take() {
             let _ = service.close_with_timeout(Duration::from_secs(3)).await;
         }
@@ -340,6 +347,8 @@ fn sent_in_vain(error: &(dyn std::error::Error + 'static), server: &str) -> Erro
 pub(super) enum GivenUp {
     Request(RequestId),
     Task(String),
+    /// Nothing of its own: whoever asks hears when all before it has been told.
+    Everything(oneshot::Sender<()>),
 }
 
 /// A request or a task that is given up when this is dropped.
@@ -364,6 +373,11 @@ async fn give_up(peer: Peer<RoleClient>, mut given_up: mpsc::Receiver<GivenUp>) 
             GivenUp::Request(id) => {
                 let why = "nobody waits for it any longer".to_owned();
                 peer.notify_cancelled(CancelledNotificationParam::new(Some(id), Some(why))).await
+            }
+            GivenUp::Everything(told) => {
+                // Whoever waits for it may have left.
+                let _ = told.send(());
+                Ok(())
             }
             GivenUp::Task(id) => {
                 let cancelling = peer.cancel_task(CancelTaskParams::new(id));

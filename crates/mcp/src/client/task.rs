@@ -45,10 +45,7 @@ impl Connection {
             }
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}
-                () = waiting.cancel.cancelled() => {
-                    drop(self.abandoned_task(&id));
-                    return Err(Error::Cancelled);
-                }
+                () = waiting.cancel.cancelled() => return Err(self.cancelled_with(&id)),
             }
             let request = ClientRequest::GetTaskRequest(GetTaskRequest::new(GetTaskParams::new(id.clone())));
             let state = match self.ask(request, waiting).await {
@@ -62,6 +59,7 @@ impl Connection {
                 Err(Error::Refused { message, .. }) => {
                     return Err(Error::Abandoned(format!("it does not know the task any longer: {message}")));
                 }
+                Err(Error::Cancelled) => return Err(self.cancelled_with(&id)),
                 Err(error) => return Err(error),
             };
             missed = 0;
@@ -73,7 +71,10 @@ impl Connection {
                 TaskPayload::Working => {}
                 TaskPayload::InputRequired { input_requests } => {
                     let asked = Instant::now();
-                    self.answer_task(&id, input_requests, &mut answered, waiting).await?;
+                    match self.answer_task(&id, input_requests, &mut answered, waiting).await {
+                        Err(Error::Cancelled) => return Err(self.cancelled_with(&id)),
+                        done => done?,
+                    }
                     // A person's thinking is not the task's time.
                     until += asked.elapsed();
                 }
@@ -83,6 +84,12 @@ impl Connection {
                 }
             }
         }
+    }
+
+    /// The call is cancelled, and its task with it, whether another process would find it again or not.
+    fn cancelled_with(&self, task: &str) -> Error {
+        drop(self.abandoned_task(task));
+        Error::Cancelled
     }
 
     /// Answers what a task asks, each question once.
