@@ -209,14 +209,13 @@ impl Guard {
 
     /// What to put in place of a file that is moved aside.
     fn restored(&self, unit: &Path, item: &Item) -> Option<Copy> {
-        if item.stays_writable()
-            && let Some(now) = harmless::text(&self.root, unit)
-        {
-            // The older list would do again what has been done.
-            let text = todo::without_new(self.saved.text(unit).unwrap_or_default(), &now);
-            return Some(Copy::File { bytes: text.into_bytes(), mode: item.stamp.mode & 0o777 });
+        if !item.stays_writable() {
+            return self.saved.get(unit).cloned();
         }
-        self.saved.get(unit).cloned()
+        // The older list would do again what has been done.
+        let now = todo::read(&self.root, unit)?;
+        let text = todo::without_new(&self.saved.text(unit).unwrap_or_default(), &now);
+        Some(Copy::File { bytes: text.into_bytes(), mode: item.stamp.mode & 0o777 })
     }
 
     /// Whether the guarded files are those that were found before, and as they were.
@@ -242,8 +241,9 @@ impl Guard {
     /// Whether it is new or changed, and could run something.
     fn is_suspicious(&self, known: &Known<'_>, path: &Path, item: &Item) -> bool {
         if item.stays_writable() && item.stamp.kind == FileType::RegularFile {
+            let is_as_before = self.before.items.get(path).is_some_and(|old| old.stamp == item.stamp);
             let before = self.saved.text(path).unwrap_or_default();
-            return harmless::text(&self.root, path).is_none_or(|now| todo::runs_more(before, &now));
+            return !is_as_before && todo::read(&self.root, path).is_none_or(|now| todo::runs_more(&before, &now));
         }
         if let Some(old) = self.before.items.get(path) {
             return old.stamp != item.stamp && self.saved.differs(&self.root, path, old, item);

@@ -291,3 +291,16 @@ fn every_word_of_a_long_query_is_looked_for() {
     let found = client.data("search", json!({ "query": query }));
     assert_eq!(found["results"][0]["id"], "notes.md", "{found}");
 }
+
+#[test]
+fn a_last_message_without_an_end_of_line_is_answered() {
+    use std::io::Write as _;
+    let world = World::new();
+    let mut served = world.command(&["mcp", "serve"]).stdin(std::process::Stdio::piped()).spawn().unwrap();
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18",
+        "capabilities": {}, "clientInfo": {"name": "a pipe", "version": "1"}}});
+    write!(served.stdin.take().unwrap(), "{hello}").unwrap();
+    let said = String::from_utf8(served.wait_with_output().unwrap().stdout).unwrap();
+    let answer: Value = serde_json::from_str(said.lines().next().unwrap_or_default()).unwrap();
+    assert_eq!((&answer["id"], &answer["result"]["protocolVersion"]), (&json!(1), &json!("2025-06-18")));
+}

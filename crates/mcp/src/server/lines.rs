@@ -93,7 +93,9 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<
             let read =
                 self.input.fill_buf().await.inspect_err(|error| tracing::warn!(%error, "cannot read on")).ok()?;
             if read.is_empty() {
-                return None;
+                // The last message counts without an end of line, too.
+                let last = std::mem::take(&mut self.line);
+                return (!last.is_blank()).then_some(last);
             }
             let end = memchr::memchr(b'\n', read);
             let taken = end.map_or(read.len(), |end| end + 1);

@@ -30,7 +30,13 @@ pub(super) fn is_harmless(root: &OwnedFd, folder: &Path, path: &Path, why: &str)
     }
 }
 
+/// The text of a file, if it is one and not too long.
 pub(super) fn text(root: &OwnedFd, path: &Path) -> Option<String> {
+    String::from_utf8(bytes(root, path, LONGEST)?).ok()
+}
+
+/// What is in a file of at most this length.
+pub(super) fn bytes(root: &OwnedFd, path: &Path, longest: u64) -> Option<Vec<u8>> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
     let file = rustix::fs::openat2(root, path, flags, Mode::empty(), resolve).ok()?;
@@ -38,9 +44,9 @@ pub(super) fn text(root: &OwnedFd, path: &Path) -> Option<String> {
     if FileType::from_raw_mode(rustix::fs::fstat(&file).ok()?.st_mode) != FileType::RegularFile {
         return None;
     }
-    let mut text = String::new();
-    let length = std::fs::File::from(file).take(LONGEST + 1).read_to_string(&mut text).ok()?;
-    (length as u64 <= LONGEST).then_some(text)
+    let mut bytes = Vec::new();
+    let length = std::fs::File::from(file).take(longest + 1).read_to_end(&mut bytes).ok()?;
+    (length as u64 <= longest).then_some(bytes)
 }
 
 /// A link from a worktree or submodule to where git keeps such, inside the folder that we walk.

@@ -148,11 +148,18 @@ fn is_data(setting: &Setting) -> bool {
     let data = [
         ("blame", "ignorerevsfile"),
         ("branch", "description"),
+        ("branch", "vscode-merge-base"),
         ("commit", "template"),
+        ("core", "autocrlf"),
+        ("core", "eol"),
         ("core", "excludesfile"),
+        ("core", "safecrlf"),
         ("core", "worktree"),
         ("gpg", "allowedsignersfile"),
         ("mailmap", "file"),
+        ("merge", "conflictstyle"),
+        ("pull", "rebase"),
+        ("push", "default"),
         ("safe", "directory"),
         ("user", "signingkey"),
     ];

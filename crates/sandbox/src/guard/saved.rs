@@ -1,6 +1,7 @@
 //! Copies of guarded files that no mount can protect: links, files with a second name, and all of them below the full
 //! level.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::io::{self, Read, Write};
@@ -44,9 +45,9 @@ impl Saved {
     }
 
     /// What a file said, if it is kept and is text.
-    pub(super) fn text(&self, path: &Path) -> Option<&str> {
+    pub(super) fn text(&self, path: &Path) -> Option<Cow<'_, str>> {
         match self.get(path)? {
-            Copy::File { bytes, .. } => std::str::from_utf8(bytes).ok(),
+            Copy::File { bytes, .. } => Some(String::from_utf8_lossy(bytes)),
             Copy::Link(_) => None,
         }
     }

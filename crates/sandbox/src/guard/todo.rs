@@ -3,6 +3,10 @@
 //! The file must stay writable, since every step of a rebase rewrites it. So it is judged by what it newly runs.
 
 use std::collections::BTreeSet;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use super::harmless;
 
 /// What git does by itself, by the long and the short name. All else may be a program.
 const OWN: [&str; 24] = [
@@ -31,6 +35,14 @@ const OWN: [&str; 24] = [
     "u",
     "noop",
 ];
+
+/// A list of more steps is nobody's.
+const LONGEST: u64 = 16 << 20;
+
+/// A list as it is. The subjects of commits in it may be in any encoding; git goes by their numbers.
+pub(super) fn read(root: &OwnedFd, path: &Path) -> Option<String> {
+    harmless::bytes(root, path, LONGEST).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
 
 /// Whether any line runs something that no line did before.
 pub(super) fn runs_more(before: &str, now: &str) -> bool {

@@ -10,7 +10,7 @@ use rustix::process::{Pid, PidfdFlags, WaitOptions, WaitStatus};
 
 use super::desk::{Desk, Wish};
 use super::disk::Disks;
-use super::held::Machine;
+use super::held::{Doubt, Held, Machine};
 use super::processes::Family;
 use super::queued;
 use crate::order::{Exit, Killed};
@@ -42,7 +42,7 @@ pub(super) fn attend(watch: &Watch<'_>) -> (Option<Exit>, Option<Killed>) {
         return (collect(watch.program), None);
     };
     let mut disks = Disks::begin(watch.folders, watch.family);
-    let mut memory = Machine::now();
+    let (mut memory, mut doubt) = (Machine::now(), Doubt::default());
     let shortest = match watch.lifetime {
         Lifetime::Call => TICK,
         Lifetime::Session => SLOW_TICK,
@@ -63,7 +63,7 @@ pub(super) fn attend(watch: &Watch<'_>) -> (Option<Exit>, Option<Killed>) {
             News::Program => {}
             News::Nothing => {
                 let began = Instant::now();
-                if let Some(killed) = exceeded(watch, &mut disks, &mut memory) {
+                if let Some(killed) = exceeded(watch, &mut disks, (&mut memory, &mut doubt)) {
                     return (None, Some(killed));
                 }
                 tick = shortest.max(began.elapsed() * SHARE);
@@ -109,7 +109,7 @@ fn exit_of(status: WaitStatus) -> Exit {
 }
 
 /// `best` is the most room that the machine has had.
-fn exceeded(watch: &Watch<'_>, disks: &mut Disks<'_>, best: &mut Machine) -> Option<Killed> {
+fn exceeded(watch: &Watch<'_>, disks: &mut Disks<'_>, best: (&mut Machine, &mut Doubt)) -> Option<Killed> {
     let usage = watch.family.usage(watch.limits.processes);
     if usage.tasks > watch.limits.processes {
         return Some(Killed::Processes);
@@ -121,15 +121,17 @@ fn exceeded(watch: &Watch<'_>, disks: &mut Disks<'_>, best: &mut Machine) -> Opt
 }
 
 /// The quick sum first; what takes longer to find only where the machine has so much less that it could matter.
-fn takes_too_much(watch: &Watch<'_>, quick: u64, best: &mut Machine) -> bool {
+fn takes_too_much(watch: &Watch<'_>, quick: u64, (best, doubt): (&mut Machine, &mut Doubt)) -> bool {
     let limit = watch.limits.memory;
     let now = Machine::now();
     let (gained, lost) = now.since(best);
-    let mut queued = 0;
+    let mut queued = Held::default();
     if quick + lost > limit {
-        queued = queued::in_sockets(&watch.family.members(u64::MAX)).within(lost);
+        queued = queued::in_sockets(&watch.family.members(u64::MAX));
     }
-    quick + queued + gained > limit && watch.family.memory_shared_once(gained) + queued > limit
+    let is_too_much =
+        |queued: u64| quick + queued + gained > limit && watch.family.memory_shared_once(gained) + queued > limit;
+    doubt.weigh(queued, lost, is_too_much)
 }
 
 /// Waits for one process to end and says how, whatever else happens.

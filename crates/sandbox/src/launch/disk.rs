@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::held::{self, Held};
+use super::held::{self, Doubt, Held};
 use super::processes::Family;
 use crate::guard::a_little_before_now;
 
@@ -29,6 +29,7 @@ pub(super) struct Disks<'a> {
     looked_at: (u64, u64),
     /// When they may be looked through again.
     next_look: Instant,
+    doubt: Doubt,
 }
 
 impl<'a> Disks<'a> {
@@ -46,7 +47,16 @@ impl<'a> Disks<'a> {
             Family::Descendants => None,
         };
         let next_look = Instant::now() + REST;
-        Disks { folders, family, memory, free, began: a_little_before_now(), looked_at: (0, 0), next_look }
+        Disks {
+            folders,
+            family,
+            memory,
+            free,
+            began: a_little_before_now(),
+            looked_at: (0, 0),
+            next_look,
+            doubt: Doubt::default(),
+        }
     }
 
     /// Whether it has filled more than it may. `written` is what its living processes say they wrote.
@@ -62,7 +72,7 @@ impl<'a> Disks<'a> {
         let (began, free) = (Instant::now(), now.iter().sum());
         let (filled_then, free_then) = self.looked_at;
         let has_grown = filled > limit && (filled_then == 0 || filled >= filled_then + limit / 16);
-        let is_due = began >= self.next_look && free != free_then;
+        let is_due = began >= self.next_look && (free != free_then || self.doubt.is_there());
         if !has_grown && !is_due {
             return false;
         }
@@ -72,7 +82,7 @@ impl<'a> Disks<'a> {
         made.bytes += nameless.bytes;
         made.perhaps = made.perhaps.saturating_add(nameless.perhaps);
         self.next_look = began + REST.max(began.elapsed() * SHARE);
-        made.within(filled) > limit
+        self.doubt.weigh(made, filled, |made| made > limit)
     }
 
     /// Bytes of what was made or changed since the command began.

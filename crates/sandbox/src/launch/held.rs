@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
+use std::time::{Duration, Instant};
 
 use super::processes::{field, has_ended, numbers_in};
 
@@ -22,6 +23,32 @@ impl Held {
     /// How much to count, if all there is cannot be more than this.
     pub(super) fn within(self, most: u64) -> u64 {
         self.bytes + self.perhaps.min(most.saturating_sub(self.bytes))
+    }
+}
+
+/// How long something must be in question before it counts. Descriptors are on their way between honest programs all the
+/// time, for a moment each.
+const DOUBT: Duration = Duration::from_secs(1);
+
+/// Since when something has been in question.
+#[derive(Default)]
+pub(super) struct Doubt(Option<Instant>);
+
+impl Doubt {
+    /// Whether it is too much: for certain, or in question for so long.
+    pub(super) fn weigh(&mut self, held: Held, most: u64, is_too_much: impl Fn(u64) -> bool) -> bool {
+        if is_too_much(held.bytes) {
+            return true;
+        }
+        if !is_too_much(held.within(most)) {
+            self.0 = None;
+            return false;
+        }
+        self.0.get_or_insert_with(Instant::now).elapsed() >= DOUBT
+    }
+
+    pub(super) fn is_there(&self) -> bool {
+        self.0.is_some()
     }
 }
 
@@ -141,7 +168,7 @@ fn mappings(pid: i32, look: &mut dyn FnMut(Mapping)) -> bool {
 }
 
 /// Whether nothing can be seen because there is nothing any more.
-fn may_be_skipped(error: &std::io::Error, pid: i32) -> bool {
+pub(super) fn may_be_skipped(error: &std::io::Error, pid: i32) -> bool {
     let is_gone = error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH);
     is_gone || has_ended(pid)
 }
@@ -172,6 +199,16 @@ impl Machine {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_in_question_counts_after_a_while() {
+        let (mut doubt, held) = (Doubt::default(), Held { bytes: 10, perhaps: u64::MAX });
+        assert!(!doubt.weigh(held, 100, |all| all > 50) && doubt.is_there());
+        doubt.0 = Instant::now().checked_sub(DOUBT);
+        assert!(doubt.weigh(held, 100, |all| all > 50));
+        assert!(!doubt.weigh(held, 40, |all| all > 50) && !doubt.is_there(), "so much is not to be had");
+        assert!(doubt.weigh(Held { bytes: 51, perhaps: 0 }, 40, |all| all > 50), "what is seen counts at once");
+    }
 
     #[test]
     fn a_mapping_is_read_from_its_line() {

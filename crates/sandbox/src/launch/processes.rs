@@ -116,7 +116,7 @@ fn usage_of(pid: i32) -> Usage {
     let written = match fs::read_to_string(format!("/proc/{pid}/io")) {
         Ok(io) => field(&io, "write_bytes:").saturating_sub(field(&io, "cancelled_write_bytes:")),
         // Who does not let us see it may have written anything.
-        Err(_) if status.contains("\nVmRSS:") => u64::MAX,
+        Err(error) if status.contains("\nVmRSS:") && !held::may_be_skipped(&error, pid) => u64::MAX,
         Err(_) => 0,
     };
     let memory = field(&status, "RssAnon:") + field(&status, "RssShmem:") + field(&status, "VmSwap:");

@@ -16,6 +16,21 @@ fn lines_that_run_something_are_taken_out_of_a_rebase() {
 }
 
 #[test]
+fn subjects_of_commits_may_be_in_any_encoding() {
+    for level in [Level::Full, Level::Landlock] {
+        let world = World::new();
+        world.write(TODO, "");
+        fs::write(world.path(TODO), b"pick 1 caf\xe9\npick 2 th\xe9\n").unwrap();
+        let moved = world.moved_after(level, |world| fs::write(world.path(TODO), b"pick 2 th\xe9\n").unwrap());
+        assert_eq!(moved, [""; 0]);
+        assert_eq!(fs::read(world.path(TODO)).unwrap(), b"pick 2 th\xe9\n");
+        let moved = world.moved_after(level, |world| fs::write(world.path(TODO), b"x evil\npick 2 th\xe9\n").unwrap());
+        assert_eq!(moved, [format!("{TODO}*")]);
+        assert!(world.read(TODO).starts_with("pick 2 th"));
+    }
+}
+
+#[test]
 fn a_rebase_goes_on_and_ends_as_it_likes() {
     for level in [Level::Full, Level::Landlock] {
         let world = World::new();
