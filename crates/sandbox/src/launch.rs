@@ -11,6 +11,7 @@ mod disk;
 mod first;
 mod held;
 mod kernel;
+mod memory;
 mod overlay;
 mod processes;
 mod program;

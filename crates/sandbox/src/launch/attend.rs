@@ -10,9 +10,8 @@ use rustix::process::{Pid, PidfdFlags, WaitOptions, WaitStatus};
 
 use super::desk::{Desk, Wish};
 use super::disk::Disks;
-use super::held::{Doubt, Held, Machine};
+use super::memory::Memory;
 use super::processes::Family;
-use super::queued;
 use crate::order::{Exit, Killed};
 use crate::policy::{Lifetime, Limits};
 
@@ -42,7 +41,7 @@ pub(super) fn attend(watch: &Watch<'_>) -> (Option<Exit>, Option<Killed>) {
         return (collect(watch.program), None);
     };
     let mut disks = Disks::begin(watch.folders, watch.family);
-    let (mut memory, mut doubt) = (Machine::now(), Doubt::default());
+    let mut memory = Memory::begin(watch.family);
     let shortest = match watch.lifetime {
         Lifetime::Call => TICK,
         Lifetime::Session => SLOW_TICK,
@@ -62,14 +61,20 @@ pub(super) fn attend(watch: &Watch<'_>) -> (Option<Exit>, Option<Killed>) {
             News::Line => {}
             News::Program => {}
             News::Nothing => {
-                let began = Instant::now();
-                if let Some(killed) = exceeded(watch, &mut disks, (&mut memory, &mut doubt)) {
+                let before = time_spent();
+                if let Some(killed) = exceeded(watch, &mut disks, &mut memory) {
                     return (None, Some(killed));
                 }
-                tick = shortest.max(began.elapsed() * SHARE);
+                tick = shortest.max(time_spent().saturating_sub(before) * SHARE);
             }
         }
     }
+}
+
+/// What this thread has worked. On a busy machine a look that took long may have cost little, and the next is due.
+pub(super) fn time_spent() -> Duration {
+    let spent = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::try_from(spent).unwrap_or_default()
 }
 
 enum News {
@@ -108,30 +113,15 @@ fn exit_of(status: WaitStatus) -> Exit {
     }
 }
 
-/// `best` is the most room that the machine has had.
-fn exceeded(watch: &Watch<'_>, disks: &mut Disks<'_>, best: (&mut Machine, &mut Doubt)) -> Option<Killed> {
+fn exceeded(watch: &Watch<'_>, disks: &mut Disks<'_>, memory: &mut Memory) -> Option<Killed> {
     let usage = watch.family.usage(watch.limits.processes);
     if usage.tasks > watch.limits.processes {
         return Some(Killed::Processes);
     }
-    if takes_too_much(watch, usage.memory, best) {
+    if memory.is_exceeded(watch.limits.memory, usage.memory) {
         return Some(Killed::Memory);
     }
     disks.are_filled(watch.limits.disk, usage.written).then_some(Killed::Disk)
-}
-
-/// The quick sum first; what takes longer to find only where the machine has so much less that it could matter.
-fn takes_too_much(watch: &Watch<'_>, quick: u64, (best, doubt): (&mut Machine, &mut Doubt)) -> bool {
-    let limit = watch.limits.memory;
-    let now = Machine::now();
-    let (gained, lost) = now.since(best);
-    let mut queued = Held::default();
-    if quick + lost > limit {
-        queued = queued::in_sockets(&watch.family.members(u64::MAX));
-    }
-    let is_too_much =
-        |queued: u64| quick + queued + gained > limit && watch.family.memory_shared_once(gained) + queued > limit;
-    doubt.weigh(queued, lost, is_too_much)
 }
 
 /// Waits for one process to end and says how, whatever else happens.
