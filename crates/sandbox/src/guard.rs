@@ -126,6 +126,11 @@ impl Guard {
         &self.folder
     }
 
+    /// The sockets that were there.
+    pub(crate) fn sockets(&self) -> impl Iterator<Item = PathBuf> {
+        self.before.sockets.iter().map(|path| self.folder.join(path))
+    }
+
     /// What to mount over itself, outer folders first.
     pub(crate) fn holds(&self) -> Vec<Hold> {
         let mut paths: Vec<(PathBuf, bool)> =

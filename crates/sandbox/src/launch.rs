@@ -89,8 +89,10 @@ fn run(order: &Order, stdin: Option<OwnedFd>, line: &Channel, started: Instant) 
     let (exit, killed_for) = match order.level {
         Level::Full => {
             let holds: Vec<_> = guards.iter().flat_map(Guard::holds).collect();
-            let named = sockets.as_ref().map(Sockets::named);
-            let inside = first::Inside { holds: &holds, stage: stage.as_ref(), sockets: named.as_deref() };
+            let in_folders = || guards.iter().flat_map(Guard::sockets);
+            let to_cover: Option<Vec<_>> =
+                sockets.as_ref().map(|sockets| sockets.named().into_iter().chain(in_folders()).collect());
+            let inside = first::Inside { holds: &holds, stage: stage.as_ref(), sockets: to_cover.as_deref() };
             let (ending, why) = with_namespaces(order, stdin, &desk, deadline, &inside)?;
             if why.is_some() {
                 (stage, unstaged) = (None, why);

@@ -68,6 +68,8 @@ pub(crate) struct Found {
     pub(super) watched: BTreeMap<PathBuf, Watched>,
     /// Folders of installed packages to which links from elsewhere lead.
     pub(super) behind: BTreeSet<PathBuf>,
+    /// Sockets, for whoever keeps commands from those that answer.
+    pub(crate) sockets: Vec<PathBuf>,
     /// Guarded folders with more in them than was noted.
     cut: BTreeSet<PathBuf>,
     /// Places that could not be looked into.
@@ -170,6 +172,9 @@ impl<'a> Walk<'a> {
         let items_before = self.found.items.len();
         let mut below = Vec::new();
         for (name, kind) in &names {
+            if *kind == FileType::Socket {
+                self.found.sockets.push(path.join(name));
+            }
             below.extend(self.entry(&opened, path, &place, name, *kind));
         }
         // What a link leads to changes without it.

@@ -97,13 +97,10 @@ pub(super) fn enter(policy: &Policy, inside: &Inside<'_>) -> Result<Option<Strin
         // What is guarded must be that of the overlay, or it could be written to behind its back.
         put_all(&root, guards(holds, Some(&root))?.into_iter())?;
     }
-    if let Some(named) = inside.sockets {
-        let staged = is_staged.then_some(&policy.workspace);
+    if let Some(sockets) = inside.sockets {
         // Nobody answers through an overlay.
-        let found = sockets::folders(policy)
-            .filter(|folder| Some(*folder) != staged)
-            .flat_map(|folder| sockets::live_in(folder));
-        let live = named.iter().filter(|path| sockets::is_live(path)).cloned().chain(found).collect();
+        let is_over = |path: &&PathBuf| is_staged && path.starts_with(&policy.workspace);
+        let live = sockets.iter().filter(|path| !is_over(path) && sockets::is_live(path)).cloned().collect();
         cover(&root, &live).map_err(Fault::set_up("covering sockets"))?;
     }
     special(&root, policy).map_err(Fault::set_up("mounting /dev and /proc"))?;

@@ -73,7 +73,7 @@ fn shown(policy: &Policy) -> Vec<PathBuf> {
 
 /// Where people work, and services are started with a socket beside their files. Toolchains and the system are too large
 /// to be looked through each time, and what listens there is known by its whole path.
-pub(super) fn folders(policy: &Policy) -> impl Iterator<Item = &PathBuf> {
+fn folders(policy: &Policy) -> impl Iterator<Item = &PathBuf> {
     policy.write.iter().chain([&policy.workspace])
 }
 
@@ -97,7 +97,7 @@ fn bound() -> BTreeSet<(String, PathBuf)> {
 }
 
 /// Sockets in a folder, at any depth, that someone answers on.
-pub(super) fn live_in(folder: &Path) -> Vec<PathBuf> {
+fn live_in(folder: &Path) -> Vec<PathBuf> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut buffer = vec![MaybeUninit::uninit(); 32 << 10];
     let (mut found, mut left) = (Vec::new(), vec![folder.to_owned()]);
