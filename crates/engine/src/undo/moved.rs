@@ -73,10 +73,17 @@ impl Draft {
 
     /// Fulfils wishes by files that are about to be removed or replaced and hold what is wished for.
     pub(super) fn find_what_was_moved(&mut self) {
-        let mut sources: BTreeMap<String, Side> = self.plan.moves.iter().filter_map(source).collect();
+        // By length: what is the same has the same.
+        let mut sources: BTreeMap<u64, BTreeMap<String, Side>> = BTreeMap::new();
+        for (path, side) in self.plan.moves.iter().filter_map(source) {
+            sources.entry(side.form.len).or_default().insert(path, side);
+        }
         let mut open = Vec::new();
         for mut wish in std::mem::take(&mut self.wishes) {
             let alike = |there: &Side| wish.content().is_some_and(|side| is_same(Some(there), Some(&side)));
+            let mut none = BTreeMap::new();
+            let length = wish.content().map(|side| side.form.len);
+            let sources = length.and_then(|length| sources.get_mut(&length)).unwrap_or(&mut none);
             let mut paths: Vec<&String> = sources.iter().filter(|one| alike(one.1)).map(|one| one.0).collect();
             // Of several, the one that kept its name.
             paths.sort_by_key(|path| name(path) != name(&wish.wanted.path));
@@ -90,18 +97,26 @@ impl Draft {
             }
         }
         // What the plan replaces is stored before anything is touched. Two files may have changed places, so each wish
-        // counts on the others until one cannot be fulfilled.
+        // counts on the others until some cannot be fulfilled; then less is stored, and the rest is looked at again.
         loop {
             let moves = self.plan.moves.iter().chain(open.iter().map(|wish| &wish.wanted));
             let stored: BTreeSet<Hash> =
                 moves.filter_map(|one| one.from.filter(can_be_kept)).filter_map(|side| side.hash).collect();
             let is_stored =
                 |wish: &Wish| wish.content().and_then(|side| side.hash).is_some_and(|hash| stored.contains(&hash));
-            let Some(at) = open.iter().position(|wish| !is_stored(wish)) else { break };
-            let wish = open.remove(at);
-            self.losses.extend(wish.loss);
-            self.plan.left.push(Left { path: wish.wanted.path, why: Why::Lost });
-            self.plan.moves.extend(wish.otherwise);
+            let stays: Vec<bool> = open.iter().map(is_stored).collect();
+            if stays.iter().all(|stays| *stays) {
+                break;
+            }
+            for (wish, stays) in std::mem::take(&mut open).into_iter().zip(stays) {
+                if stays {
+                    open.push(wish);
+                    continue;
+                }
+                self.losses.extend(wish.loss);
+                self.plan.left.push(Left { path: wish.wanted.path, why: Why::Lost });
+                self.plan.moves.extend(wish.otherwise);
+            }
         }
         self.plan.moves.extend(open.into_iter().map(|wish| wish.wanted));
     }
@@ -114,6 +129,10 @@ impl Draft {
         }
         let goes = repositories_that_go(&self.plan);
         let taken = taken(&self.plan);
+        let mut by_path: BTreeMap<&str, Vec<&Made>> = BTreeMap::new();
+        for one in made.iter().filter(|one| !one.is_written) {
+            by_path.entry(&one.change.path).or_default().push(one);
+        }
         let may_be_of = |one: &Move| {
             let from = one.from.filter(|side| side.form.kind == FormKind::File && side.form.len > 0)?;
             // What git writes in a repository of yours is not what is left of a file.
@@ -121,11 +140,9 @@ impl Draft {
             if is_gits || taken.contains(&one.path) || is_same(Some(&from), one.to.as_ref()) {
                 return None;
             }
-            let by: BTreeSet<&Address> = made
-                .iter()
-                .filter(|other| other.change.path == one.path && !other.is_written && one.calls.contains(&other.call))
-                .map(|other| &other.call)
-                .collect();
+            let made = by_path.get(one.path.as_str()).into_iter().flatten();
+            let by: BTreeSet<&Address> =
+                made.map(|other| &other.call).filter(|call| one.calls.contains(*call)).collect();
             let is_by = |loss: &&Loss| loss.is_gone && loss.calls.iter().any(|call| by.contains(call));
             let loss = match one.to {
                 None if by.is_empty() => None,
