@@ -69,6 +69,11 @@ pub(crate) fn configured(places: &Places, settings: &Settings, workspace: &Path)
             for server in &mut servers {
                 server.of_workspace = of_workspace;
             }
+            if of_workspace {
+                let (few, many) = servers.into_iter().partition(|server| run_by(workspace, server).is_some());
+                servers = few;
+                all.faults.extend(many.iter().map(|server: &ServerConfig| too_much(server, &source.shown)));
+            }
             all.take((servers, faults), &source.shown);
         }
     }
@@ -76,6 +81,13 @@ pub(crate) fn configured(places: &Places, settings: &Settings, workspace: &Path)
         all.apart = all.servers.iter().filter_map(|(server, _)| apart::remark(server, workspace)).collect();
     }
     all
+}
+
+/// A workspace's server whose code nobody can look after.
+fn too_much(server: &ServerConfig, file: &str) -> Wrong {
+    let what = "it runs more files of the workspace than can be looked after, so it is not started; keep its code in a \
+                folder of its own, or configure it as yours: `updraft mcp add`";
+    Wrong { file: file.to_owned(), server: Some(server.name.clone()), field: None, what: what.to_owned() }
 }
 
 impl Configured {

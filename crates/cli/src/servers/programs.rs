@@ -14,27 +14,29 @@ use crate::plain::read_text;
 
 /// Files that are followed, and how deep folders are.
 const MOST: usize = 2_000;
-const DEEPEST: usize = 8;
+const DEEPEST: usize = 16;
+/// Bytes of code that are read for what it names, and places where that is looked for.
+const LONGEST: usize = 16 << 20;
+const PLACES: usize = 64;
 /// Entries of one folder that are looked at.
 const ENTRIES: usize = 5_000;
 
-/// The files that these servers run, as far as they lie in the workspace; none where there are too many to look after.
-pub(crate) fn of(workspace: &Path, servers: &[ServerConfig]) -> Option<BTreeSet<PathBuf>> {
+/// The files that a server runs, as far as they lie in the workspace; none where there are too many to look after. Such a
+/// server is never started: nobody would notice what becomes of its code.
+pub(crate) fn of(workspace: &Path, server: &ServerConfig) -> Option<BTreeSet<PathBuf>> {
+    let Link::Stdio { command, args, env, cwd } = &server.link else { return Some(BTreeSet::new()) };
+    let folder = cwd.as_ref().map_or_else(|| workspace.to_owned(), |cwd| workspace.join(cwd));
+    let line: Vec<&str> = std::iter::once(command.as_str()).chain(args.iter().map(Secret::reveal)).collect();
     let mut found = Found {
         workspace,
         files: BTreeSet::new(),
         waiting: Vec::new(),
         places: Vec::new(),
         folders: BTreeMap::new(),
+        read: 0,
         is_whole: true,
     };
-    for server in servers {
-        if let Link::Stdio { command, args, env, cwd } = &server.link {
-            let folder = cwd.as_ref().map_or_else(|| workspace.to_owned(), |cwd| workspace.join(cwd));
-            let line: Vec<&str> = std::iter::once(command.as_str()).chain(args.iter().map(Secret::reveal)).collect();
-            found.server(&folder, &line, env.values().map(Secret::reveal));
-        }
-    }
+    found.server(&folder, &line, env.values().map(Secret::reveal));
     found.is_whole.then_some(found.files)
 }
 
@@ -53,6 +55,8 @@ struct Found<'a> {
     places: Vec<PathBuf>,
     /// Folders that were looked at.
     folders: BTreeMap<PathBuf, Rc<Folder>>,
+    /// Bytes of code that were read.
+    read: usize,
     /// Nothing was left out for being too much.
     is_whole: bool,
 }
@@ -63,6 +67,9 @@ impl Found<'_> {
         let parts: Vec<&str> = line.iter().flat_map(|text| text.split([' ', '=', ';', '&', '|', '\'', '"'])).collect();
         let programs: BTreeSet<&str> = parts.iter().map(|part| program_of(part)).collect();
         let runs = |list: &[&str]| programs.iter().any(|program| list.contains(program));
+        // The value of an option is no program: `--language=go`.
+        let words = line.iter().flat_map(|text| text.split([' ', ';', '&', '|', '\'', '"']));
+        let builds = words.map(program_of).any(|program| BUILDERS.contains(&program));
         for text in line {
             self.named_by_people(folder, text, runs(&RUN_FOLDERS));
         }
@@ -79,7 +86,7 @@ impl Found<'_> {
         if runs(&["python", "pypy"]) && beside.is_empty() {
             self.lying_in(folder);
         }
-        if runs(&BUILDERS) {
+        if builds {
             self.beneath(folder, 0);
         }
         for folder in &beside {
@@ -127,6 +134,11 @@ impl Found<'_> {
     /// What the code of a file names, beside itself and where code is looked for.
     fn follow(&mut self, folder: &Path, file: &Path) {
         let Ok(text) = read_text(file) else { return };
+        self.read += text.len();
+        self.is_whole &= self.read <= LONGEST && self.places.len() <= PLACES;
+        if !self.is_whole {
+            return;
+        }
         let words = words(&text);
         let beside = file.parent().unwrap_or(folder).to_owned();
         let before = self.waiting.len();

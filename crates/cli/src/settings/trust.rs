@@ -66,9 +66,9 @@ impl Trusted {
     }
 
     pub(crate) fn standing(&self, workspace: &Path) -> Standing {
-        let (files, is_all) = self.counted(workspace);
+        let files = self.what_counts(workspace);
         match self.folders.get(&workspace.display().to_string()) {
-            Some(hash) if is_all && *hash == fingerprint(workspace, &files) => Standing::Trusted,
+            Some(hash) if *hash == fingerprint(workspace, &files) => Standing::Trusted,
             Some(_) => Standing::Changed,
             None => Standing::Stranger(files),
         }
@@ -76,11 +76,6 @@ impl Trusted {
 
     /// The files of a workspace that only count in full if it is trusted, in path order.
     pub(crate) fn what_counts(&self, workspace: &Path) -> Vec<String> {
-        self.counted(workspace).0
-    }
-
-    /// The same, and whether that is all: what is too much to look after is never trusted.
-    fn counted(&self, workspace: &Path) -> (Vec<String>, bool) {
         let mut tools: BTreeSet<PathBuf> = ["tools", ".updraft/tools"].map(PathBuf::from).into();
         // Settings that cannot be read are named when they are needed, and name no folders here.
         let files = [self.settings.clone(), workspace.join(".updraft/config.toml")];
@@ -90,21 +85,15 @@ impl Trusted {
             tools.extend(within.map(|path| path.components().collect()));
         }
         let mut found = what_counts(workspace, &tools);
-        let (of_servers, is_all) = of_servers(workspace);
-        found.extend(of_servers);
+        found.extend(of_servers(workspace));
         found.sort();
         found.dedup();
-        (found, is_all)
+        found
     }
 
     /// Records a workspace as it is now.
     pub(crate) fn add(&mut self, workspace: &Path) -> Result<(), Fault> {
-        let (files, is_all) = self.counted(workspace);
-        if !is_all {
-            return Err(Fault::config("the MCP servers of this workspace run more files than can be looked after")
-                .hint("keep the code of each in a folder of its own, or configure them as yours: `updraft mcp add`"));
-        }
-        let hash = fingerprint(workspace, &files);
+        let hash = fingerprint(workspace, &self.what_counts(workspace));
         self.change(|folders| folders.insert(workspace.display().to_string(), hash)).map(drop)
     }
 
@@ -149,18 +138,17 @@ fn what_counts(workspace: &Path, tools: &BTreeSet<PathBuf>) -> Vec<String> {
 
 /// The files that name MCP servers, and those in the workspace that such servers run: with a server's grants and keys,
 /// whoever can change its code has them too.
-fn of_servers(workspace: &Path) -> (Vec<String>, bool) {
+fn of_servers(workspace: &Path) -> Vec<String> {
     let variables = Variables::of(workspace, true);
     let (mut files, mut configs) = (Vec::new(), Vec::new());
     for source in servers::of_workspace(workspace).0 {
         configs.extend(source.servers(&variables).0);
         files.extend(source.file);
     }
-    let run = servers::run_by(workspace, &configs);
-    let is_all = run.is_some();
-    files.extend(run.into_iter().flatten());
+    // A server that runs more than can be looked after is not started, whoever trusts the workspace.
+    files.extend(configs.iter().filter_map(|server| servers::run_by(workspace, server)).flatten());
     let shown = |file: &PathBuf| file.strip_prefix(workspace).unwrap_or(file).to_string_lossy().into_owned();
-    (files.iter().map(shown).collect(), is_all)
+    files.iter().map(shown).collect()
 }
 
 /// Every file beneath a folder: tools import others. What Python makes of them is made anew when they change.
