@@ -274,6 +274,41 @@ async fn names_of_the_standard_library_and_the_environment_cannot_be_planted() {
     assert_eq!(dropped.value("where", json!({})).await, wanted);
 }
 
+/// Compiles what it is told to into the place where Python looks first, as if it were of the helper.
+const PLANT: &str = r#"
+import importlib.util, marshal, os, struct, sys
+for source in sys.argv[1:]:
+    code = compile("def said():\n    return 'planted'\n", source, "exec")
+    there = importlib.util.cache_from_source(source)
+    os.makedirs(os.path.dirname(there), exist_ok=True)
+    about = os.stat(source)
+    with open(there, "wb") as file:
+        file.write(importlib.util.MAGIC_NUMBER + struct.pack("<III", 0, int(about.st_mtime), about.st_size))
+        marshal.dump(code, file)
+    sys.path.insert(0, os.path.dirname(source))
+    print(__import__(os.path.basename(source)[:-3]).said(), end=" ")
+"#;
+
+#[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "Python itself says how it compiles")]
+async fn what_python_finds_compiled_beside_a_tool_is_not_what_runs() {
+    let files = [
+        (
+            "tell.py",
+            "import aside\nfrom inner import deep\ndef tell() -> list:\n    't'\n    return [aside.said(), deep.said()]\n",
+        ),
+        ("aside.py", "def said():\n    return 'own'\n"),
+        ("inner/__init__.py", ""),
+        ("inner/deep.py", "def said():\n    return 'own'\n"),
+    ];
+    let Some(dropped) = Dropped::new(&files).await else { return };
+    let sources = ["tools/aside.py", "tools/inner/deep.py"].map(|path| dropped.world.path(path));
+    let planted =
+        std::process::Command::new(common::confined::PYTHON).args(["-c", PLANT]).args(sources).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&planted.stdout), "planted planted ", "{planted:?}");
+    assert_eq!(dropped.value("tell", json!({})).await, json!(["own", "own"]));
+}
+
 #[tokio::test]
 async fn a_worker_that_speaks_in_our_place_is_ended_and_the_next_call_is_served() {
     let source = "import os\ndef forge(times: int) -> int:\n    'f'\n    for fd in range(3, 20):\n        for _ in range(times):\n            \

@@ -151,7 +151,7 @@ fn of_servers(workspace: &Path) -> Vec<String> {
     files.iter().map(shown).collect()
 }
 
-/// Every file beneath a folder: tools import others. What Python makes of them is made anew when they change.
+/// Every file beneath a folder: tools import others. What Python has compiled of them is not read.
 fn walk(workspace: &Path, folder: &Path, depth: usize, found: &mut Vec<String>) {
     const DEEPEST: usize = 8;
     const MOST: usize = 5_000;

@@ -1,5 +1,6 @@
 """Serves calls of the functions in one file. The file is imported here, in the sandbox, and nowhere else."""
 import asyncio
+import importlib.machinery
 import inspect
 import io
 import json
@@ -111,12 +112,37 @@ class Context(dict):
         self._talk.say(b"O", (str(text) + "\n").encode("utf-8", "replace"))
 
 
+class FromSource(importlib.machinery.SourceFileLoader):
+    """Takes nothing from `__pycache__`, where whoever can write could put other code, and nobody would see it."""
+
+    def path_stats(self, path):
+        raise OSError("not looked for")
+
+
+def from_source(folder):
+    """Finds modules below a folder, and leaves all others to those who find them elsewhere."""
+    machinery = importlib.machinery
+    loaders = [
+        (machinery.ExtensionFileLoader, machinery.EXTENSION_SUFFIXES),
+        (FromSource, machinery.SOURCE_SUFFIXES),
+        (machinery.SourcelessFileLoader, machinery.BYTECODE_SUFFIXES),
+    ]
+
+    def find(entry):
+        if entry != folder and not entry.startswith(os.path.join(folder, "")):
+            raise ImportError("not below the folder", path=entry)
+        return machinery.FileFinder(entry, *loaders)
+
+    return find
+
+
 def load(path):
     """The file as a module, under a name that cannot be taken for another module's."""
     folder, file = os.path.split(path)
     # After the standard library, so that `json.py` among the tools is not taken for it; before installed packages.
     packages = [n for n, entry in enumerate(sys.path) if entry.endswith(("site-packages", "dist-packages"))]
     sys.path.insert(packages[0] if packages else len(sys.path), folder)
+    sys.path_hooks.insert(0, from_source(folder))
     module = type(sys)("tool_" + os.path.splitext(file)[0])
     module.__file__ = path
     sys.modules[module.__name__] = module
