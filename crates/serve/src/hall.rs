@@ -10,12 +10,13 @@ use tokio_util::sync::CancellationToken;
 
 /// How long someone has to show the token, from the first byte to the last.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
-/// How many wait at once. Whoever knows the token shows it at once, so more than a few are up to no good.
-const MOST: usize = 128;
 
 /// Where they wait. Cheap to clone.
-#[derive(Clone, Default)]
-pub(crate) struct Hall(Arc<Mutex<Waiting>>);
+#[derive(Clone)]
+pub(crate) struct Hall {
+    most: usize,
+    waiting: Arc<Mutex<Waiting>>,
+}
 
 #[derive(Default)]
 struct Waiting {
@@ -31,6 +32,11 @@ pub(crate) struct Guest {
 }
 
 impl Hall {
+    /// One for so many at once. Whoever knows the token shows it at once, so many who wait are up to no good.
+    pub(crate) fn for_at_most(most: usize) -> Hall {
+        Hall { most, waiting: Arc::default() }
+    }
+
     /// Takes in someone new. Whoever has waited longest leaves if there are too many.
     pub(crate) fn enter(&self) -> Guest {
         let leave = CancellationToken::new();
@@ -38,7 +44,7 @@ impl Hall {
         let number = waiting.next;
         waiting.next += 1;
         waiting.guests.insert(number, leave.clone());
-        if waiting.guests.len() > MOST
+        if waiting.guests.len() > self.most
             && let Some((_, oldest)) = waiting.guests.pop_first()
         {
             oldest.cancel();
@@ -47,14 +53,17 @@ impl Hall {
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Guest {
     /// Waits until this one has to leave, because others have come or because the time is over.
-    pub(crate) async fn must_leave(&self) {
-        let _ = tokio::time::timeout(PATIENCE, self.leave.cancelled()).await;
+    pub(crate) fn must_leave(&self) -> impl Future<Output = ()> + Send + use<> {
+        let leave = self.leave.clone();
+        async move {
+            let _ = tokio::time::timeout(PATIENCE, leave.cancelled()).await;
+        }
     }
 }
 
@@ -70,8 +79,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_oldest_gives_way_and_everyone_leaves_in_the_end() {
-        let hall = Hall::default();
-        let guests: Vec<Guest> = (0..MOST + 2).map(|_| hall.enter()).collect();
+        let hall = Hall::for_at_most(128);
+        let guests: Vec<Guest> = (0..130).map(|_| hall.enter()).collect();
         let left = guests.iter().map(|guest| guest.leave.is_cancelled()).collect::<Vec<_>>();
         assert_eq!(left.iter().position(|left| !left), Some(2));
         assert!(left.iter().skip(2).all(|left| !left));

@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{Request, State};
+use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::serve::ListenerExt;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use updraft_mcp::server::{self, Handler};
 
 use crate::token::Token;
+use crate::visitors::{Door, Seat};
 
 /// How long clients have to leave when we stop.
 const GRACE: Duration = Duration::from_secs(2);
@@ -36,9 +36,8 @@ pub async fn serve(host: Host, handler: &Handler) -> std::io::Result<()> {
     let Host { listener, token, hosts, origins, stop } = host;
     let service = server::http(handler, &hosts, &origins, stop.clone());
     let router = Router::new().route_service("/mcp", service).layer(from_fn_with_state(token, only_with_token));
-    // An answer is written in several pieces, and must not wait for the client to acknowledge the first.
-    let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
-    let serving = axum::serve(listener, router).with_graceful_shutdown(stop.clone().cancelled_owned());
+    let visitors = router.into_make_service_with_connect_info::<Seat>();
+    let serving = axum::serve(Door::of(listener), visitors).with_graceful_shutdown(stop.clone().cancelled_owned());
     tokio::select! {
         ended = serving => ended,
         // A stream that a client keeps open does not keep us.
@@ -46,7 +45,12 @@ pub async fn serve(host: Host, handler: &Handler) -> std::io::Result<()> {
     }
 }
 
-async fn only_with_token(State(token): State<Token>, request: Request, next: Next) -> Response {
+async fn only_with_token(
+    State(token): State<Token>,
+    ConnectInfo(seat): ConnectInfo<Seat>,
+    request: Request,
+    next: Next,
+) -> Response {
     let page = Page::of(request.headers());
     if page.is_some() && request.method() == Method::OPTIONS {
         // A browser asks for a page whether it may ask; it shows no token with that.
@@ -55,6 +59,7 @@ async fn only_with_token(State(token): State<Token>, request: Request, next: Nex
     let shown = request.headers().get(header::AUTHORIZATION).and_then(|shown| shown.to_str().ok());
     let shown = shown.and_then(|shown| shown.split_once(' ')).filter(|(way, _)| way.eq_ignore_ascii_case("bearer"));
     if shown.is_some_and(|(_, shown)| token.is(shown)) {
+        seat.let_in();
         return answer_for(page, next.run(request).await);
     }
     let text = "show the token: `Authorization: Bearer TOKEN`; `updraft serve` says at its start where it is kept\n";

@@ -11,7 +11,7 @@
 //! | `sessions.rs` | conversations of several questions |
 //! | `find.rs`, `files.rs` | the workspace's files: through tools and searched; whole, for programs |
 //! | `token.rs`, `host.rs` | who may come in over HTTP, and how |
-//! | `hall.rs` | who has connected and not shown the token yet |
+//! | `hall.rs`, `visitors.rs` | who has connected and not shown the token yet |
 //! | `bridge.rs` and `bridge/` | the WebSocket for editors, and the MCP server that forwards to one |
 
 pub mod bridge;
@@ -24,6 +24,7 @@ mod runs;
 mod sessions;
 mod token;
 mod view;
+mod visitors;
 
 pub use host::{Host, serve};
 pub use office::{Office, Parts};

@@ -108,6 +108,37 @@ fn only_who_shows_the_token_and_comes_from_here_is_let_in() {
 }
 
 #[test]
+fn who_does_not_show_the_token_keeps_nobody_out_and_leaves() {
+    let world = World::new();
+    let model = world.script("script.json", &json!([{ "text": "yes" }]));
+    let served = Served::start(&world, &model, 0);
+    let (host, token) = (format!("Host: {}", served.address), format!("Authorization: Bearer {}", served.token));
+    let connect = || TcpStream::connect(&served.address).unwrap();
+    let ask = |stream: &mut TcpStream, more: &str| {
+        let request = format!("DELETE /mcp HTTP/1.1\r\n{host}\r\n{more}\r\n");
+        stream.write_all(request.as_bytes()).is_ok() && stream.read(&mut [0; 4096]).unwrap_or_default() > 0
+    };
+    let (mut known, mut stranger) = (connect(), connect());
+    assert!(ask(&mut known, &format!("{token}\r\n")) && ask(&mut stranger, ""));
+    let mut silent: Vec<TcpStream> = (0..600).map(|_| connect()).collect();
+    let (status, answer) = post(&served, &format!("{host}\r\n{token}"));
+    assert!(status == 200 && answer.contains("hello"), "{answer}");
+    // One of them says a little now and then, and is no better off.
+    let mut slow = silent.pop().unwrap();
+    let talks = std::thread::spawn(move || {
+        while slow.write_all(b"X").is_ok() {
+            std::thread::sleep(std::time::Duration::from_millis(300));
+        }
+    });
+    for stream in &mut silent {
+        assert_eq!(stream.read(&mut [0; 1]).unwrap_or_default(), 0);
+    }
+    assert!(!ask(&mut stranger, &format!("{token}\r\n")), "it had its time");
+    assert!(ask(&mut known, &format!("{token}\r\n")), "it may rest as long as it likes");
+    talks.join().unwrap();
+}
+
+#[test]
 fn the_token_stays_the_same_from_start_to_start() {
     let world = World::new();
     let model = world.script("script.json", &json!([{ "text": "yes" }]));

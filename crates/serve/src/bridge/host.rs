@@ -22,12 +22,14 @@ use crate::token::Token;
 
 /// Clients at once that have shown the token: an editor has one or two.
 const MOST: usize = 64;
+/// Those that have not.
+const MOST_WAITING: usize = 128;
 /// How long a client is waited for when we stop.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Serves the bridge until it is stopped. The listener should be one of this machine only.
 pub async fn host<F: Face + Clone>(listener: TcpListener, token: Token, face: F, stop: CancellationToken) {
-    let (tasks, hall, inside) = (TaskTracker::new(), Hall::default(), Arc::new(Semaphore::new(MOST)));
+    let (tasks, hall, inside) = (TaskTracker::new(), Hall::for_at_most(MOST_WAITING), Arc::new(Semaphore::new(MOST)));
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,

@@ -1,0 +1,133 @@
+//! Connections over HTTP: until a request has shown the token, each waits in the hall and may have to leave.
+
+use std::io::{self, ErrorKind, IoSlice};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use axum::extract::connect_info::Connected;
+use axum::serve::{IncomingStream, Listener};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::Instant;
+
+use crate::hall::{Guest, Hall, PATIENCE};
+
+/// How many wait at once. Programs may open many connections in one moment and mean no harm.
+const MOST: usize = 512;
+
+/// Where connections come from.
+pub(crate) struct Door {
+    listener: TcpListener,
+    hall: Hall,
+}
+
+impl Door {
+    pub(crate) fn of(listener: TcpListener) -> Door {
+        Door { listener, hall: Hall::for_at_most(MOST) }
+    }
+}
+
+impl Listener for Door {
+    type Io = Visitor;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Visitor, SocketAddr) {
+        let (stream, from) = Listener::accept(&mut self.listener).await;
+        // An answer is written in several pieces, and must not wait for the client to acknowledge the first.
+        let _ = stream.set_nodelay(true);
+        let guest = self.hall.enter();
+        let waits = Waits { until: Instant::now() + PATIENCE, leave: Box::pin(guest.must_leave()) };
+        let seat = Seat(Arc::new(Mutex::new(Some(guest))));
+        (Visitor { stream, seat, waits: Some(waits) }, from)
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+}
+
+/// One's place in the hall, for whoever sees the token.
+#[derive(Clone)]
+pub(crate) struct Seat(Arc<Mutex<Option<Guest>>>);
+
+impl Seat {
+    /// This one may stay.
+    pub(crate) fn let_in(&self) {
+        drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+
+    fn is_let_in(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+    }
+}
+
+impl Connected<IncomingStream<'_, Door>> for Seat {
+    fn connect_info(stream: IncomingStream<'_, Door>) -> Self {
+        stream.io().seat.clone()
+    }
+}
+
+/// A connection.
+pub(crate) struct Visitor {
+    stream: TcpStream,
+    seat: Seat,
+    waits: Option<Waits>,
+}
+
+/// How long someone may wait.
+struct Waits {
+    until: Instant,
+    /// Sooner, if others have come.
+    leave: Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+impl AsyncRead for Visitor {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if self.waits.is_some() && self.seat.is_let_in() {
+            self.waits = None;
+        }
+        // One that talks without end has no more time than one that is silent.
+        let is_late = self.waits.as_ref().is_some_and(|waits| Instant::now() >= waits.until);
+        if is_late {
+            return Poll::Ready(Err(ErrorKind::TimedOut.into()));
+        }
+        let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
+        if read.is_pending()
+            && let Some(waits) = &mut self.waits
+            && waits.leave.as_mut().poll(cx).is_ready()
+        {
+            // From now on it is late, whoever asks again.
+            waits.until = Instant::now();
+            return Poll::Ready(Err(ErrorKind::TimedOut.into()));
+        }
+        read
+    }
+}
+
+impl AsyncWrite for Visitor {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, parts)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
