@@ -80,6 +80,8 @@ pub struct ServerConfig {
     pub shown: String,
     /// The values of variables that were filled in, by their names. Nobody is shown them.
     pub filled: BTreeMap<String, Secret>,
+    /// What was written about it and means nothing here, for whoever wonders why.
+    pub unused: Vec<String>,
 }
 
 impl ServerConfig {
@@ -262,7 +264,8 @@ pub fn read_theirs(text: &str, format: Format, file: &str) -> Servers {
 ///
 /// Switched-off servers are read as well, but their missing variables are nobody's fault.
 pub fn read(text: &str, format: Format, file: &str, lookup: Lookup<'_>) -> (Vec<ServerConfig>, Vec<Fault>) {
-    let (written, mut faults) = read_written(text, format, file);
+    let Servers { servers: written, mut faults, left } = read_theirs(text, format, file);
+    let mut left: BTreeMap<String, Vec<String>> = left.into_iter().collect();
     let mut servers: Vec<ServerConfig> = Vec::new();
     for (name, server) in written {
         match server.mean(&name, lookup) {
@@ -270,7 +273,7 @@ pub fn read(text: &str, format: Format, file: &str, lookup: Lookup<'_>) -> (Vec<
                 let what = "there is already a server of this name".to_owned();
                 faults.push(Fault { file: file.to_owned(), server: Some(name), field: Some("name".into()), what });
             }
-            Ok(meant) => servers.push(meant),
+            Ok(meant) => servers.push(ServerConfig { unused: left.remove(&name).unwrap_or_default(), ..meant }),
             Err(_) if !server.enabled => {}
             Err((field, what)) => {
                 faults.push(Fault { file: file.to_owned(), server: Some(name), field: Some(field), what });
@@ -343,6 +346,7 @@ impl Written {
             of_workspace: false,
             shown: self.shown(),
             filled,
+            unused: Vec::new(),
         })
     }
 

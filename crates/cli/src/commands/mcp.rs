@@ -109,14 +109,17 @@ async fn check(places: &Places, args: &McpCheck) -> Outcome {
 fn say(server: &Server, checked: &Result<Arc<Manifest>, Error>, as_json: bool) -> bool {
     let name = &server.config().name;
     let misdeeds = server.health().misdeeds.words();
+    let unused = &server.config().unused;
     if as_json {
         out::json(&match checked {
             Ok(known) => {
                 json!({"name": name, "ok": true, "title": known.title, "revision": known.revision, "instructions": known.instructions,
                 "tools": known.tools.iter().map(|tool| tool.name.clone()).collect::<Vec<_>>(),
-                "left_out": known.faults(), "misdeeds": misdeeds})
+                "left_out": known.faults(), "misdeeds": misdeeds, "unused": unused})
             }
-            Err(error) => json!({"name": name, "ok": false, "error": error.to_string(), "misdeeds": misdeeds}),
+            Err(error) => {
+                json!({"name": name, "ok": false, "error": error.to_string(), "misdeeds": misdeeds, "unused": unused})
+            }
         });
         return checked.is_ok();
     }
@@ -125,8 +128,9 @@ fn say(server: &Server, checked: &Result<Arc<Manifest>, Error>, as_json: bool) -
         Err(error) => out::line(&format!("{name}: {}", out::harmless(&error.to_string()))),
     }
     let left_out = checked.iter().flat_map(|known| known.faults()).map(|what| format!("left out: {what}"));
-    for misdeed in misdeeds.into_iter().chain(left_out) {
-        out::line(&format!("  {}", out::harmless(&misdeed)));
+    let unused = unused.iter().map(|what| format!("not used of its entry: {what}"));
+    for remark in misdeeds.into_iter().chain(left_out).chain(unused) {
+        out::line(&format!("  {}", out::harmless(&remark)));
     }
     checked.is_ok()
 }

@@ -107,13 +107,17 @@ fn a_faulty_entry_stops_nobody_and_what_is_not_known_stays() {
 #[test]
 fn a_workspaces_servers_count_only_once_it_is_trusted() {
     let world = world();
-    let servers = json!({"mcpServers": {"planted": {"command": "sh", "args": ["server.sh"]}}});
+    let servers = json!({"mcpServers": {"planted": {"command": "sh", "args": ["server.sh"], "trust": true}}});
     world.file(".mcp.json", &servers.to_string());
     let ran = world.updraft(&["mcp", "check"]).code(0);
     assert_eq!(ran.out, "");
     ran.says("its MCP servers");
     assert!(world.updraft(&["trust", "--yes"]).code(0).out.contains(".mcp.json"));
-    assert!(world.updraft(&["mcp", "check"]).code(0).out.starts_with("planted: well"));
+    let checked = world.updraft(&["mcp", "check"]).code(0).out;
+    assert!(
+        checked.starts_with("planted: well") && checked.contains("\n  not used of its entry: `trust` ("),
+        "{checked}"
+    );
     world.file(".mcp.json", &json!({"mcpServers": {"other": {"command": "sh", "args": ["server.sh"]}}}).to_string());
     assert_eq!(world.updraft(&["mcp", "check"]).code(0).out, "");
 }

@@ -207,6 +207,7 @@ mod tests {
             of_workspace: false,
             shown: String::new(),
             filled: BTreeMap::new(),
+            unused: Vec::new(),
         }
     }
 
