@@ -151,10 +151,19 @@ impl Engine {
         let lease = self.0.journal.fork(from, at, head).await?;
         let mut run = self.load(&to)?;
         let first = run.events() + 1;
-        let record = run.advance(Input::Fork { from: from.clone(), at, change: Box::new(change) }, self.0.now());
-        let batch = Batch { status: Some(status_of(&run)), ..Batch::of(vec![record.clone()]) };
+        let mut records =
+            vec![run.advance(Input::Fork { from: from.clone(), at, change: Box::new(change) }, self.0.now())];
+        if self.load(from)?.is_imported() {
+            // What counts for nothing in the one does not in its copy.
+            records.push(run.advance(Input::Import, self.0.now()));
+        }
+        let batch = Batch { status: Some(status_of(&run)), ..Batch::of(records.clone()) };
         self.0.journal.append(&lease, batch).await?;
-        self.0.watch.record(&to, first, &record, &run);
+        let mut at = first;
+        for record in &records {
+            self.0.watch.record(&to, at, record, &run);
+            at += record.events.len() as u64;
+        }
         self.reopen(to, run, lease, Vec::new())
     }
 

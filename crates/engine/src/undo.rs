@@ -47,9 +47,9 @@ pub struct Undone {
 }
 
 impl Undo {
-    /// Opens a run's workspace, and the folder where undos are written down.
-    pub fn open(journal: &Journal, run: &RunId, records: &Path) -> Result<Self, Error> {
-        let workspace = Workspace::open(Path::new(&journal.head(run)?.workspace))?;
+    /// Opens the workspace that a run worked in, and the folder where undos are written down.
+    pub fn open(journal: &Journal, run: &RunId, workspace: &Path, records: &Path) -> Result<Self, Error> {
+        let workspace = Workspace::open(workspace)?;
         let records = Records::at(records, run);
         Ok(Self { journal: journal.clone(), run: run.clone(), workspace, records })
     }

@@ -63,7 +63,8 @@ impl Run {
         if self.phase == Phase::New && !matches!(input, Input::Start(_)) {
             return Vec::new();
         }
-        if self.is_over() && !matches!(input, Input::Fork { .. }) {
+        // What came from a file is known as such, also if nothing is left to do of it.
+        if self.is_over() && !matches!(input, Input::Fork { .. } | Input::Import) {
             return Vec::new();
         }
         match input {

@@ -27,9 +27,10 @@ pub(super) fn load(journal: &Journal, id: &RunId) -> Result<Run, Fault> {
     Ok(run)
 }
 
-/// The folder a run works in: where it began, or where it was taken over.
-pub(super) fn workspace_of(journal: &Journal, id: &RunId) -> Result<PathBuf, Fault> {
-    Ok(PathBuf::from(&load(journal, id)?.settings().workspace))
+/// The folder a run works in: where it began, or where it was taken over. The folder that a file names is none: until
+/// somebody has said where, it is the current one.
+pub(super) fn workspace_of(run: &Run) -> Result<PathBuf, Fault> {
+    if run.is_imported() { wire::workspace(None) } else { Ok(PathBuf::from(&run.settings().workspace)) }
 }
 
 /// What an imported run is told before it goes on, and the folder it then works in; nothing for any other run.
@@ -102,6 +103,15 @@ fn confirm(id: &RunId, run: &Run, workspace: &str, model: &str, face: &Face) -> 
     } else {
         Err(refused())
     }
+}
+
+/// Refuses to take back what a run from a file says it changed: it did so elsewhere, if at all.
+pub(super) fn was_at_work_here(run: &Run, id: &RunId) -> Result<(), Fault> {
+    if run.is_imported() {
+        return Err(Fault::usage(format!("run {id} was imported: what it changed, it changed elsewhere"))
+            .hint(format!("`updraft audit {id}` says what that was")));
+    }
+    Ok(())
 }
 
 /// Refuses a cut before the place where a run from a file was taken over: there the file's word would count.

@@ -188,7 +188,7 @@ async fn bring(places: &Places, journal: &Journal, id: &RunId, input: Input) -> 
         return Ok(Code::Done);
     }
     let quiet = Output { json: false, quiet: true };
-    let workspace = adopt::workspace_of(journal, id)?;
+    let workspace = adopt::workspace_of(&adopt::load(journal, id)?)?;
     // Without one step, the others go on: under no less than the run began with. Whole runs can always be stopped.
     let goes_on = matches!(input, Input::Cancel { step: Some(_), .. });
     let confined = if goes_on { going_on(places, &fold(journal, id)?, &workspace).await? } else { None };

@@ -9,6 +9,7 @@ use updraft_journal::Journal;
 use updraft_models::choose;
 use updraft_run::{ForkChange, Input, Run, RunId, Settings as Rules};
 
+use super::import::UNKNOWN;
 use super::{adopt, resume};
 use crate::args::{Confine, Fork};
 use crate::fault::{Code, Fault, Outcome};
@@ -38,32 +39,45 @@ async fn fork(places: &Places, journal: &Journal, from: &RunId, args: Fork) -> O
             .hint(format!("`updraft events {from}` numbers them")));
     }
     adopt::may_be_cut(journal, from, args.at)?;
-    let workspace = adopt::workspace_of(journal, from)?;
+    let source = adopt::load(journal, from)?;
+    let workspace = adopt::workspace_of(&source)?;
+    // Nobody here has said yet where and how that one may go on.
+    let is_held = source.is_imported();
+    let is_left = args.stay || is_held;
     let stop = CancellationToken::new();
     let mut signals = Signals::listen(stop.clone())?;
     let face = Face::of(&args.output);
     let copied = first_events(journal, from, args.at)?;
     // A copy that only stays is confined when someone goes on with it.
-    let confined = if args.stay { None } else { confined(places, &copied, &workspace, &args.confine, &face).await? };
+    let confined = if is_left { None } else { confined(places, &copied, &workspace, &args.confine, &face).await? };
     let (dispatcher, servers) =
         resume::tools(places, (journal, from), &workspace, &face, (Some(&args.confine), None)).await?;
     let engine = resume::engine(places, journal, &workspace, &args.output, dispatcher, Some((&face, stop.clone())))?;
-    let settings = match &args.model {
+    let model = match args.model.clone() {
+        None if copied.settings().model == UNKNOWN => {
+            Some(Settings::load(places, &workspace, Written::default())?.meant.model.value)
+        }
+        said => said,
+    };
+    let settings = match &model {
         Some(model) => Some(Arc::new(with_model(places, &copied, &workspace, model).await?)),
         None => None,
     };
     let change = ForkChange { settings, goal: args.goal.clone(), variables: args.variables.into_iter().collect() };
     let to = wire::new_id()?;
-    if args.stay {
+    if is_left {
         // An engine that is told to stop writes down what it is handed, and begins nothing.
         stop.cancel();
     }
     let mut handle = engine.fork(from, args.at, to.clone(), change).await?;
-    if args.stay {
+    if is_left {
         Box::pin(handle.drive()).await?;
         servers.close().await;
         out::line(to.as_str());
-        out::note(&format!("forked from {from} at event {}\n  hint: `updraft resume {to}` goes on with it", args.at));
+        let how = if is_held { " --workspace DIR --mode workspace" } else { "" };
+        let and = if is_held { ", which was imported" } else { "" };
+        let hint = format!("`updraft resume {to}{how}` goes on with it");
+        out::note(&format!("forked from {from}{and} at event {}\n  hint: {hint}", args.at));
         return Ok(Code::Done);
     }
     face.say(&format!("run {to}, forked from {from} at event {}", args.at));

@@ -3,6 +3,8 @@
 mod graph;
 mod session;
 
+pub(super) use graph::UNKNOWN;
+
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 
@@ -50,6 +52,9 @@ fn hold(export: &mut Export) {
         return;
     }
     export.records.push(record);
+    if run.is_over() {
+        return;
+    }
     export.head.status = Status::from_word(run.status());
     let id = &export.head.id;
     out::note(&format!(

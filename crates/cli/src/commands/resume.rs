@@ -1,7 +1,7 @@
 //! `updraft resume`: goes on with a run; or follows it, where another process is at work on it.
 
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -76,7 +76,7 @@ async fn one(places: &Places, journal: &Journal, id: &RunId, args: &Resume) -> O
     let adopting = adopt::adopt(places, journal, id, args, &face).await?;
     let (workspace, adopting) = match adopting {
         Some((workspace, input)) => (workspace, Some(input)),
-        None => (adopt::workspace_of(journal, id)?, None),
+        None => (still_there(&adopt::load(journal, id)?, id)?, None),
     };
     let level = level_now(places, &workspace, &args.confine).await?;
     confine::warn(&level, &face);
@@ -93,6 +93,16 @@ async fn one(places: &Places, journal: &Journal, id: &RunId, args: &Resume) -> O
     // In any case: others may go on in this process.
     servers.close().await;
     ended
+}
+
+/// The folder of a run. Where there is more to do, it must be there: a run that finds nothing would come to a wrong end.
+fn still_there(run: &Run, id: &RunId) -> Result<PathBuf, Fault> {
+    let workspace = adopt::workspace_of(run)?;
+    if run.is_over() || workspace.is_dir() {
+        return Ok(workspace);
+    }
+    Err(Fault::usage(format!("the folder of run {id} is not there: `{}`", workspace.display()))
+        .hint("put it back where it was, and resume; nothing was done"))
 }
 
 async fn go_on(

@@ -9,6 +9,7 @@ use updraft_engine::{Book, Made, Move, Undo, UndoPlan, Undone, Which, Why, touch
 use updraft_journal::{Filter, Journal};
 use updraft_run::{Change, FormKind, Run, RunId, StepId};
 
+use super::adopt;
 use crate::args;
 use crate::fault::{Code, Fault, Outcome};
 use crate::out::{self, Paint};
@@ -30,7 +31,10 @@ pub(crate) fn run(places: &Places, args: &args::Undo) -> Outcome {
         None => last_here(&journal)?,
     };
     let which = which(args)?;
-    let undo = Undo::open(&journal, &id, &records(places))?;
+    let run = adopt::load(&journal, &id)?;
+    adopt::was_at_work_here(&run, &id)?;
+    let workspace = adopt::workspace_of(&run)?;
+    let undo = Undo::open(&journal, &id, &workspace, &records(places))?;
     if args.list {
         let (made, plan) = (undo.made(&which)?, undo.plan(&which, args.force)?);
         list(&id, &made, &plan, args.json);
@@ -45,7 +49,7 @@ pub(crate) fn run(places: &Places, args: &args::Undo) -> Outcome {
         // Whoever drives the run has this lease, and nobody can begin to while we have it.
         let lease =
             if args.dry_run { None } else { Some(journal.acquire(&id).await.map_err(|error| busy(&id, error))?) };
-        let book = wire::marks(places).book(&journal.head(&id)?.workspace);
+        let book = wire::marks(places).book(&workspace.display().to_string());
         let outcome = take_back(&undo, (&journal, &id), &which, args, &book);
         if let Some(lease) = lease {
             journal.release(lease).await?;
@@ -69,11 +73,13 @@ fn busy(id: &RunId, error: updraft_journal::Error) -> Fault {
 fn last_here(journal: &Journal) -> Result<RunId, Fault> {
     let here = wire::workspace(None)?;
     let runs = journal.list(&Filter::default())?;
-    let last = runs.into_iter().find(|run| here.as_os_str() == run.workspace.as_str());
-    last.map(|run| run.id).ok_or_else(|| {
-        Fault::usage(format!("no run has worked in `{}`", here.display()))
-            .hint("name the run; `updraft runs` lists them")
-    })
+    for run in runs.into_iter().filter(|run| here.as_os_str() == run.workspace.as_str()) {
+        if !adopt::load(journal, &run.id)?.is_imported() {
+            return Ok(run.id);
+        }
+    }
+    Err(Fault::usage(format!("no run has worked in `{}`", here.display()))
+        .hint("name the run; `updraft runs` lists them"))
 }
 
 fn which(args: &args::Undo) -> Result<Which, Fault> {

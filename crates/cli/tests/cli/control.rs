@@ -66,7 +66,7 @@ fn a_running_run_is_paused_and_resumed() {
     let world = World::new();
     let model = world.script(
         "s.json",
-        &json!([{"calls": [{"name": "read_file", "args": {"path": "a.txt"}}], "delay_ms": 700}, {"text": "done"}]),
+        &json!([{"calls": [{"name": "read_file", "args": {"path": "a.txt"}}], "delay_ms": 2500}, {"text": "done"}]),
     );
     let running = world.begin(&["run", "--model", &model, "--agent", "coder", "read"]);
     let id = world.until_status("running");
@@ -75,6 +75,19 @@ fn a_running_run_is_paused_and_resumed() {
 
     running.wait().code(130).says("paused").says("updraft resume");
     assert_eq!(world.updraft(&["resume", &id]).code(0).out, "done\n");
+}
+
+#[test]
+fn a_run_whose_folder_is_gone_waits_until_it_is_back() {
+    let world = World::new();
+    let model = world.script("s.json", &asks());
+    world.updraft(&["run", "--model", &model, "--agent", "clarification", "choose"]).code(3);
+    let (here, away) = (world.ws(), world.ws().with_extension("away"));
+    std::fs::rename(&here, &away).unwrap();
+    let resumed = world.command(&["resume", "last"]).current_dir(&away).output().unwrap();
+    assert!(String::from_utf8_lossy(&resumed.stderr).contains("is not there"), "{resumed:?}");
+    std::fs::rename(&away, &here).unwrap();
+    world.updraft(&["resume", "last"]).code(3);
 }
 
 #[test]
@@ -146,7 +159,7 @@ fn a_second_resume_follows_the_first() {
     let world = World::new();
     let model = world.script(
         "s.json",
-        &json!([{"calls": [{"name": "read_file", "args": {"path": "a.txt"}}], "delay_ms": 800}, {"text": "done"}]),
+        &json!([{"calls": [{"name": "read_file", "args": {"path": "a.txt"}}], "delay_ms": 3000}, {"text": "done"}]),
     );
     let running = world.begin(&["run", "--model", &model, "--agent", "coder", "read"]);
     let id = world.until_status("running");
@@ -174,7 +187,7 @@ fn a_follower_takes_over_when_the_process_it_follows_dies() {
 #[test]
 fn events_are_followed_to_the_end_of_the_run() {
     let world = World::new();
-    let model = world.script("s.json", &json!({"default": {"text": "done", "delay_ms": 600}}));
+    let model = world.script("s.json", &json!({"default": {"text": "done", "delay_ms": 2500}}));
     let running = world.begin(&["run", "--model", &model, "--agent", "thinker", "think"]);
     let id = world.until_status("running");
     let followed = world.updraft(&["events", &id, "--follow"]).code(0);
@@ -189,7 +202,7 @@ fn an_answer_reaches_a_process_that_is_at_work() {
                        {"id": "slow", "agent": "thinker", "prompt": "think", "writes": ["thought"]}]);
     let plan = world.file("plan.json", &json!({"steps": steps}).to_string());
     let model = world.script("s.json", &json!({"rules": [
-        {"when": {"step": "slow"}, "answer": {"text": "thought", "delay_ms": 1500}},
+        {"when": {"step": "slow"}, "answer": {"text": "thought", "delay_ms": 4000}},
         {"when": {"step": "ask", "turn": 0}, "answer": {"calls": [{"name": "ask_user", "args": {"question": "Which colour?"}}]}},
     ], "default": {"text": "green"}}));
     let running = world.begin(&["run", "--model", &model, "--plan", plan.to_str().unwrap(), "go"]);
@@ -219,7 +232,7 @@ fn nothing_is_approved_that_nobody_asked_for() {
 #[test]
 fn a_run_is_not_removed_under_its_process_unless_forced() {
     let world = World::new();
-    let model = world.script("s.json", &json!({"default": {"text": "at last", "delay_ms": 1200}}));
+    let model = world.script("s.json", &json!({"default": {"text": "at last", "delay_ms": 4000}}));
     let running = world.begin(&["run", "--model", &model, "--agent", "thinker", "think"]);
     let id = world.until_status("running");
 

@@ -25,7 +25,10 @@ fn what_is_exported_is_imported_again_and_replays() {
     world.updraft(&["rm", &id]).code(0);
     assert_eq!(world.updraft(&["import", file.to_str().unwrap()]).code(0).out.trim(), id);
 
-    assert_eq!(world.updraft(&["export", &id]).code(0).out, exported);
+    // All is as it was, but that it is known to have come from a file.
+    let again = world.updraft(&["export", &id]).code(0).out;
+    let (marks, same): (Vec<&str>, Vec<&str>) = again.lines().partition(|line| line.ends_with("\"e\":[\"imported\"]}"));
+    assert!(marks.len() == 1 && same == exported.lines().collect::<Vec<_>>(), "{again}");
     world.updraft(&["replay", &id, "--strict"]).code(0);
     world.fed(&["import", "-", "--id", "copy"], exported.as_bytes()).code(0);
     world.updraft(&["show", "copy"]).code(0);
@@ -83,6 +86,33 @@ pub(crate) fn from_elsewhere() -> (World, String) {
     elsewhere.updraft(&["run", "--yes", "--model", &model, "--agent", "coder", "write it"]).code(3);
     let exported = elsewhere.updraft(&["export", "last"]).code(0).out;
     (elsewhere, exported)
+}
+
+#[test]
+fn what_an_imported_run_says_it_did_is_neither_taken_back_nor_done_again_here() {
+    let elsewhere = World::new();
+    let write = |path: &str| json!({"calls": [{"name": "write_file", "args": {"path": path, "content": "x"}}]});
+    let model = elsewhere.script("s.json", &json!([write("out.txt"), write("more.txt"), {"text": "done"}]));
+    elsewhere.updraft(&["run", "--yes", "--model", &model, "--agent", "coder", "write it"]).code(0);
+    let exported = elsewhere.updraft(&["export", "last"]).code(0).out;
+    // The folder that the file names is there, too, and what the run left lies in it.
+    let here = World::new();
+    here.fed(&["import", "-"], exported.as_bytes()).code(0);
+    assert_eq!(here.runs()[0]["status"], "done");
+    here.updraft(&["undo", "last", "--yes"]).code(2).says("was imported").says("changed elsewhere");
+    assert!(elsewhere.ws().join("out.txt").exists());
+    let there = elsewhere.ws().canonicalize().unwrap();
+    let listed = here.command(&["undo", "--list"]).current_dir(&there).output().unwrap();
+    assert!(String::from_utf8_lossy(&listed.stderr).contains("no run has worked in"), "{listed:?}");
+
+    std::fs::remove_file(there.join("out.txt")).unwrap();
+    here.updraft(&["fork", "last", "--at", "3"]).code(0).says("which was imported").says("--workspace DIR");
+    here.updraft(&["resume", "last", "--yes"]).code(2).says("was imported");
+    assert!(!there.join("out.txt").exists() && !here.ws().join("out.txt").exists());
+    let mine = here.script("mine.json", &json!({"rules": [], "default": {"text": "went on"}}));
+    here.config("config.toml", &format!("model = {mine:?}\n"));
+    here.updraft(&["resume", "last", "--workspace", ".", "--mode", "workspace"]).code(0);
+    assert!(!there.join("out.txt").exists());
 }
 
 #[test]

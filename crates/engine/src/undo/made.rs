@@ -55,7 +55,8 @@ pub(crate) fn made(journal: &Journal, run: &RunId, which: &Which) -> Result<Vec<
     journal.read(run, 0, &mut |_, record: Record| {
         for event in &record.events {
             match event {
-                Event::Forked { .. } => made.clear(),
+                // What was done before was done by another run, or elsewhere.
+                Event::Forked { .. } | Event::Imported => made.clear(),
                 Event::Begun { id, facts, .. } if !facts.files.is_empty() => {
                     writers.insert(id.clone());
                 }

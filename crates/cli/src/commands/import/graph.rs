@@ -19,7 +19,7 @@ use crate::settings::{Settings, Written, said};
 use crate::{moment, out, reach, wire};
 
 /// The model of a run that is over: nobody knows any more, and nobody will be asked.
-const UNKNOWN: &str = "imported";
+pub(in crate::commands) const UNKNOWN: &str = "imported";
 
 pub(super) async fn import(places: &Places, args: &Import, text: &str) -> Outcome {
     let session = Session::read(text, &args.file.display().to_string())?;
