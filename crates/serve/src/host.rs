@@ -63,7 +63,9 @@ async fn only_with_token(
         return answer_for(page, next.run(request).await);
     }
     let text = "show the token: `Authorization: Bearer TOKEN`; `updraft serve` says at its start where it is kept\n";
-    (StatusCode::UNAUTHORIZED, [(header::WWW_AUTHENTICATE, "Bearer realm=\"updraft\"")], text).into_response()
+    // Whoever does not know it has no more to say here.
+    let headers = [(header::WWW_AUTHENTICATE, "Bearer realm=\"updraft\""), (header::CONNECTION, "close")];
+    (StatusCode::UNAUTHORIZED, headers, text).into_response()
 }
 
 /// A web page that asks, through a browser, which wants to know whether the page may read the answer.

@@ -83,18 +83,19 @@ struct Waits {
     leave: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
-impl AsyncRead for Visitor {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+impl Visitor {
+    /// Refuses whoever has had its time: one that talks without end has no more of it than one that is silent.
+    fn in_time(&mut self) -> io::Result<()> {
         if self.waits.is_some() && self.seat.is_let_in() {
             self.waits = None;
         }
-        // One that talks without end has no more time than one that is silent.
         let is_late = self.waits.as_ref().is_some_and(|waits| Instant::now() >= waits.until);
-        if is_late {
-            return Poll::Ready(Err(ErrorKind::TimedOut.into()));
-        }
-        let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
-        if read.is_pending()
+        if is_late { Err(ErrorKind::TimedOut.into()) } else { Ok(()) }
+    }
+
+    /// Waits for the client, unless it has to leave: whether it is silent or does not listen.
+    fn or_leave<T>(&mut self, cx: &mut Context<'_>, done: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if done.is_pending()
             && let Some(waits) = &mut self.waits
             && waits.leave.as_mut().poll(cx).is_ready()
         {
@@ -102,13 +103,23 @@ impl AsyncRead for Visitor {
             waits.until = Instant::now();
             return Poll::Ready(Err(ErrorKind::TimedOut.into()));
         }
-        read
+        done
+    }
+}
+
+impl AsyncRead for Visitor {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        self.in_time()?;
+        let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
+        self.or_leave(cx, read)
     }
 }
 
 impl AsyncWrite for Visitor {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
+        self.in_time()?;
+        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.or_leave(cx, written)
     }
 
     fn poll_write_vectored(
@@ -116,7 +127,9 @@ impl AsyncWrite for Visitor {
         cx: &mut Context<'_>,
         parts: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, parts)
+        self.in_time()?;
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, parts);
+        self.or_leave(cx, written)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -130,12 +130,21 @@ fn who_does_not_show_the_token_keeps_nobody_out_and_leaves() {
             std::thread::sleep(std::time::Duration::from_millis(300));
         }
     });
+    // One asks without end, and never reads an answer.
+    let mut deaf = connect();
+    deaf.set_write_timeout(Some(std::time::Duration::from_mins(1))).unwrap();
+    let asking = format!("OPTIONS /mcp HTTP/1.1\r\n{host}\r\nOrigin: http://localhost\r\n\r\n").repeat(100);
+    let asks = std::thread::spawn(move || {
+        let refused = (0..).find_map(|_| deaf.write_all(asking.as_bytes()).err()).unwrap();
+        assert_ne!(refused.kind(), std::io::ErrorKind::WouldBlock, "it was left waiting");
+    });
     for stream in &mut silent {
         assert_eq!(stream.read(&mut [0; 1]).unwrap_or_default(), 0);
     }
     assert!(!ask(&mut stranger, &format!("{token}\r\n")), "it had its time");
     assert!(ask(&mut known, &format!("{token}\r\n")), "it may rest as long as it likes");
     talks.join().unwrap();
+    asks.join().unwrap();
 }
 
 #[test]
