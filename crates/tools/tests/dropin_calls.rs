@@ -276,7 +276,8 @@ async fn names_of_the_standard_library_and_the_environment_cannot_be_planted() {
 
 /// Compiles what it is told to into the place where Python looks first, as if it were of the helper.
 const PLANT: &str = r#"
-import importlib.util, marshal, os, struct, sys
+import importlib.util, marshal, os, struct, sys, zipfile
+zipfile.ZipFile(os.path.join(os.path.dirname(sys.argv[1]), "vendor.zip"), "w").writestr("zipped.py", "word = 'zipped'\n")
 for source in sys.argv[1:]:
     code = compile("def said():\n    return 'planted'\n", source, "exec")
     there = importlib.util.cache_from_source(source)
@@ -295,18 +296,22 @@ async fn what_python_finds_compiled_beside_a_tool_is_not_what_runs() {
     let files = [
         (
             "tell.py",
-            "import aside\nfrom inner import deep\ndef tell() -> list:\n    't'\n    return [aside.said(), deep.said()]\n",
+            "import aside, os, sys\nfrom inner import deep\nsys.path[:0] = ['tools/lib', 'tools/near', os.path.join(os.path.dirname(__file__), 'vendor.zip')]\ndef tell() -> list:\n    't'\n    import far, near, zipped\n    return [aside.said(), deep.said(), far.said(), near.said(), zipped.word]\n",
         ),
         ("aside.py", "def said():\n    return 'own'\n"),
         ("inner/__init__.py", ""),
         ("inner/deep.py", "def said():\n    return 'own'\n"),
+        ("lib/far.py", "def said():\n    return 'own'\n"),
+        ("away/near.py", "def said():\n    return 'own'\n"),
     ];
     let Some(dropped) = Dropped::new(&files).await else { return };
-    let sources = ["tools/aside.py", "tools/inner/deep.py"].map(|path| dropped.world.path(path));
+    std::os::unix::fs::symlink("away", dropped.world.path("tools/near")).unwrap();
+    let files = ["tools/aside.py", "tools/inner/deep.py", "tools/lib/far.py", "tools/away/near.py"];
+    let sources = files.map(|path| dropped.world.path(path));
     let planted =
         std::process::Command::new(common::confined::PYTHON).args(["-c", PLANT]).args(sources).output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&planted.stdout), "planted planted ", "{planted:?}");
-    assert_eq!(dropped.value("tell", json!({})).await, json!(["own", "own"]));
+    assert_eq!(String::from_utf8_lossy(&planted.stdout), "planted planted planted planted ", "{planted:?}");
+    assert_eq!(dropped.value("tell", json!({})).await, json!(["own", "own", "own", "own", "zipped"]));
 }
 
 #[tokio::test]

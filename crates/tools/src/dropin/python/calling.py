@@ -122,6 +122,7 @@ class FromSource(importlib.machinery.SourceFileLoader):
 def from_source(folder):
     """Finds modules below a folder, and leaves all others to those who find them elsewhere."""
     machinery = importlib.machinery
+    folder = os.path.realpath(folder)
     loaders = [
         (machinery.ExtensionFileLoader, machinery.EXTENSION_SUFFIXES),
         (FromSource, machinery.SOURCE_SUFFIXES),
@@ -129,8 +130,10 @@ def from_source(folder):
     ]
 
     def find(entry):
-        if entry != folder and not entry.startswith(os.path.join(folder, "")):
-            raise ImportError("not below the folder", path=entry)
+        # By whatever name it is called; and an archive is none of ours.
+        real = os.path.realpath(entry or ".")
+        if not os.path.isdir(real) or (real != folder and not real.startswith(os.path.join(folder, ""))):
+            raise ImportError("not a folder below this one", path=entry)
         return machinery.FileFinder(entry, *loaders)
 
     return find
