@@ -341,8 +341,8 @@ async fn two_commands_at_once_both_count_and_a_file_of_both_is_named() {
     let place = Workspace::new();
     place.write("both", "old\n");
     let policy = Policy { staged: Some(place.path().with_extension("aside").join("staged")), ..place.policy() };
-    let first = run(Level::Full, &policy, shell("echo 1 > one; echo 1 > both; sleep 0.3"));
-    let second = run(Level::Full, &policy, shell("echo 2 > two; echo 2 > both; sleep 0.9"));
+    let first = run(Level::Full, &policy, shell("echo 1 > one; echo 1 > both; sleep 1"));
+    let second = run(Level::Full, &policy, shell("echo 2 > two; echo 2 > both; sleep 3"));
     let (first, second) = tokio::join!(first, second);
     let contested = |ended: &updraft_sandbox::Ended| -> Vec<String> {
         let all = ended.staged.as_ref().unwrap().changes().unwrap();

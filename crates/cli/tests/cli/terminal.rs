@@ -94,7 +94,7 @@ fn the_tree_is_drawn_in_place_and_without_colours_where_none_are_wanted() {
         return;
     }
     let world = World::new();
-    let model = world.script("s.json", &json!({"default": {"text": "\u{1b}[2Jdone", "delay_ms": 250}}));
+    let model = world.script("s.json", &json!({"default": {"text": "\u{1b}[2Jdone", "delay_ms": 1500}}));
     let (shown, _) = on_a_terminal(&world, &["run", "--model", &model, "--agent", "thinker", "think"], "");
     assert!(shown.contains("\u{1b}[3A"), "{shown:?}");
     assert!(shown.contains("thinker"));

@@ -140,7 +140,7 @@ fn a_run_that_is_at_work_is_not_undone_and_a_removed_one_cannot_be() {
     let world = World::new();
     let calls = json!([
         {"calls": [{"name": "write_file", "args": {"path": "b.txt", "content": "x"}}]},
-        {"text": "done", "delay_ms": 3000}
+        {"text": "done", "delay_ms": 6000}
     ]);
     let model = world.script("s.json", &calls);
     let running = world.begin(&["run", "--model", &model, "--agent", "coder", "work"]);

@@ -197,7 +197,7 @@ async fn dropping_the_future_closes_the_connection() {
     let server = Server::always(silent_after(HALF)).await;
     let model = resolve(CHAT, &Access { patience: Patience::default(), ..access(&server) }).unwrap();
 
-    let asked = tokio::time::timeout(Duration::from_millis(100), Talk::new().ask(&*model)).await;
+    let asked = tokio::time::timeout(Duration::from_millis(1_500), Talk::new().ask(&*model)).await;
 
     assert!(asked.is_err());
     while server.closed_early() == 0 {

@@ -122,8 +122,8 @@ async fn an_endless_loop_ends_at_its_limit_and_its_prints_are_kept() {
     let Some(world) = World::new().await else { return };
     let code = "import signal, os\nfor s in (2, 15): signal.signal(s, signal.SIG_IGN)\n\
                 if os.fork() == 0: os.setsid()\nprint('begun')\nwhile True: open('beat', 'a').write('x')";
-    let output = world.output(json!({ "code": code, "seconds": 3 })).await;
-    assert_eq!(told(&output), "it took longer than 3 s and was ended\nprinted:\nbegun\nbegun");
+    let output = world.output(json!({ "code": code, "seconds": 8 })).await;
+    assert_eq!(told(&output), "it took longer than 8 s and was ended\nprinted:\nbegun\nbegun");
     // Both processes are gone before the call is over.
     let size = std::fs::metadata(world.inner.path("beat")).unwrap().len();
     tokio::time::sleep(Duration::from_millis(50)).await;
@@ -251,7 +251,7 @@ async fn hooks_that_code_plants_are_written_down_also_where_it_fails_or_takes_to
     let world = World { inner: common::World::of(registry, Limits::default()) };
     for (count, end) in ["1", "raise ValueError", "import time; time.sleep(60)"].into_iter().enumerate() {
         let code = format!("open('.envrc', 'w').write('echo planted')\n{end}");
-        world.call(json!({ "code": code, "seconds": 3 })).await;
+        world.call(json!({ "code": code, "seconds": 8 })).await;
         assert_eq!(common::written_down(aside.path()).len(), count + 1, "{end}");
     }
 }
