@@ -116,6 +116,13 @@ impl Run {
             }
             Event::Marked { files } => self.is_marked(files),
             Event::Confined { level } => Arc::make_mut(&mut self.settings).sandbox.clone_from(level),
+            Event::Tightened { rules, deny, distrusts } => {
+                let settings = Arc::make_mut(&mut self.settings);
+                settings.rules.ask.extend(rules.ask.iter().cloned());
+                settings.rules.deny.extend(rules.deny.iter().cloned());
+                settings.deny.extend(deny.iter().cloned());
+                settings.workspace_trusted &= !distrusts;
+            }
             Event::Reloaded { roster, strange } => self.reloaded(roster, strange.as_ref()),
             Event::Imported => self.imported(),
             Event::Adopted { settings } => {

@@ -115,6 +115,7 @@ impl Run {
                 vec![Event::Confined { level: level.clone() }]
             }
             Input::Confine { .. } => Vec::new(),
+            Input::Tighten { rules, deny, distrusts } => self.tighten(rules, deny, *distrusts),
             Input::Reload { roster, strange } => {
                 vec![Event::Reloaded { roster: roster.clone(), strange: strange.clone() }]
             }

@@ -219,6 +219,17 @@ pub enum Event {
         /// The level, as in the settings.
         level: String,
     },
+    /// More is asked about or denied from here on, than when the run began.
+    Tightened {
+        /// What is asked about and denied beside what was.
+        rules: crate::rules::Rules,
+        /// Tools that are denied beside those that were.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        deny: Vec<String>,
+        /// Whether the workspace is no longer trusted.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        distrusts: bool,
+    },
     /// Agents, prompts or tools were taken anew.
     Reloaded {
         /// The new ones.
@@ -374,6 +385,7 @@ impl Event {
             Event::Resumed { .. } => "resumed",
             Event::Marked { .. } => "marked",
             Event::Confined { .. } => "confined",
+            Event::Tightened { .. } => "tightened",
             Event::Reloaded { .. } => "reloaded",
             Event::Imported => "imported",
             Event::Adopted { .. } => "adopted",

@@ -145,6 +145,17 @@ pub enum Input {
         /// The level, as in the settings.
         level: String,
     },
+    /// Ask about and deny this as well: what the user's settings say by now.
+    Tighten {
+        /// Of these, what is asked about and denied.
+        rules: crate::rules::Rules,
+        /// Tools that are denied.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        deny: Vec<String>,
+        /// Whether the workspace is not trusted.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        distrusts: bool,
+    },
     /// Take agents, prompts and tools anew.
     Reload {
         /// The new ones.
@@ -270,6 +281,7 @@ fn told_by(event: &Event) -> Option<Input> {
         Event::Resumed { budget, approvals } => Some(Input::Resume { budget, approvals }),
         Event::Marked { files } => Some(Input::Mark { files }),
         Event::Confined { level } => Some(Input::Confine { level }),
+        Event::Tightened { rules, deny, distrusts } => Some(Input::Tighten { rules, deny, distrusts }),
         Event::Reloaded { roster, strange } => Some(Input::Reload { roster, strange }),
         Event::Imported => Some(Input::Import),
         Event::Adopted { settings } => Some(Input::Adopt { settings }),

@@ -36,7 +36,7 @@ pub trait Begin: Send + Sync + 'static {
     fn begin<'a>(&'a self, engine: &'a Engine, id: RunId, goal: Goal) -> Beginning<'a>;
 
     /// What a run is told that goes on here; the error says why it must not.
-    fn go_on(&self, run: &Run) -> Result<Option<Input>, String>;
+    fn go_on(&self, run: &Run) -> Result<Vec<Input>, String>;
 
     /// What time it is.
     fn now(&self) -> Timestamp;
@@ -235,9 +235,9 @@ impl Runs {
             Ok(mut handle) => {
                 let told = match waking {
                     Waking::ToGoOn => self.0.begin.go_on(handle.run()),
-                    Waking::ToStop => Ok(None),
+                    Waking::ToStop => Ok(Vec::new()),
                 };
-                if let Some(told) = told.map_err(|why| Refusal(format!("run {id} does not go on here: {why}")))? {
+                for told in told.map_err(|why| Refusal(format!("run {id} does not go on here: {why}")))? {
                     handle.send(told);
                 }
                 self.drive(handle);

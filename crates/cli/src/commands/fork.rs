@@ -10,7 +10,7 @@ use updraft_models::choose;
 use updraft_run::{ForkChange, Input, Run, RunId, Settings as Rules};
 
 use super::import::UNKNOWN;
-use super::{adopt, resume};
+use super::{adopt, resume, tighten};
 use crate::args::{Confine, Fork};
 use crate::fault::{Code, Fault, Outcome};
 use crate::places::Places;
@@ -52,6 +52,7 @@ async fn fork(places: &Places, journal: &Journal, from: &RunId, args: Fork) -> O
     let confined = if is_left { None } else { confined(places, &copied, &workspace, &args.confine, &face).await? };
     let (dispatcher, servers) =
         resume::tools(places, (journal, from), &workspace, &face, (Some(&args.confine), None)).await?;
+    let tightened = tighten::by(&Settings::load(places, &workspace, Written::default())?, &dispatcher, &servers);
     let engine = resume::engine(places, journal, &workspace, &args.output, dispatcher, Some((&face, stop.clone())))?;
     let model = match args.model.clone() {
         None if copied.settings().model == UNKNOWN => {
@@ -84,6 +85,7 @@ async fn fork(places: &Places, journal: &Journal, from: &RunId, args: Fork) -> O
     if let Some(confined) = confined {
         handle.send(confined);
     }
+    handle.send(tightened);
     handle.send(steer::resume_input(&args.permission, &args.spending));
     let ended = steer::steer(&engine, handle, &face, &mut signals).await;
     servers.close().await;

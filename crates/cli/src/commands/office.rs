@@ -14,6 +14,7 @@ use updraft_run::{Approvals, Goal, Input, Run, RunId, Timestamp};
 use updraft_serve::{Begin, Beginning, Office, Parts, Token};
 use updraft_tools::{Dispatcher, Workspace};
 
+use super::tighten;
 use crate::args::Served;
 use crate::fault::Fault;
 use crate::places::Places;
@@ -176,10 +177,10 @@ impl Begin for Starter {
     }
 
     /// Tools are the same for all runs here, so one that began with less does not go on with them.
-    fn go_on(&self, run: &Run) -> Result<Option<Input>, String> {
+    fn go_on(&self, run: &Run) -> Result<Vec<Input>, String> {
         let began = run.settings();
         if run.is_over() {
-            return Ok(None);
+            return Ok(Vec::new());
         }
         if confine::is_lower(&self.level, &began.sandbox) {
             let (was, now) = (&began.sandbox, &self.level);
@@ -197,7 +198,9 @@ impl Begin for Starter {
             return Err(format!("{first}; `updraft resume` goes on with what it began with"));
         }
         let has_changed = began.sandbox != self.level;
-        Ok(has_changed.then(|| Input::Confine { level: self.level.clone() }))
+        let confined = has_changed.then(|| Input::Confine { level: self.level.clone() });
+        let tightened = tighten::by(&self.settings, &self.dispatcher, &self.servers);
+        Ok(confined.into_iter().chain([tightened]).collect())
     }
 
     fn now(&self) -> Timestamp {

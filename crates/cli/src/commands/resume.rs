@@ -11,7 +11,7 @@ use updraft_mcp::Servers;
 use updraft_run::{Approvals, Grants, Input, Phase, Run, RunId};
 use updraft_tools::Dispatcher;
 
-use super::adopt;
+use super::{adopt, tighten};
 use crate::args::{Confine, ModeWord, Output, Resume};
 use crate::fault::{Code, Fault, Outcome};
 use crate::places::Places;
@@ -85,9 +85,12 @@ async fn one(places: &Places, journal: &Journal, id: &RunId, args: &Resume) -> O
         _ => args.permission.mode().map(|mode| mode == ModeWord::ReadOnly),
     };
     let (dispatcher, servers) = tools(places, (journal, id), &workspace, &face, (Some(&args.confine), said)).await?;
-    let adopting = adopting.map(|input| adopt::with_tools(input, &dispatcher, &servers));
+    let told = match adopting {
+        Some(input) => adopt::with_tools(input, &dispatcher, &servers),
+        None => tighten::by(&settings(places, &workspace, None)?, &dispatcher, &servers),
+    };
     let ended = match engine(places, journal, &workspace, &args.output, dispatcher, Some((&face, stop))) {
-        Ok(engine) => go_on(places, (&engine, journal, id), (args, &level, adopting), &face, &mut signals).await,
+        Ok(engine) => go_on(places, (&engine, journal, id), (args, &level, told), &face, &mut signals).await,
         Err(fault) => Err(fault),
     };
     // In any case: others may go on in this process.
@@ -108,7 +111,7 @@ fn still_there(run: &Run, id: &RunId) -> Result<PathBuf, Fault> {
 async fn go_on(
     places: &Places,
     (engine, journal, id): (&Engine, &Journal, &RunId),
-    (args, level, adopting): (&Resume, &str, Option<Input>),
+    (args, level, told): (&Resume, &str, Input),
     face: &Face,
     signals: &mut Signals,
 ) -> Outcome {
@@ -118,13 +121,12 @@ async fn go_on(
                 if let Phase::Over { .. } = handle.run().phase() {
                     face.say(&format!("run {id} is over already; this is what it came to"));
                 }
-                let confined = match adopting {
-                    Some(adopting) => Some(adopting),
-                    None => confine::on_resume(places, handle.run(), level, &args.confine).await?,
-                };
-                if let Some(confined) = confined {
+                if !matches!(told, Input::Adopt { .. })
+                    && let Some(confined) = confine::on_resume(places, handle.run(), level, &args.confine).await?
+                {
                     handle.send(confined);
                 }
+                handle.send(told);
                 handle.send(steer::resume_input(&args.permission, &args.spending));
                 return steer::steer(engine, handle, face, signals).await;
             }

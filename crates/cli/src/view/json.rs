@@ -127,6 +127,9 @@ fn lines(event: &Event, run: &Run) -> Vec<Line> {
         Event::Resumed { budget, .. } => one("run.resumed", json!({ "budget": budget })),
         Event::Marked { files } => one("run.marked", json!({ "files": files })),
         Event::Confined { level } => one("run.confined", json!({ "sandbox": level })),
+        Event::Tightened { rules, deny, distrusts } => {
+            one("run.tightened", json!({ "rules": rules, "deny": deny, "distrusts": distrusts }))
+        }
         Event::Imported => one("run.imported", json!({})),
         Event::Adopted { settings } => {
             one("run.adopted", json!({ "workspace": settings.workspace, "approvals": settings.approvals }))

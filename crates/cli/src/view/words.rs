@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 use updraft_engine::{Statistics, StepReport, Used};
-use updraft_run::{Because, Effect, Event, Judgement, Note, Origins, Outcome, Reply, Run, outcome_words};
+use updraft_run::{Because, Effect, Event, Judgement, Note, Origins, Outcome, Reply, Rules, Run, outcome_words};
 
 use crate::moment;
 use crate::out::{Paint, short};
@@ -190,6 +190,7 @@ pub(crate) fn event_words(event: &Event) -> String {
         },
         Event::Marked { files } => marked(files),
         Event::Confined { level } => format!("sandbox level {level}"),
+        Event::Tightened { rules, deny, distrusts } => tightened(rules, deny, *distrusts),
         Event::Reloaded { roster, .. } => count(roster.agents.len() as u64, "agent"),
         Event::Imported => String::new(),
         Event::Adopted { settings } => format!("in {}, with {}", settings.workspace, settings.model),
@@ -211,6 +212,15 @@ pub(crate) fn marked(files: &BTreeMap<String, Origins>) -> String {
     }
     let which = if files.contains_key(".") { "the workspace".into() } else { count(files.len() as u64, "file") };
     format!("{which} with words from {}", short(&origins.in_words(), 160))
+}
+
+/// What is asked about or denied from here on.
+pub(crate) fn tightened(rules: &Rules, deny: &[String], distrusts: bool) -> String {
+    let denied = rules.deny.iter().map(|rule| format!("denied: {rule}"));
+    let asked = rules.ask.iter().map(|rule| format!("asked about: {rule}"));
+    let tools = deny.iter().map(|name| format!("denied: {name}"));
+    let trust = distrusts.then(|| "the workspace is no longer trusted".to_owned());
+    short(&denied.chain(asked).chain(tools).chain(trust).collect::<Vec<_>>().join("; "), 160)
 }
 
 fn reply_words(reply: &Reply) -> String {

@@ -139,3 +139,29 @@ fn calls_of_one_turn_make_no_repository_together_and_an_agreed_one_is_made() {
     world.updraft(&["run", "--yes", "--model", &model, "--agent", "coder", "work"]).code(0);
     assert!(there("c/HEAD") && there("c/config"));
 }
+
+#[test]
+fn what_is_denied_since_a_run_began_holds_where_it_goes_on() {
+    let world = World::new();
+    world.file("tools/t.py", "def t() -> int:\n    'T.'\n    return 1\n");
+    world.updraft(&["trust", "--yes"]).code(0);
+    let call = |name: &str, args: Value| json!({"calls": [{"name": name, "args": args}]});
+    let asked = call("append_line", json!({"path": "log", "line": "x"}));
+    let write = call("write_file", json!({"path": "z.md", "content": "z"}));
+    let model = world.script("s.json", &json!([asked, write, {"text": "done"}]));
+    world.config("config.toml", "[rules]\nask = [\"append_line\"]\n");
+    world.updraft(&["run", "--yes", "--model", &model, "--agent", "coder", "work"]).code(3);
+
+    world.config("config.toml", "[rules]\nask = [\"append_line\"]\ndeny = [\"write_file(z.*)\"]\n");
+    world.file("tools/t.py", "def t() -> int:\n    'Another.'\n    return 2\n");
+    world.updraft(&["approve", "last"]).code(0);
+    world.updraft(&["resume", "last"]).code(0);
+    assert!(world.ws().join("log").exists() && !world.ws().join("z.md").exists());
+    let events = world.updraft(&["events", "last"]).code(0).out;
+    let told = events.lines().find(|line| line.contains("tightened")).unwrap_or_default();
+    assert!(told.contains("denied: write_file(z.*)") && told.contains("no longer trusted"), "{events}");
+    world.updraft(&["replay", "last", "--strict"]).code(0);
+    // What the run began with is told once.
+    world.updraft(&["fork", "last", "--at", "3"]).code(3);
+    assert!(!world.ws().join("z.md").exists());
+}

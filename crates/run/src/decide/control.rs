@@ -9,6 +9,7 @@ use crate::id::{Address, Kind, RunId, StepId};
 use crate::input::{Finding, ForkChange, Found};
 use crate::origins::Origins;
 use crate::reply::{Failure, FailureKind, Reply, Verdict};
+use crate::rules::{Rule, Rules};
 use crate::state::{Open, Phase, Run};
 
 use super::code::{called_so_far, may_all_repeat};
@@ -88,6 +89,25 @@ impl Run {
             verdict: Judgement::Retry { feedback: feedback.into() },
         });
         std::iter::once(Event::Adopted { settings: settings.clone() }).chain(afresh).collect()
+    }
+
+    /// What is asked about or denied by now, and was not when the run began. Nothing is loosened.
+    pub(super) fn tighten(&self, rules: &Rules, deny: &[String], distrusts: bool) -> Vec<Event> {
+        let is_known = |known: &[Rule], rule: &Rule| {
+            known.iter().any(|one| (&one.tool, &one.pattern) == (&rule.tool, &rule.pattern))
+        };
+        let news = |known: &[Rule], rules: &[Rule]| -> Vec<Rule> {
+            rules.iter().filter(|rule| !is_known(known, rule)).cloned().collect()
+        };
+        let known = &self.settings.rules;
+        let rules =
+            Rules { allow: Vec::new(), ask: news(&known.ask, &rules.ask), deny: news(&known.deny, &rules.deny) };
+        let deny: Vec<String> = deny.iter().filter(|name| !self.settings.deny.contains(name)).cloned().collect();
+        let distrusts = distrusts && self.settings.workspace_trusted;
+        if rules.is_empty() && deny.is_empty() && !distrusts {
+            return Vec::new();
+        }
+        vec![Event::Tightened { rules, deny, distrusts }]
     }
 
     pub(super) fn cancel(&self, by: &str, step: Option<&StepId>) -> Vec<Event> {
