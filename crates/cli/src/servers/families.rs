@@ -27,6 +27,9 @@ pub(super) const CODE: [&str; 64] = [
     "tcl", "awk", "r", "R", "jl", "ex", "exs", "beam", "erl", "go", "rs", "c", "h", "cc", "cpp", "hpp", "zig", "swift",
     "cs", "kt", "kts", "scala", "groovy", "gradle", "java", "class", "jar", "so", "dylib", "node", "wasm",
 ];
+/// Those of them that are made of other code, or packed: they name nothing that can be read.
+pub(super) const COMPILED: [&str; 15] =
+    ["pyc", "pyo", "pyd", "egg", "whl", "zip", "phar", "luac", "beam", "class", "jar", "so", "dylib", "node", "wasm"];
 /// Files that programs look for which nobody names.
 const FAMILIES: [(&[&str], &[&str]); 9] = [
     (

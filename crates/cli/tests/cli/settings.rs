@@ -91,6 +91,30 @@ fn a_tool_that_changes_takes_the_trust_away() {
 }
 
 #[test]
+fn no_tool_stays_trusted_unseen_for_what_lies_around_it() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let world = World::new();
+    world.file(".updraft/config.toml", "parallel = 900\n");
+    for n in 0..5_001 {
+        world.file(&format!(".updraft/prompts/{n}.md"), "");
+    }
+    let deep = format!("tools/{}t.py", "d/".repeat(12));
+    for file in ["tools/t.py", "elsewhere/linked.py", deep.as_str()] {
+        world.file(file, "A = 1\n");
+    }
+    std::os::unix::fs::symlink("../elsewhere", world.ws().join("tools/link")).unwrap();
+    let strange = world.ws().join("tools").join(std::ffi::OsStr::from_bytes(b"caf\xe9.py"));
+    std::fs::write(&strange, "A = 1\n").unwrap();
+    let files = ["tools/t.py", "elsewhere/linked.py", deep.as_str()].map(|file| world.ws().join(file));
+    for file in files.iter().chain([&strange]) {
+        world.updraft(&["trust", "--yes"]).code(0);
+        assert_eq!(value(&world, "parallel").0, "900");
+        std::fs::write(file, "A = 2\n").unwrap();
+        assert_eq!(value(&world, "parallel").0, "64", "{}", file.display());
+    }
+}
+
+#[test]
 fn a_pipe_in_the_place_of_settings_is_named_and_not_waited_for() {
     let world = World::new();
     std::fs::create_dir_all(world.ws().join(".updraft")).unwrap();
