@@ -151,3 +151,22 @@ fn the_usual_folders_are_used_without_a_home_of_our_own() {
         "{shown}"
     );
 }
+
+#[test]
+fn every_line_of_the_sample_counts_when_it_is_used() {
+    let world = World::new();
+    world.updraft(&["init"]).code(0);
+    let sample = std::fs::read_to_string(world.ws().join(".updraft/config.toml")).unwrap();
+    let (remarks, settings) = sample.split_once("\n\n").unwrap();
+    let bare = |line: &str| line.strip_prefix("# ").unwrap_or(line).to_owned();
+    let used = settings.lines().map(bare).collect::<Vec<_>>().join("\n");
+    assert!(remarks.lines().all(|line| line.starts_with('#')) && !used.lines().any(|line| line.starts_with('#')));
+    world.config("config.toml", &used);
+    let rows = world.updraft(&["config", "show", "--json"]).code(0).json();
+    let names =
+        ["model", "think", "stall", "probe", "cache", "deny", "sandbox.network", "python.packages", "tools.time"];
+    for name in names {
+        let row = rows.iter().find(|row| row["name"] == name).unwrap_or_else(|| panic!("{name}: {rows:?}"));
+        assert!(row["origin"].as_str().unwrap().starts_with("user "), "{row}");
+    }
+}
