@@ -204,6 +204,15 @@ fn add(registry: &mut Registry, servers: &Servers, tools: Vec<Arc<dyn Tool>>) ->
     faults
 }
 
+/// What to do about a program that fetches what it runs and can reach no network.
+pub(crate) fn cut_off<'a>(line: impl Iterator<Item = &'a str>) -> Option<String> {
+    let program = families::fetching(line)?;
+    Some(format!(
+        "`{program}` fetches what it runs, and servers reach no network unless you allow it: add it with `--network host` \
+         (\"sandbox\": {{\"network\": \"host\"}} in its entry), or install the server and name its program"
+    ))
+}
+
 /// How a file of servers is written, by its ending.
 pub(crate) fn format_of(file: &Path) -> Format {
     if file.extension().is_some_and(|ending| ending == "toml") { Format::Toml } else { Format::Json }
