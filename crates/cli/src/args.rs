@@ -122,7 +122,9 @@ pub(crate) enum Command {
     /// List providers, keys, models, prices and limits; or check one model
     Models(Models),
     /// List, check, add, remove and import MCP servers; or be one
-    #[command(after_help = "Examples:\n  updraft mcp add time -- uvx mcp-server-time\n  updraft mcp check")]
+    #[command(
+        after_help = "Examples:\n  updraft mcp add time --network host -- uvx mcp-server-time\n  updraft mcp check"
+    )]
     Mcp(Mcp),
     /// Run a command in the sandbox, or say what the sandbox can do here
     Sandbox(Sandbox),

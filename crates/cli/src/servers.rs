@@ -1,7 +1,9 @@
 //! Which MCP servers there are, from files and the environment, and what they are lent.
 
 mod apart;
+mod code;
 mod families;
+mod ground;
 mod keys;
 mod named;
 mod programs;
@@ -26,7 +28,7 @@ use crate::{confine, dropins, out, plain, wire};
 
 pub(crate) use keys::KeyFiles;
 pub(crate) use named::{Variables, is_list, of_workspace};
-pub(crate) use programs::of as run_by;
+pub(crate) use programs::Programs;
 pub(crate) use wanted::Wanted;
 
 /// How long a run waits for servers that it has never met. Those that are known are not waited for, nor those that did
@@ -70,7 +72,8 @@ pub(crate) fn configured(places: &Places, settings: &Settings, workspace: &Path)
                 server.of_workspace = of_workspace;
             }
             if of_workspace {
-                let (few, many) = servers.into_iter().partition(|server| run_by(workspace, server).is_some());
+                let (few, many) =
+                    servers.into_iter().partition(|server| settings.followed.contains(&server.fingerprint));
                 servers = few;
                 all.faults.extend(many.iter().map(|server: &ServerConfig| too_much(server, &source.shown)));
             }
@@ -92,8 +95,9 @@ fn too_much(server: &ServerConfig, file: &str) -> Wrong {
 
 impl Configured {
     fn take(&mut self, (servers, faults): (Vec<ServerConfig>, Vec<Wrong>), file: &str) {
+        let known: BTreeSet<String> = self.servers.iter().map(|(server, _)| server.name.clone()).collect();
         for server in servers {
-            if !self.servers.iter().any(|(known, _)| known.name == server.name) {
+            if !known.contains(&server.name) {
                 self.servers.push((server, file.to_owned()));
             }
         }
@@ -198,6 +202,15 @@ fn add(registry: &mut Registry, servers: &Servers, tools: Vec<Arc<dyn Tool>>) ->
         registry.shorten(&bare, &name);
     }
     faults
+}
+
+/// What to do about a program that fetches what it runs and can reach no network.
+pub(crate) fn cut_off<'a>(line: impl Iterator<Item = &'a str>) -> Option<String> {
+    let program = families::fetching(line)?;
+    Some(format!(
+        "`{program}` fetches what it runs, and servers reach no network unless you allow it: add it with `--network host` \
+         (\"sandbox\": {{\"network\": \"host\"}} in its entry), or install the server and name its program"
+    ))
 }
 
 /// How a file of servers is written, by its ending.

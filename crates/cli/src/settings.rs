@@ -15,6 +15,7 @@ mod trust;
 mod web;
 mod written;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use updraft_run::Rule;
@@ -25,7 +26,7 @@ pub(crate) use meant::{Meant, Origin};
 pub(crate) use models::limit_in_words;
 pub(crate) use remembered::{Remembered, keep as keep_always};
 pub(crate) use sandbox::{Confined, WrittenNetwork, WrittenSandbox};
-pub(crate) use trust::{Standing, Trusted};
+pub(crate) use trust::{Standing, Trusted, too_much};
 pub(crate) use written::{Consent, Written, said};
 
 use crate::fault::Fault;
@@ -35,6 +36,8 @@ use crate::places::Places;
 pub(crate) struct Settings {
     pub(crate) meant: Meant,
     pub(crate) standing: Standing,
+    /// The fingerprints of a trusted workspace's servers whose code is part of the trust. Others of it are not started.
+    pub(crate) followed: BTreeSet<String>,
     /// What was left out of account, one line each.
     pub(crate) ignored: Vec<String>,
 }
@@ -42,7 +45,7 @@ pub(crate) struct Settings {
 impl Settings {
     /// Reads everything that is written for this workspace.
     pub(crate) fn load(places: &Places, workspace: &Path, flags: Written) -> Result<Self, Fault> {
-        let standing = Trusted::load(places).standing(workspace);
+        let (standing, followed) = Trusted::load(places).standing(workspace);
         let own = workspace.join(".updraft").join("config.toml");
         let mut layers = vec![Layer::file(&places.settings(), Origin::User)?];
         // A workspace that is the configuration folder itself is not read twice.
@@ -62,7 +65,7 @@ impl Settings {
         }
         meant.rules.allow.extend(Remembered::load(places).rules(workspace));
         meant.rules.deny.extend(not_our_own(places, workspace));
-        Ok(Self { meant, standing, ignored })
+        Ok(Self { meant, standing, followed, ignored })
     }
 
     /// What must be said about the workspace, one line.

@@ -5,10 +5,11 @@
 mod dialects;
 mod expand;
 mod lenient;
+mod secret;
 mod written;
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,34 +20,15 @@ use updraft_sandbox::Network;
 use url::Url;
 
 pub use expand::Lookup;
+pub use secret::Secret;
 pub use written::{Servers, Written, WrittenGrants, WrittenLogin, WrittenSampling};
 
 use expand::expand;
 
 /// Bytes of a value that may be a key.
 const SHORTEST_KEY: usize = 4;
-
-/// A text that will not print: it may hold a key.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct Secret(String);
-
-impl Secret {
-    /// Takes a text.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-
-    /// The text, for whoever must send it.
-    pub fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret(..)")
-    }
-}
+/// Bytes of variables that are filled in for one server; no program is given a hundredth of them.
+const LONGEST_FILLED: usize = 512 << 10;
 
 /// A server as it is meant: every field present and checked, variables filled in.
 #[derive(Clone, Debug, PartialEq)]
@@ -264,16 +246,19 @@ pub fn read_theirs(text: &str, format: Format, file: &str) -> Servers {
 ///
 /// Switched-off servers are read as well, but their missing variables are nobody's fault.
 pub fn read(text: &str, format: Format, file: &str, lookup: Lookup<'_>) -> (Vec<ServerConfig>, Vec<Fault>) {
-    let Servers { servers: written, mut faults, left } = read_theirs(text, format, file);
-    let mut left: BTreeMap<String, Vec<String>> = left.into_iter().collect();
+    let Servers { servers: written, mut faults, .. } = read_theirs(text, format, file);
     let mut servers: Vec<ServerConfig> = Vec::new();
+    let mut names: BTreeSet<String> = BTreeSet::new();
     for (name, server) in written {
         match server.mean(&name, lookup) {
-            Ok(meant) if servers.iter().any(|other| other.name == meant.name) => {
+            Ok(meant) => {
+                if names.insert(name.clone()) {
+                    servers.push(ServerConfig { unused: server.unused, ..meant });
+                    continue;
+                }
                 let what = "there is already a server of this name".to_owned();
                 faults.push(Fault { file: file.to_owned(), server: Some(name), field: Some("name".into()), what });
             }
-            Ok(meant) => servers.push(ServerConfig { unused: left.remove(&name).unwrap_or_default(), ..meant }),
             Err(_) if !server.enabled => {}
             Err((field, what)) => {
                 faults.push(Fault { file: file.to_owned(), server: Some(name), field: Some(field), what });
@@ -316,14 +301,23 @@ impl Written {
             return wrong("envFile", what);
         }
         let used = RefCell::new(BTreeMap::new());
+        let length = Cell::new(0_usize);
         let recording = |name: &str| {
             let value = lookup(name)?;
+            length.set(length.get().saturating_add(value.len()));
+            if length.get() > LONGEST_FILLED {
+                return None;
+            }
             used.borrow_mut().insert(name.to_owned(), Secret(value.clone()));
             Some(value)
         };
         let lookup: Lookup<'_> = &recording;
-        let login = self.login(lookup)?;
-        let (link, grants) = (self.link(lookup)?, self.grants(lookup)?);
+        let found = self.login(lookup).and_then(|login| Ok((login, self.link(lookup)?, self.grants(lookup)?)));
+        if length.get() > LONGEST_FILLED {
+            let field = found.err().map_or_else(|| "env".to_owned(), |(field, _)| field);
+            return wrong(&field, "the values of its variables are too long; expected at most 512 KiB in all");
+        }
+        let (login, link, grants) = found?;
         let mut filled = used.take();
         let fingerprint = self.fingerprint(&filled);
         filled.retain(|name, _| !PLACES.contains(&name.as_str()));

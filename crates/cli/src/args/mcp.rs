@@ -21,7 +21,7 @@ pub(crate) enum McpCommand {
     Check(Check),
     /// Add a server to your own configuration
     #[command(
-        after_help = "Examples:\n  updraft mcp add time -- uvx mcp-server-time\n  updraft mcp add docs --url https://example.com/mcp --header 'Authorization: Bearer ${DOCS_TOKEN}'"
+        after_help = "Examples:\n  updraft mcp add time --network host -- uvx mcp-server-time\n  updraft mcp add docs --url https://example.com/mcp --header 'Authorization: Bearer ${DOCS_TOKEN}'"
     )]
     Add(Box<Add>),
     /// Remove a server from your own configuration

@@ -230,8 +230,11 @@ fn in_workspace(places: &Places, workspace: &Path) -> Vec<Check> {
         Standing::Stranger(files) => check(
             Health::Warn,
             "trust",
-            format!("{} files do not count in full", files.len()),
-            "`updraft trust` shows them",
+            format!(
+                "what the workspace brings does not count in full: {}",
+                out::harmless(&files.iter().take(3).cloned().collect::<Vec<_>>().join(", "))
+            ),
+            "`updraft trust` shows all of it",
         ),
     });
     checks.push(match wire::cast(places, workspace, &settings) {

@@ -11,13 +11,15 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde_json::json;
+use updraft_mcp::config::{Link, Secret, ServerConfig};
 use updraft_mcp::{Error, Manifest, Server};
+use updraft_sandbox::Network;
 
 use crate::args::{Mcp, McpCheck, McpCommand, Place};
 use crate::fault::{Code, Fault, Outcome};
 use crate::out::{self, Paint};
 use crate::places::Places;
-use crate::servers::{Configured, configured};
+use crate::servers::{Configured, configured, cut_off};
 use crate::settings::{Settings, Written};
 use crate::wire;
 
@@ -118,14 +120,20 @@ fn say(server: &Server, checked: &Result<Arc<Manifest>, Error>, as_json: bool) -
                 "left_out": known.faults(), "misdeeds": misdeeds, "unused": unused})
             }
             Err(error) => {
-                json!({"name": name, "ok": false, "error": error.to_string(), "misdeeds": misdeeds, "unused": unused})
+                json!({"name": name, "ok": false, "error": error.to_string(), "hint": advice(server.config()), "misdeeds": misdeeds,
+                "unused": unused})
             }
         });
         return checked.is_ok();
     }
     match checked {
         Ok(known) => out::line(&format!("{name}: well; {}, {}", out::harmless(&known.title), words(Some(known)))),
-        Err(error) => out::line(&format!("{name}: {}", out::harmless(&error.to_string()))),
+        Err(error) => {
+            out::line(&format!("{name}: {}", out::harmless(&error.to_string())));
+            if let Some(advice) = advice(server.config()) {
+                out::line(&format!("  hint: {}", out::harmless(&advice)));
+            }
+        }
     }
     let left_out = checked.iter().flat_map(|known| known.faults()).map(|what| format!("left out: {what}"));
     let unused = unused.iter().map(|what| format!("not used of its entry: {what}"));
@@ -133,4 +141,11 @@ fn say(server: &Server, checked: &Result<Arc<Manifest>, Error>, as_json: bool) -
         out::line(&format!("  {}", out::harmless(&remark)));
     }
     checked.is_ok()
+}
+
+/// What may help a server that is not well.
+fn advice(server: &ServerConfig) -> Option<String> {
+    let Link::Stdio { command, args, .. } = &server.link else { return None };
+    let line = std::iter::once(command.as_str()).chain(args.iter().map(Secret::reveal));
+    cut_off(line).filter(|_| server.grants.network == Network::None)
 }

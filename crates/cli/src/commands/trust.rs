@@ -7,8 +7,11 @@ use updraft_mcp::config::Written;
 use crate::args::Trust;
 use crate::fault::{Code, Fault, Outcome};
 use crate::places::Places;
-use crate::settings::{Standing, Trusted};
+use crate::settings::{Trusted, too_much};
 use crate::{out, servers, view, wire};
+
+/// Files that are named one by one.
+const MOST_SHOWN: usize = 5_000;
 
 pub(crate) fn run(places: &Places, args: &Trust) -> Outcome {
     let workspace = wire::workspace(args.dir.as_deref())?;
@@ -19,17 +22,25 @@ pub(crate) fn run(places: &Places, args: &Trust) -> Outcome {
         out::note(&if was { format!("{shown} is no longer trusted") } else { format!("{shown} was not trusted") });
         return Ok(Code::Done);
     }
-    if trusted.standing(&workspace) == Standing::Trusted {
+    let counted = trusted.what_counts(&workspace);
+    if trusted.is_as_trusted(&workspace, &counted) {
         out::note(&format!("{shown} is trusted already, and has not changed"));
         return Ok(Code::Done);
     }
-    let files = trusted.what_counts(&workspace);
-    out::line(&format!("In {shown} these would count in full:"));
-    for file in &files {
-        out::line(&format!("  {}", out::harmless(file)));
+    if let Err(folder) = &counted.hash {
+        return Err(too_much(folder));
     }
-    if files.is_empty() {
-        out::line("  nothing yet");
+    out::line(&format!("In {shown} these would count in full:"));
+    for file in counted.files.iter().take(MOST_SHOWN) {
+        out::line(&format!("  {}", out::harmless(&file.to_string_lossy())));
+    }
+    match counted.files.len() {
+        0 => out::line("  nothing yet"),
+        number if number > MOST_SHOWN => {
+            let last = counted.files.last().map(|file| file.to_string_lossy().into_owned()).unwrap_or_default();
+            out::line(&format!("  and {} more, up to {}", number - MOST_SHOWN, out::harmless(&last)));
+        }
+        _ => {}
     }
     for line in servers_of(&workspace) {
         out::line(&out::harmless(&line));
@@ -44,7 +55,7 @@ pub(crate) fn run(places: &Places, args: &Trust) -> Outcome {
             return Ok(Code::Failed);
         }
     }
-    trusted.add(&workspace)?;
+    trusted.add(&workspace, &counted)?;
     out::note(&format!("{shown} is trusted until one of these files changes"));
     Ok(Code::Done)
 }

@@ -27,6 +27,9 @@ pub(super) const CODE: [&str; 64] = [
     "tcl", "awk", "r", "R", "jl", "ex", "exs", "beam", "erl", "go", "rs", "c", "h", "cc", "cpp", "hpp", "zig", "swift",
     "cs", "kt", "kts", "scala", "groovy", "gradle", "java", "class", "jar", "so", "dylib", "node", "wasm",
 ];
+/// Those of them that are made of other code, or packed: they name nothing that can be read.
+pub(super) const COMPILED: [&str; 15] =
+    ["pyc", "pyo", "pyd", "egg", "whl", "zip", "phar", "luac", "beam", "class", "jar", "so", "dylib", "node", "wasm"];
 /// Files that programs look for which nobody names.
 const FAMILIES: [(&[&str], &[&str]); 9] = [
     (
@@ -129,4 +132,67 @@ pub(super) fn family_files(program: &str) -> impl Iterator<Item = &'static str> 
         .iter()
         .filter(move |(programs, _)| programs.contains(&program))
         .flat_map(|(_, files)| files.iter().copied())
+}
+
+/// Programs that fetch what they run, each with the word that makes it do so, where not every one does.
+const FETCHING: [(&str, &[&str]); 14] = [
+    ("npx", &[]),
+    ("bunx", &[]),
+    ("pnpx", &[]),
+    ("uvx", &[]),
+    ("docker", &[]),
+    ("podman", &[]),
+    ("nix", &[]),
+    ("pipx", &["run"]),
+    ("uv", &["run", "tool", "x"]),
+    ("npm", &["exec", "x"]),
+    ("pnpm", &["dlx", "exec"]),
+    ("yarn", &["dlx"]),
+    ("bun", &["x"]),
+    ("deno", &["run"]),
+];
+/// What may stand before the program that is meant.
+const BEFORE: [&str; 8] = ["env", "sh", "bash", "zsh", "exec", "nice", "timeout", "cmd"];
+
+/// The program of a command line that fetches what it runs.
+pub(super) fn fetching<'a>(line: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let mut words = line.flat_map(str::split_whitespace).skip_while(|word| {
+        word.starts_with('-')
+            || *word == "/c"
+            || word.contains('=')
+            || BEFORE.contains(&program_of(word))
+            || word.chars().all(|c| c.is_ascii_digit())
+    });
+    let program = program_of(words.next()?);
+    let (_, only_with) = FETCHING.iter().find(|(name, _)| *name == program)?;
+    let after = words.find(|word| !word.starts_with('-'));
+    (only_with.is_empty() || after.is_some_and(|after| only_with.contains(&after))).then_some(program)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_that_fetch_what_they_run_are_known_behind_others() {
+        let of = |line: &'static str| fetching(line.split(' '));
+        for (line, program) in [
+            ("uvx mcp-server-time", "uvx"),
+            ("/usr/local/bin/npx -y @scope/server .", "npx"),
+            ("env A=1 npx server", "npx"),
+            ("sh -c npx server", "npx"),
+            ("cmd /c npx server", "npx"),
+            ("pipx run server", "pipx"),
+            ("npm -y exec server", "npm"),
+            ("uv tool run server", "uv"),
+            ("docker run -i --rm mcp/time", "docker"),
+        ] {
+            assert_eq!(of(line), Some(program), "{line}");
+        }
+        for line in
+            ["mcp-server-git --repository .", "node npx.js", "python3 -m uvx", "npm start", "uv --version", "sh"]
+        {
+            assert_eq!(of(line), None, "{line}");
+        }
+    }
 }

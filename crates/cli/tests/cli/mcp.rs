@@ -282,3 +282,23 @@ fn runs_use_the_reference_servers_of_pypi() {
     assert!(time.contains("21:00"), "{time}");
     assert!(fetched.contains("hello"), "{fetched}");
 }
+
+#[test]
+fn a_program_that_fetches_what_it_runs_is_known_to_need_the_network() {
+    let world = World::new();
+    let flag = "`uvx` fetches what it runs";
+    world
+        .updraft(&["mcp", "add", "time", "--", "/no/such/uvx", "mcp-server-time"])
+        .code(0)
+        .says(flag)
+        .says("--network host");
+    let checked = world.updraft(&["mcp", "check", "time"]).code(1);
+    assert!(checked.out.contains(flag) && checked.out.contains("--network host"), "{}", checked.out);
+    world.updraft(&["mcp", "remove", "time"]).code(0);
+    let added = world.updraft(&["mcp", "add", "time", "--network", "host", "--", "/no/such/uvx", "x"]).code(0);
+    assert!(!added.err.contains("fetches"), "{}", added.err);
+    assert!(!world.updraft(&["mcp", "check", "time"]).code(1).out.contains("fetches"));
+    for help in [&["mcp", "--help"][..], &["mcp", "add", "--help"]] {
+        assert!(world.updraft(help).code(0).out.contains("mcp add time --network host -- uvx"));
+    }
+}

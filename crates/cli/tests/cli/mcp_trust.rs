@@ -271,3 +271,81 @@ fn a_server_that_runs_too_much_to_look_after_is_not_started_and_the_others_are_t
     std::fs::remove_file(world.ws().join("lib/m7.py")).unwrap();
     world.updraft(&["mcp", "list"]).says("changed since it was trusted");
 }
+
+/// A workspace with one server, and the bytes of its files.
+fn with_files(entry: &serde_json::Value, files: &[(&str, &[u8])]) -> World {
+    let world = World::new();
+    world.file(".mcp.json", &json!({"mcpServers": {"local": entry}}).to_string());
+    for (name, bytes) in files {
+        std::fs::write(world.file(name, ""), bytes).unwrap();
+    }
+    world
+}
+
+fn is_listed(world: &World) -> bool {
+    world.updraft(&["mcp", "list"]).code(0).out.contains("local")
+}
+
+#[test]
+fn links_that_lead_round_in_a_workspace_are_gone_once() {
+    let world = with_files(&json!({"command": "node", "args": ["a b c d e f", "m.js"]}), &[("m.js", b"a b c d e f")]);
+    std::fs::create_dir_all(world.ws().join("a")).unwrap();
+    for name in ["a", "b", "c", "d", "e", "f"] {
+        std::os::unix::fs::symlink(".", world.ws().join("a").join(name)).unwrap();
+    }
+    world.updraft(&["mcp", "list"]).code(0).says("not trusted");
+    world.updraft(&["trust", "--yes"]).code(0);
+    assert!(is_listed(&world));
+    // What such a link leads to is followed like what lies there.
+    world.file("a/f.js", "planted");
+    assert!(!is_listed(&world));
+}
+
+#[test]
+fn code_is_followed_whatever_its_encoding_and_length() {
+    let named = b"require('./lib/deep/helper') // caf\xe9 \0\n";
+    let wide: Vec<u8> = [0xff, 0xfe].into_iter().chain(named.iter().flat_map(|byte| [*byte, 0])).collect();
+    let long = [vec![b' '; 2 << 20], named.to_vec()].concat();
+    for (name, bytes) in
+        [("main.js", named.to_vec()), ("main.js", long), ("main", wide), ("main.txt", named[..36].to_vec())]
+    {
+        let entry = json!({"command": "node", "args": [name]});
+        let world = with_files(&entry, &[(name, &bytes), ("lib/deep/helper.js", b"1")]);
+        assert!(world.updraft(&["trust", "--yes"]).code(0).out.contains("lib/deep/helper.js"), "{name}");
+        assert!(is_listed(&world));
+        world.file("lib/deep/helper.js", "2");
+        assert!(!is_listed(&world), "{name}");
+    }
+}
+
+#[test]
+fn code_that_is_too_long_or_too_deep_is_said_and_data_is_neither() {
+    let node = json!({"command": "node", "args": ["main.js", "data.db", "table.csv"]});
+    let deep = format!("{}helper.js", "d/".repeat(18));
+    let too_much: [&[(&str, &[u8])]; 2] =
+        [&[("main.js", &vec![b' '; (16 << 20) + 1])], &[("main.js", b"import 'd/helper'"), (&deep, b"1")]];
+    for files in too_much {
+        let world = with_files(&node, files);
+        world.updraft(&["trust", "--yes"]).code(0);
+        world.updraft(&["mcp", "list"]).code(0).says("more files of the workspace than can be looked after");
+        assert!(!world.updraft(&["mcp", "list"]).out.contains("node"));
+    }
+    let binary = [b"\x7fELF\0helper".to_vec(), vec![0; 17 << 20]].concat();
+    let table = vec![b','; 17 << 20];
+    let entry = json!({"command": "./server", "args": ["data.db", "table.csv"]});
+    let files: [(&str, &[u8]); 4] =
+        [("server", &binary), ("data.db", &binary), ("table.csv", &table), ("helper.js", b"of somebody else")];
+    let world = with_files(&entry, &files);
+    world.updraft(&["trust", "--yes"]).code(0);
+    assert!(is_listed(&world));
+    world.file("helper.js", "changed");
+    assert!(is_listed(&world));
+}
+
+#[test]
+fn a_server_with_more_words_than_can_be_looked_up_is_said() {
+    let words = (0..6_000).map(|n| format!("a{n} b{n}")).collect::<Vec<_>>().join(" ");
+    let world = with_files(&json!({"command": "sh", "args": ["-c", words]}), &[]);
+    world.updraft(&["trust", "--yes"]).code(0);
+    world.updraft(&["mcp", "list"]).code(0).says("more files of the workspace than can be looked after");
+}

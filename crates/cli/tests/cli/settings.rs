@@ -91,6 +91,30 @@ fn a_tool_that_changes_takes_the_trust_away() {
 }
 
 #[test]
+fn no_tool_stays_trusted_unseen_for_what_lies_around_it() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let world = World::new();
+    world.file(".updraft/config.toml", "parallel = 900\n");
+    for n in 0..5_001 {
+        world.file(&format!(".updraft/prompts/{n}.md"), "");
+    }
+    let deep = format!("tools/{}t.py", "d/".repeat(12));
+    for file in ["tools/t.py", "elsewhere/linked.py", deep.as_str()] {
+        world.file(file, "A = 1\n");
+    }
+    std::os::unix::fs::symlink("../elsewhere", world.ws().join("tools/link")).unwrap();
+    let strange = world.ws().join("tools").join(std::ffi::OsStr::from_bytes(b"caf\xe9.py"));
+    std::fs::write(&strange, "A = 1\n").unwrap();
+    let files = ["tools/t.py", "elsewhere/linked.py", deep.as_str()].map(|file| world.ws().join(file));
+    for file in files.iter().chain([&strange]) {
+        world.updraft(&["trust", "--yes"]).code(0);
+        assert_eq!(value(&world, "parallel").0, "900");
+        std::fs::write(file, "A = 2\n").unwrap();
+        assert_eq!(value(&world, "parallel").0, "64", "{}", file.display());
+    }
+}
+
+#[test]
 fn a_pipe_in_the_place_of_settings_is_named_and_not_waited_for() {
     let world = World::new();
     std::fs::create_dir_all(world.ws().join(".updraft")).unwrap();
@@ -126,4 +150,23 @@ fn the_usual_folders_are_used_without_a_home_of_our_own() {
             && shown.contains(": /h/.local/state/updraft\n"),
         "{shown}"
     );
+}
+
+#[test]
+fn every_line_of_the_sample_counts_when_it_is_used() {
+    let world = World::new();
+    world.updraft(&["init"]).code(0);
+    let sample = std::fs::read_to_string(world.ws().join(".updraft/config.toml")).unwrap();
+    let (remarks, settings) = sample.split_once("\n\n").unwrap();
+    let bare = |line: &str| line.strip_prefix("# ").unwrap_or(line).to_owned();
+    let used = settings.lines().map(bare).collect::<Vec<_>>().join("\n");
+    assert!(remarks.lines().all(|line| line.starts_with('#')) && !used.lines().any(|line| line.starts_with('#')));
+    world.config("config.toml", &used);
+    let rows = world.updraft(&["config", "show", "--json"]).code(0).json();
+    let names =
+        ["model", "think", "stall", "probe", "cache", "deny", "sandbox.network", "python.packages", "tools.time"];
+    for name in names {
+        let row = rows.iter().find(|row| row["name"] == name).unwrap_or_else(|| panic!("{name}: {rows:?}"));
+        assert!(row["origin"].as_str().unwrap().starts_with("user "), "{row}");
+    }
 }

@@ -1,5 +1,6 @@
 //! Other programs' words for the same things, turned into ours; and what of theirs is not taken over.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
@@ -212,11 +213,24 @@ fn sign_in(fields: &mut Map<String, Value>, left: &mut Vec<String>) {
 }
 
 /// The servers that a file switches off elsewhere than at the servers: Gemini below `mcp`, Claude for each project.
-pub(super) fn switched_off(document: &Value, name: &str) -> bool {
-    let names = |list: &Value| list.as_array().is_some_and(|list| list.iter().any(|one| one == name));
-    let lists = ["disabledMcpServers", "disabledMcpjsonServers"];
-    let projects = document["projects"].as_object().into_iter().flat_map(Map::values);
-    let is_disabled = std::iter::once(document).chain(projects).any(|part| lists.iter().any(|list| names(&part[list])));
-    let allowed = &document["mcp"]["allowed"];
-    is_disabled || names(&document["mcp"]["excluded"]) || (allowed.is_array() && !names(allowed))
+pub(super) struct Switches<'a> {
+    disabled: BTreeSet<&'a str>,
+    allowed: Option<BTreeSet<&'a str>>,
+}
+
+impl<'a> Switches<'a> {
+    pub(super) fn of(document: &'a Value) -> Self {
+        let names = |list: &'a Value| list.as_array().into_iter().flatten().filter_map(Value::as_str);
+        let projects = document["projects"].as_object().into_iter().flat_map(Map::values);
+        let lists = std::iter::once(document)
+            .chain(projects)
+            .flat_map(|part| [&part["disabledMcpServers"], &part["disabledMcpjsonServers"]]);
+        let disabled = lists.chain([&document["mcp"]["excluded"]]).flat_map(names).collect();
+        let allowed = &document["mcp"]["allowed"];
+        Self { disabled, allowed: allowed.is_array().then(|| names(allowed).collect()) }
+    }
+
+    pub(super) fn is_off(&self, name: &str) -> bool {
+        self.disabled.contains(name) || self.allowed.as_ref().is_some_and(|allowed| !allowed.contains(name))
+    }
 }

@@ -239,3 +239,36 @@ fn what_cannot_be_reached_whatever_its_variables_are_is_told_beforehand() {
     assert_eq!(fault(r#"{"tcp": "127.0.0.1:99"}"#).as_deref(), Some("command"));
     assert_eq!(fault(r#"{"type": "http", "url": "unix:///tmp/x.sock"}"#).as_deref(), Some("url"));
 }
+
+#[test]
+fn what_is_not_used_is_said_of_the_server_that_counts() {
+    let list = r#"[{"name": "a", "command": "one", "mine": 1}, {"name": "a", "command": "two", "yours": 2},
+        {"name": "b", "command": "three"}, {"name": "b", "command": "four", "theirs": 3}]"#;
+    let (servers, faults) = json(list);
+    assert_eq!((servers[0].unused.clone(), servers[1].unused.clone()), (vec!["`mine`".to_owned()], Vec::new()));
+    assert_eq!((servers.len(), faults.len()), (2, 2));
+}
+
+#[test]
+fn of_a_thousand_servers_and_more_the_first_thousand_count() {
+    let entries = |number: usize| {
+        let entry = |n: usize| format!(r#"{{"name": "s{n}", "command": "x"}}"#);
+        format!("[{}]", (0..number).map(entry).collect::<Vec<_>>().join(","))
+    };
+    assert_eq!(json(&entries(1_000)).1, Vec::<String>::new());
+    let (servers, faults) = json(&entries(1_001));
+    assert_eq!((servers.len(), servers[999].name.as_str()), (1_000, "s999"));
+    assert!(faults.len() == 1 && faults[0].contains("1001 servers are named"), "{faults:?}");
+}
+
+#[test]
+fn values_that_are_filled_in_again_and_again_do_not_grow_without_end() {
+    let long = |_: &str| Some("x".repeat(100 << 10));
+    let text = |argument: &str| format!(r#"{{"mcpServers": {{"s": {{"command": "x", "args": ["{argument}"]}}}}}}"#);
+    let ran = |argument: &str| read(&text(argument), Format::Json, "file", &long);
+    assert_eq!(ran(&"${A}".repeat(5)).0.len(), 1);
+    for argument in ["${A}".repeat(100_000), "${A:-y}".repeat(6)] {
+        let (servers, faults) = ran(&argument);
+        assert!(servers.is_empty() && faults[0].what.contains("too long"), "{faults:?}");
+    }
+}

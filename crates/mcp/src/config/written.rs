@@ -1,12 +1,16 @@
 //! A server as it stands in a file: every field optional, variables not filled in, in any of the dialects in use.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::Fault;
-use super::dialects::{switched_off, translate};
+use super::dialects::{Switches, translate};
+
+/// Servers of one file. Nobody has a hundredth of them.
+const MOST: usize = 1_000;
 
 /// A server as it is written. What is written back is in the `mcpServers` shape, and holds no value of a variable.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -65,6 +69,9 @@ pub struct Written {
     /// Whether it may have models asked during runs: `true`, or the model that is asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampling: Option<WrittenSampling>,
+    /// What else was written of it and means nothing here. It is not written back.
+    #[serde(skip)]
+    pub unused: Vec<String>,
 }
 
 /// Whether a server may have models asked, as written.
@@ -137,19 +144,28 @@ pub struct Servers {
 /// The servers of one file.
 pub(super) fn all_in(document: &Value, file: &str) -> Servers {
     let mut read = Servers::default();
-    let Some(entries) = entries(document) else {
+    let Some(mut entries) = entries(document) else {
         read.faults.push(Fault::of_file(file, "expected `mcpServers`, `servers` or a list of servers"));
         return read;
     };
+    if entries.len() > MOST {
+        let what = format!("{} servers are named, and only the first {MOST} count; remove some", entries.len());
+        read.faults.push(Fault::of_file(file, what));
+        entries.truncate(MOST);
+    }
+    let off = Switches::of(document);
+    let mut named: BTreeSet<String> = BTreeSet::new();
     for (name, entry) in entries {
-        if read.servers.iter().any(|(known, _)| *known == name) && document["projects"].is_object() {
+        if document["projects"].is_object() && named.contains(&name) {
             read.left.push((name, vec!["another of the same name, for another project".to_owned()]));
             continue;
         }
         let mut left = Vec::new();
         match written(entry, &mut left) {
             Ok(mut server) => {
-                server.enabled &= !switched_off(document, &name);
+                server.enabled &= !off.is_off(&name);
+                server.unused.clone_from(&left);
+                named.insert(name.clone());
                 read.servers.push((name.clone(), server));
             }
             Err((field, what)) => {
@@ -187,8 +203,10 @@ fn entries(document: &Value) -> Option<Vec<(String, &Value)>> {
     let mut entries: Vec<_> = table.into_iter().flatten().map(|(name, entry)| (name.clone(), entry)).collect();
     // Claude keeps more of them for each project.
     let projects = document["projects"].as_object().into_iter().flat_map(Map::values);
+    let mut known: BTreeSet<(String, String)> =
+        entries.iter().map(|(name, entry)| (name.clone(), entry.to_string())).collect();
     for (name, entry) in projects.filter_map(|project| project["mcpServers"].as_object()).flatten() {
-        if !entries.iter().any(|(known, same)| known == name && *same == entry) {
+        if known.insert((name.clone(), entry.to_string())) {
             entries.push((name.clone(), entry));
         }
     }
@@ -208,10 +226,9 @@ fn written(entry: &Value, left: &mut Vec<String>) -> Result<Written, Wrong> {
     };
     let mut fields = entry.clone();
     translate(&mut fields, left)?;
-    let known = |name: &str| serde_json::to_value(every_field()).is_ok_and(|all| all.get(name).is_some());
     let mut server = Map::new();
     for (name, value) in fields {
-        if !known(&name) {
+        if FIELDS.get(&name).is_none() {
             // Editors keep remarks of their own in these files.
             left.extend((name != "name").then(|| format!("`{name}`")));
             continue;
@@ -225,6 +242,9 @@ fn written(entry: &Value, left: &mut Vec<String>) -> Result<Written, Wrong> {
     }
     serde_json::from_value(Value::Object(server)).map_err(|error| (None, error.to_string()))
 }
+
+/// The names of all fields.
+static FIELDS: LazyLock<Value> = LazyLock::new(|| serde_json::to_value(every_field()).unwrap_or_default());
 
 /// A server with every field set, to know their names.
 fn every_field() -> Written {
@@ -250,5 +270,6 @@ fn every_field() -> Written {
         sandbox: Some(WrittenGrants::default()),
         oauth: Some(WrittenLogin::default()),
         sampling: Some(WrittenSampling::Switch(true)),
+        unused: Vec::new(),
     }
 }

@@ -10,7 +10,7 @@ use crate::args::McpAdd;
 use crate::fault::{Code, Fault, Outcome};
 use crate::out;
 use crate::places::{self, Places};
-use crate::servers::{KeyFiles, own_file, written_in};
+use crate::servers::{KeyFiles, cut_off, own_file, written_in};
 
 pub(super) fn add(places: &Places, args: McpAdd) -> Outcome {
     let mut words = args.command.into_iter();
@@ -46,6 +46,10 @@ pub(super) fn add(places: &Places, args: McpAdd) -> Outcome {
         file.display(),
         args.name
     ));
+    let reaches = server.sandbox.iter().any(|grants| grants.network.as_deref().is_some_and(|word| word != "none"));
+    if let Some(advice) = cut_off(server.command.iter().chain(&server.args).map(String::as_str)).filter(|_| !reaches) {
+        out::note(&format!("  hint: {advice}; `updraft mcp remove {}` first", args.name));
+    }
     Ok(Code::Done)
 }
 

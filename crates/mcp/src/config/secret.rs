@@ -1,0 +1,25 @@
+//! Texts that may hold a key.
+
+use std::fmt;
+
+/// A text that will not print: it may hold a key.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Secret(pub(super) String);
+
+impl Secret {
+    /// Takes a text.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text, for whoever must send it.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}
