@@ -81,9 +81,10 @@ fn run(order: &Order, stdin: Option<OwnedFd>, line: &Channel, started: Instant) 
         Lifetime::Session => None,
     };
     steps::mark("reading the order");
+    // Before the walk, so that one bound meanwhile is either found by it or new.
+    let sockets = Sockets::before(order);
     let guards = guards(order)?;
     steps::mark("finding guarded files");
-    let sockets = Sockets::before(order);
     let desk = Desk::new(line, &guards, order.policy.aside.as_deref(), sockets.as_ref());
     let (mut stage, mut unstaged) = stage(order);
     let (exit, killed_for) = match order.level {
