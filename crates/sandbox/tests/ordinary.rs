@@ -53,6 +53,24 @@ async fn git_commits_to_a_repository_that_was_there() {
 }
 
 #[tokio::test]
+async fn npm_packs_and_installs_for_users_with_a_cache() {
+    if !Path::new("/usr/bin/npm").exists() {
+        return;
+    }
+    let script = "set -e; mkdir lib; cd lib; npm init -y > /dev/null; npm pack --silent; mkdir ../app; cd ../app; \
+                  npm install --offline --no-audit --silent ../lib/lib-1.0.0.tgz; test -f node_modules/lib/package.json";
+    let home = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(home.path().join(".npm/_cacache/tmp")).unwrap();
+    for level in levels() {
+        let place = Workspace::new();
+        let read = Toolchain::ALL.iter().flat_map(|one| one.read(home.path())).collect();
+        let policy = Policy { home: home.path().to_owned(), read, ..place.policy() };
+        let ended = run(level, &policy, shell(script)).await.unwrap();
+        assert_eq!(ended.exit_code(), 0, "{level}: {}{}", ended.stdout.text(), ended.stderr.text());
+    }
+}
+
+#[tokio::test]
 async fn a_rebase_stops_in_one_command_and_goes_on_in_another() {
     if !Path::new("/usr/bin/git").exists() {
         return;
