@@ -228,7 +228,8 @@ fn without_namespaces(
 ) -> Result<Ending, Fault> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(|error| Fault::set_up("adopting orphans")(error.into()))?;
-    let private = Scratch::begin(&order.policy.scratch).map_err(Fault::set_up("making a temporary folder"))?;
+    let private =
+        Scratch::begin(&order.policy.scratch, &order.policy.git).map_err(Fault::set_up("making a temporary folder"))?;
     let (inner, theirs) = Channel::pair().map_err(Fault::set_up("making a socket"))?;
     let pid = match kernel::fork_into(0).map_err(Fault::set_up("starting a process"))? {
         Fork::Parent(pid) => pid,

@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::Path;
 
 use support::{Workspace, levels, run, shell};
-use updraft_sandbox::{Level, Policy, Toolchain};
+use updraft_sandbox::{GitSetting, Level, Policy, Toolchain};
 
 /// Runs the script at each level; it must end well. Skipped aloud without the tool.
 async fn works(tool: &str, script: &str, needs: Level) {
@@ -49,6 +49,39 @@ async fn git_commits_to_a_repository_that_was_there() {
                 ended.stderr.text()
             );
         }
+    }
+}
+
+#[tokio::test]
+async fn git_commits_as_the_user_unless_the_repository_says_otherwise() {
+    if !Path::new("/usr/bin/git").exists() {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let global = home.path().join(".gitconfig");
+    let script = "set -e; for one in a b; do git init -q $one; cd $one; test $one = a || git config user.name Own; \
+                  git commit -q --allow-empty -m x; git log --format='%an <%ae> %cn'; cd ..; done; \
+                  git config --global --get-regexp . | cut -d' ' -f1; git config --global user.name Other";
+    for level in levels() {
+        let place = Workspace::new();
+        // Git itself says whether the condition holds.
+        let written = format!(
+            "[user]\n\tname = The \\\"New\\\" User # x\n\temail = no\n[alias]\n\tst = status\n\
+             [includeIf \"gitdir:{}/\"]\n\tpath = here\n[includeIf \"gitdir:/nowhere/\"]\n\tpath = there\n",
+            place.path().canonicalize().unwrap().display()
+        );
+        std::fs::write(&global, written).unwrap();
+        std::fs::write(home.path().join("here"), "[user]\n\temail = here@example.com\n").unwrap();
+        std::fs::write(home.path().join("there"), "[user]\n\temail = there@example.com\n").unwrap();
+        let git = GitSetting::read(&[home.path().join("missing"), global.clone()], home.path());
+        let policy = Policy { git, ..place.policy() };
+        let ended = run(level, &policy, shell(script)).await.unwrap();
+        let wanted = "The \"New\" User <here@example.com> The \"New\" User\nOwn <here@example.com> Own\n\
+                      user.name\nuser.email\nincludeif.gitdir";
+        let said = ended.stdout.text();
+        assert!(said.starts_with(wanted), "{level}: {said}{}", ended.stderr.text());
+        assert!(!said.contains("alias") && ended.exit_code() == 0, "{level}: {said}{}", ended.stderr.text());
+        assert!(std::fs::read_to_string(&global).unwrap().contains("The"), "the user's own file is not written");
     }
 }
 

@@ -8,8 +8,8 @@ use std::path::Path;
 
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 
-use super::config::{self, Setting};
 use super::trail::Trail;
+use crate::config::{self, Setting};
 use crate::names;
 
 /// Settings are short. What is longer is not read, and so is not known to be harmless.

@@ -5,7 +5,7 @@
 //! read-only at the end.
 
 use std::collections::BTreeSet;
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -19,6 +19,7 @@ use super::first::Inside;
 use super::kernel::{self, Strict};
 use super::{overlay, sockets};
 use crate::guard::Hold;
+use crate::identity;
 use crate::order::Fault;
 use crate::policy::{Network, Policy};
 
@@ -228,6 +229,11 @@ fn scratch(root: &OwnedFd, policy: &Policy) -> io::Result<Vec<Mount>> {
         rustix::fs::mkdirat(&whole, name, mode)?;
         rustix::fs::chmodat(&whole, name, mode, AtFlags::empty())?;
         mounts.push(Mount { at, what: What::Tree { tree: tree(&whole, name, Strict::NoDevices)?, is_folder: true } });
+    }
+    for (name, text) in identity::files(&policy.git) {
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&whole, Path::new("home").join(name), flags, Mode::from_raw_mode(0o644))?;
+        std::fs::File::from(file).write_all(text.as_bytes())?;
     }
     rustix::process::fchdir(root)?;
     rustix::mount::unmount(".scratch", UnmountFlags::DETACH)?;
