@@ -33,6 +33,16 @@ async fn git_makes_a_repository_and_commits() {
 }
 
 #[tokio::test]
+async fn git_clones_what_is_beside_it() {
+    let script = "set -e; git init -q -b main src; cd src; git config user.name n; git config user.email e; echo 1 > a; \
+                  git add a; git commit -qm one; cd ..; git clone -q src a; git clone -q --bare src b; \
+                  git clone -q --mirror src c; git clone -q --shared src d; git clone -q --sparse src e; \
+                  git clone -q --depth 1 file://$PWD/src f; git clone -q --no-tags --single-branch -o up ./src g; \
+                  git -C a pull -q; git -C a push -q origin HEAD:refs/heads/new; git -C f log --oneline | grep one";
+    works("/usr/bin/git", script, Level::Landlock).await;
+}
+
+#[tokio::test]
 async fn git_commits_to_a_repository_that_was_there() {
     let commit = "set -e; echo 2 > b; git add b; git -c user.name=n -c user.email=e commit -qm two; git stash list; git tag t; git gc -q";
     if !Path::new("/usr/bin/git").exists() {
@@ -48,6 +58,24 @@ async fn git_commits_to_a_repository_that_was_there() {
                 "{level} {script}: {}",
                 ended.stderr.text()
             );
+        }
+    }
+}
+
+#[tokio::test]
+async fn git_that_cannot_write_its_settings_is_told_why_whatever_its_exit_code() {
+    if !Path::new("/usr/bin/git").exists() {
+        return;
+    }
+    for level in levels().filter(|level| *level == Level::Full) {
+        let place = Workspace::new();
+        run(level, &place.policy(), shell("git init -q . && git init -q sub")).await.unwrap();
+        for script in
+            ["git remote add o x", "git config user.name B || true", "git -C sub config user.name B 2>&1 | cat"]
+        {
+            let ended = run(level, &place.policy(), shell(script)).await.unwrap();
+            let told: Vec<String> = ended.refused.iter().map(ToString::to_string).collect();
+            assert!(told.iter().any(|one| one.contains("`write_file` changes it")), "{script}: {told:?}");
         }
     }
 }
