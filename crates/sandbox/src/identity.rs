@@ -33,7 +33,9 @@ impl GitSetting {
     /// What is said in the user's own files, in the order in which git reads them, and in those that they include.
     pub fn read(files: &[PathBuf], home: &Path) -> Vec<GitSetting> {
         let (mut found, mut left) = (Vec::new(), MOST_FILES);
-        files.iter().for_each(|file| add(file, home, None, &mut left, &mut found));
+        for file in files {
+            add(file, home, None, &mut left, &mut found);
+        }
         found
     }
 
@@ -111,7 +113,7 @@ pub(crate) fn files(settings: &[GitSetting]) -> BTreeMap<String, String> {
             Some(condition) => {
                 let (name, condition) = (format!(".gitconfig-{number}"), condition.replace('\\', "\\\\"));
                 let condition = condition.replace('"', "\\\"");
-                main.push_str(&format!("[includeIf \"{condition}\"]\n\tpath = {name}\n"));
+                main.extend(["[includeIf \"", &condition, "\"]\n\tpath = ", &name, "\n"]);
                 files.insert(name, line);
             }
         }

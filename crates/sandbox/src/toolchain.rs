@@ -31,7 +31,9 @@ impl Toolchain {
     /// everything in its place, and what they write beside it goes to the private home.
     pub fn read(self, home: &Path) -> Vec<PathBuf> {
         let mut found = Vec::new();
-        self.folders().iter().for_each(|folder| grant(home, Path::new(folder), &mut found));
+        for folder in self.folders() {
+            grant(home, Path::new(folder), &mut found);
+        }
         found
     }
 
@@ -69,7 +71,9 @@ fn grant(home: &Path, within: &Path, found: &mut Vec<PathBuf>) {
     } else if !WRITTEN.iter().any(|written| Path::new(written) == within) {
         let entries = std::fs::read_dir(&whole).into_iter().flatten().flatten();
         let names: BTreeSet<_> = entries.map(|entry| entry.file_name()).collect();
-        names.iter().for_each(|name| grant(home, &within.join(name), found));
+        for name in names {
+            grant(home, &within.join(name), found);
+        }
     }
 }
 
