@@ -176,9 +176,13 @@ impl Child {
         let staged = self.staged.filter(|_| is_staged);
         let reached = self.proxy.as_ref().map(|proxy| proxy.reached().since(0)).unwrap_or_default();
         let mut refused = self.proxy.map(|proxy| proxy.refused()).unwrap_or_default();
-        if self.level != Level::None && exit != Some(Exit::Code(0)) {
+        if self.level != Level::None {
             let known: Vec<String> = refused.iter().map(|one| one.subject.clone()).collect();
-            let told = refusal::read_from(&(stderr.text() + &stdout.text()), &self.policy);
+            let said = stderr.text() + &stdout.text();
+            let told = match exit {
+                Some(Exit::Code(0)) => refusal::read_in_passing(&said, &self.policy),
+                _ => refusal::read_from(&said, &self.policy),
+            };
             refused.extend(told.into_iter().filter(|one| !known.contains(&one.subject)));
         }
         let elapsed = self.started.elapsed();

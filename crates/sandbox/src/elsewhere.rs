@@ -94,6 +94,9 @@ impl Sandbox {
         for folder in [&home, &temporary] {
             std::fs::create_dir(folder).doing("making a temporary folder")?;
         }
+        for (name, text) in crate::identity::files(&policy.git) {
+            std::fs::write(home.join(name), text).doing("writing git's settings")?;
+        }
         let mut process = tokio::process::Command::new(&command.program);
         process
             .args(&command.args)

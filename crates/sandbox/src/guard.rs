@@ -5,7 +5,6 @@
 //! afterwards.
 
 mod aside;
-mod config;
 mod harmless;
 mod held;
 mod named;

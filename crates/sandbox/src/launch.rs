@@ -81,9 +81,10 @@ fn run(order: &Order, stdin: Option<OwnedFd>, line: &Channel, started: Instant) 
         Lifetime::Session => None,
     };
     steps::mark("reading the order");
+    // Before the walk, so that one bound meanwhile is either found by it or new.
+    let sockets = Sockets::before(order);
     let guards = guards(order)?;
     steps::mark("finding guarded files");
-    let sockets = Sockets::before(order);
     let desk = Desk::new(line, &guards, order.policy.aside.as_deref(), sockets.as_ref());
     let (mut stage, mut unstaged) = stage(order);
     let (exit, killed_for) = match order.level {
@@ -227,7 +228,8 @@ fn without_namespaces(
 ) -> Result<Ending, Fault> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(|error| Fault::set_up("adopting orphans")(error.into()))?;
-    let private = Scratch::begin(&order.policy.scratch).map_err(Fault::set_up("making a temporary folder"))?;
+    let private =
+        Scratch::begin(&order.policy.scratch, &order.policy.git).map_err(Fault::set_up("making a temporary folder"))?;
     let (inner, theirs) = Channel::pair().map_err(Fault::set_up("making a socket"))?;
     let pid = match kernel::fork_into(0).map_err(Fault::set_up("starting a process"))? {
         Fork::Parent(pid) => pid,

@@ -57,6 +57,7 @@ mod channel;
 #[cfg(target_os = "linux")]
 mod child;
 mod command;
+mod config;
 #[cfg(any(test, not(target_os = "linux")))]
 mod elsewhere;
 mod ended;
@@ -65,6 +66,7 @@ mod error;
 mod filter;
 #[cfg(target_os = "linux")]
 mod guard;
+mod identity;
 #[cfg(target_os = "linux")]
 pub mod launch;
 #[cfg(target_os = "linux")]
@@ -92,6 +94,7 @@ pub use command::{Command, Output, Stdin};
 pub use elsewhere::{Child, Handle, Reader, Sandbox, Staged, Writer, launch};
 pub use ended::Ended;
 pub use error::{Error, SETUP_FAILED};
+pub use identity::GitSetting;
 pub use order::{Exit, Killed, MOVED, Moved, MovedAside, Step};
 pub use policy::{Level, Lifetime, Limits, Network, NotANetwork, Policy};
 pub use probe::{Missing, Probe};

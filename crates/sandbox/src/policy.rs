@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::address::{Host, NotAHost};
 use crate::error::Error;
+use crate::identity::GitSetting;
 
 /// What a child process may read, write, reach and use up.
 ///
@@ -59,6 +60,9 @@ pub struct Policy {
     /// is empty and the command wrote to the workspace itself.
     #[serde(default)]
     pub staged: Option<PathBuf>,
+    /// What git finds in the private home as the user's own settings: by whom commits are, and little more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub git: Vec<GitSetting>,
 }
 
 impl Policy {
@@ -77,6 +81,7 @@ impl Policy {
             aside: None,
             guarded: Vec::new(),
             staged: None,
+            git: Vec::new(),
         }
     }
 

@@ -1,5 +1,9 @@
 //! Folders of the home folder that compilers and interpreters need to run, and none that hold keys.
+//!
+//! They are read-only. So caches that their programs must write are not among them: without one, a program makes its own
+//! in the private home. Stores that serve without being written are, since without a network there is no other source.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -8,13 +12,13 @@ use std::str::FromStr;
 pub enum Toolchain {
     /// rustup and cargo. Not `~/.cargo` itself, which holds the tokens of registries.
     Rust,
-    /// nvm, fnm, volta, npm's cache and global packages. Not `~/.npmrc`, which holds tokens.
+    /// nvm, fnm, volta, bun, pnpm and global packages. Not `~/.npmrc`, which holds tokens.
     Node,
-    /// pyenv, uv, pipx, user packages and pip's cache.
+    /// pyenv, uv's interpreters and tools, pipx and user packages.
     Python,
     /// Go's modules and its installed toolchains.
     Go,
-    /// sdkman, Maven's and Gradle's caches. Not their settings, which hold passwords.
+    /// sdkman and Maven's repository. Not their settings, which hold passwords.
     Java,
 }
 
@@ -26,27 +30,49 @@ impl Toolchain {
     /// What to grant for reading, as far as it exists. With the policy's `home` set to the same folder, the tools find
     /// everything in its place, and what they write beside it goes to the private home.
     pub fn read(self, home: &Path) -> Vec<PathBuf> {
-        let paths = self.folders().iter().map(|folder| home.join(folder));
-        paths.filter(|path| path.exists()).collect()
+        let mut found = Vec::new();
+        for folder in self.folders() {
+            grant(home, Path::new(folder), &mut found);
+        }
+        found
     }
 
     fn folders(self) -> &'static [&'static str] {
         match self {
+            // Cargo locks its folder, not the registry, and reads crates that are there without writing.
             Toolchain::Rust => &[".cargo/bin", ".cargo/registry", ".cargo/git", ".rustup"],
             Toolchain::Node => {
-                &[".nvm", ".fnm", ".local/share/fnm", ".volta", ".npm", ".npm-global", ".local/share/pnpm", ".bun"]
+                &[".nvm", ".fnm", ".local/share/fnm", ".volta", ".npm-global", ".local/share/pnpm", ".bun"]
             }
             Toolchain::Python => &[
                 ".pyenv",
-                ".local/share/uv",
+                ".local/share/uv/python",
+                ".local/share/uv/tools",
                 ".local/bin",
                 ".local/lib",
                 ".local/share/pipx",
-                ".cache/pip",
-                ".cache/uv",
             ],
-            Toolchain::Go => &["go/pkg", "go/bin", "sdk", ".cache/go-build"],
-            Toolchain::Java => &[".sdkman", ".m2/repository", ".gradle/caches", ".gradle/wrapper"],
+            // Modules that are there are only read.
+            Toolchain::Go => &["go/pkg", "go/bin", "sdk"],
+            // Maven writes to it only what it fetches or is told to install.
+            Toolchain::Java => &[".sdkman", ".m2/repository"],
+        }
+    }
+}
+
+/// What lies in these folders and must be written by its program: it makes another in the private home.
+const WRITTEN: [&str; 2] = [".local/share/pnpm/store", ".bun/install/cache"];
+
+/// Adds a folder; or, if something in it must be written, all that is beside that.
+fn grant(home: &Path, within: &Path, found: &mut Vec<PathBuf>) {
+    let whole = home.join(within);
+    if !WRITTEN.iter().any(|written| Path::new(written).starts_with(within)) {
+        found.extend(whole.exists().then_some(whole));
+    } else if !WRITTEN.iter().any(|written| Path::new(written) == within) {
+        let entries = std::fs::read_dir(&whole).into_iter().flatten().flatten();
+        let names: BTreeSet<_> = entries.map(|entry| entry.file_name()).collect();
+        for name in names {
+            grant(home, &within.join(name), found);
         }
     }
 }
@@ -87,5 +113,27 @@ mod tests {
         assert_eq!(granted, [".cargo/bin", ".rustup", ".m2/repository"].map(|folder| home.path().join(folder)));
         let all: Vec<&str> = Toolchain::ALL.iter().flat_map(|one| one.folders()).copied().collect();
         assert!(keys.iter().all(|key| !all.iter().any(|folder| Path::new(key).starts_with(folder))));
+    }
+
+    #[test]
+    fn what_its_program_must_write_is_left_out_and_all_beside_it_granted() {
+        let home = tempfile::tempdir().unwrap();
+        let caches = [
+            ".npm/_cacache",
+            ".cache/pip",
+            ".cache/uv",
+            ".cache/go-build",
+            ".gradle/caches",
+            ".gradle/wrapper",
+            ".local/share/uv/credentials",
+            ".local/share/pnpm/store/v10",
+            ".bun/install/cache",
+        ];
+        let others = [".bun/bin", ".bun/install/global", ".local/share/pnpm/global", ".local/share/uv/python"];
+        for folder in caches.iter().chain(&others) {
+            std::fs::create_dir_all(home.path().join(folder)).unwrap();
+        }
+        let granted: BTreeSet<PathBuf> = Toolchain::ALL.iter().flat_map(|one| one.read(home.path())).collect();
+        assert_eq!(granted, others.iter().map(|folder| home.path().join(folder)).collect());
     }
 }

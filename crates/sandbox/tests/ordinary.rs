@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::Path;
 
 use support::{Workspace, levels, run, shell};
-use updraft_sandbox::{Level, Policy, Toolchain};
+use updraft_sandbox::{GitSetting, Level, Policy, Toolchain};
 
 /// Runs the script at each level; it must end well. Skipped aloud without the tool.
 async fn works(tool: &str, script: &str, needs: Level) {
@@ -33,6 +33,16 @@ async fn git_makes_a_repository_and_commits() {
 }
 
 #[tokio::test]
+async fn git_clones_what_is_beside_it() {
+    let script = "set -e; git init -q -b main src; cd src; git config user.name n; git config user.email e; echo 1 > a; \
+                  git add a; git commit -qm one; cd ..; git clone -q src a; git clone -q --bare src b; \
+                  git clone -q --mirror src c; git clone -q --shared src d; git clone -q --sparse src e; \
+                  git clone -q --depth 1 file://$PWD/src f; git clone -q --no-tags --single-branch -o up ./src g; \
+                  git -C a pull -q; git -C a push -q origin HEAD:refs/heads/new; git -C f log --oneline | grep one";
+    works("/usr/bin/git", script, Level::Landlock).await;
+}
+
+#[tokio::test]
 async fn git_commits_to_a_repository_that_was_there() {
     let commit = "set -e; echo 2 > b; git add b; git -c user.name=n -c user.email=e commit -qm two; git stash list; git tag t; git gc -q";
     if !Path::new("/usr/bin/git").exists() {
@@ -49,6 +59,75 @@ async fn git_commits_to_a_repository_that_was_there() {
                 ended.stderr.text()
             );
         }
+    }
+}
+
+#[tokio::test]
+async fn git_that_cannot_write_its_settings_is_told_why_whatever_its_exit_code() {
+    if !Path::new("/usr/bin/git").exists() {
+        return;
+    }
+    for level in levels().filter(|level| *level == Level::Full) {
+        let place = Workspace::new();
+        run(level, &place.policy(), shell("git init -q . && git init -q sub")).await.unwrap();
+        for script in
+            ["git remote add o x", "git config user.name B || true", "git -C sub config user.name B 2>&1 | cat"]
+        {
+            let ended = run(level, &place.policy(), shell(script)).await.unwrap();
+            let told: Vec<String> = ended.refused.iter().map(ToString::to_string).collect();
+            assert!(told.iter().any(|one| one.contains("`write_file` changes it")), "{script}: {told:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn git_commits_as_the_user_unless_the_repository_says_otherwise() {
+    if !Path::new("/usr/bin/git").exists() {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let global = home.path().join(".gitconfig");
+    let script = "set -e; for one in a b; do git init -q $one; cd $one; test $one = a || git config user.name Own; \
+                  git commit -q --allow-empty -m x; git log --format='%an <%ae> %cn'; cd ..; done; \
+                  git config --global --get-regexp . | cut -d' ' -f1; git config --global user.name Other";
+    for level in levels() {
+        let place = Workspace::new();
+        // Git itself says whether the condition holds.
+        let written = format!(
+            "[user]\n\tname = The \\\"New\\\" User # x\n\temail = no\n[alias]\n\tst = status\n\
+             [includeIf \"gitdir:{}/\"]\n\tpath = here\n[includeIf \"gitdir:/nowhere/\"]\n\tpath = there\n",
+            place.path().canonicalize().unwrap().display()
+        );
+        std::fs::write(&global, written).unwrap();
+        std::fs::write(home.path().join("here"), "[user]\n\temail = here@example.com\n").unwrap();
+        std::fs::write(home.path().join("there"), "[user]\n\temail = there@example.com\n").unwrap();
+        let git = GitSetting::read(&[home.path().join("missing"), global.clone()], home.path());
+        let policy = Policy { git, ..place.policy() };
+        let ended = run(level, &policy, shell(script)).await.unwrap();
+        let wanted = "The \"New\" User <here@example.com> The \"New\" User\nOwn <here@example.com> Own\n\
+                      user.name\nuser.email\nincludeif.gitdir";
+        let said = ended.stdout.text();
+        assert!(said.starts_with(wanted), "{level}: {said}{}", ended.stderr.text());
+        assert!(!said.contains("alias") && ended.exit_code() == 0, "{level}: {said}{}", ended.stderr.text());
+        assert!(std::fs::read_to_string(&global).unwrap().contains("The"), "the user's own file is not written");
+    }
+}
+
+#[tokio::test]
+async fn npm_packs_and_installs_for_users_with_a_cache() {
+    if !Path::new("/usr/bin/npm").exists() {
+        return;
+    }
+    let script = "set -e; mkdir lib; cd lib; npm init -y > /dev/null; npm pack --silent; mkdir ../app; cd ../app; \
+                  npm install --offline --no-audit --silent ../lib/lib-1.0.0.tgz; test -f node_modules/lib/package.json";
+    let home = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(home.path().join(".npm/_cacache/tmp")).unwrap();
+    for level in levels() {
+        let place = Workspace::new();
+        let read = Toolchain::ALL.iter().flat_map(|one| one.read(home.path())).collect();
+        let policy = Policy { home: home.path().to_owned(), read, ..place.policy() };
+        let ended = run(level, &policy, shell(script)).await.unwrap();
+        assert_eq!(ended.exit_code(), 0, "{level}: {}{}", ended.stdout.text(), ended.stderr.text());
     }
 }
 

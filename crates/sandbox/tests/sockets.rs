@@ -49,6 +49,29 @@ async fn a_service_in_a_granted_folder_is_covered_also_for_a_staged_command() {
 }
 
 #[tokio::test]
+async fn a_service_in_a_granted_folder_of_a_staged_workspace_is_covered() {
+    if !can_test(Level::Full) {
+        return;
+    }
+    let place = Workspace::new();
+    let granted = place.path().join("granted");
+    std::fs::create_dir_all(granted.join("deep")).unwrap();
+    let _services = ["granted/here", "granted/deep/there", "beside"]
+        .map(|name| UnixListener::bind(place.path().join(name)).unwrap());
+    let staged = Some(place.path().with_extension("aside").join("staged"));
+    for write in [vec![granted.clone()], vec![granted, place.path().to_owned()], vec![place.path().to_owned()]] {
+        let policy = Policy { write, staged: staged.clone(), ..place.policy() };
+        for name in ["granted/here", "granted/deep/there", "beside"] {
+            assert!(!reaches(&policy, name).await, "{name} with {:?}", policy.write);
+        }
+    }
+    // What the overlay shows is the command's own to remove.
+    let policy = Policy { staged, ..place.policy() };
+    let ended = run(Level::Full, &policy, shell("rm beside")).await.unwrap();
+    assert_eq!(ended.exit, Some(Exit::Code(0)), "{}", ended.stderr.text());
+}
+
+#[tokio::test]
 async fn what_a_command_listens_on_itself_works_and_what_is_left_of_others_can_be_replaced() {
     let python = "/usr/bin/python3";
     if !can_test(Level::Full) || !std::path::Path::new(python).exists() {

@@ -1,11 +1,11 @@
 //! What settings say about the sandbox: what agents' commands may read, write, reach and use up.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
 use toml::Spanned;
-use updraft_sandbox::{Level, Limits, Network, Policy, Toolchain};
+use updraft_sandbox::{GitSetting, Level, Limits, Network, Policy, Toolchain};
 
 use super::layer::Layer;
 use super::meant::{Origin, Sourced};
@@ -125,6 +125,7 @@ impl Confined {
                 (Err(_), _) => policy.read.push(PathBuf::from(one)),
             }
         }
+        policy.git = home.as_deref().map(git).unwrap_or_default();
         policy.home = home.unwrap_or(policy.home);
         policy.read.extend(self.read.value.iter().cloned());
         policy.write.extend(self.write.value.iter().cloned());
@@ -158,6 +159,17 @@ impl Confined {
         rows.extend(self.time.value.map(|time| row("time", format!("\"{} s\"", time.as_secs()), &self.time.from)));
         rows
     }
+}
+
+/// By whom the user's commits are, from where git looks for it.
+fn git(home: &Path) -> Vec<GitSetting> {
+    let usual =
+        || places::set("XDG_CONFIG_HOME").map_or_else(|| home.join(".config"), PathBuf::from).join("git/config");
+    let files = match places::set("GIT_CONFIG_GLOBAL") {
+        Some(file) => vec![PathBuf::from(file)],
+        None => vec![usual(), home.join(".gitconfig")],
+    };
+    GitSetting::read(&files, home)
 }
 
 /// Taking over the values of one layer.

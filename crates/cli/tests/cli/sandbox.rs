@@ -29,6 +29,25 @@ fn a_command_sees_the_workspace_and_not_the_home_folder() {
 }
 
 #[test]
+fn commits_are_by_the_user() {
+    let world = World::new();
+    if !is_to_be_had(&world) || !std::path::Path::new("/usr/bin/git").exists() {
+        return;
+    }
+    world.config(".gitconfig", "[user]\n\tname = Some One\n\temail = one@example.com\n[alias]\n\tst = status\n");
+    world.config("given/git/config", "[user]\n\tname = Nobody\n[init]\n\tdefaultBranch = trunk\n");
+    let script = "set -e; git init -q new; cd new; git commit -q --allow-empty -m x; git log --format='%an <%ae> %D'; \
+                  git st 2> /dev/null || echo no alias";
+    let mut command = world.command(&["sandbox", "exec", "--", "sh", "-c", script]);
+    command
+        .env("HOME", world.home())
+        .env("XDG_CONFIG_HOME", world.home().join("given"))
+        .env_remove("GIT_CONFIG_GLOBAL");
+    let ran = crate::world::Ran::of(command.output().unwrap()).code(0);
+    assert_eq!(ran.out, "Some One <one@example.com> HEAD -> trunk\nno alias\n");
+}
+
+#[test]
 fn exit_codes_are_those_of_a_shell() {
     let world = World::new();
     if !is_to_be_had(&world) {

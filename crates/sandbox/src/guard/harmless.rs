@@ -8,8 +8,8 @@ use std::path::Path;
 
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 
-use super::config::{self, Setting};
 use super::trail::Trail;
+use crate::config::{self, Setting};
 use crate::names;
 
 /// Settings are short. What is longer is not read, and so is not known to be harmless.
@@ -82,17 +82,31 @@ pub(super) fn setting_is_harmless(setting: &Setting) -> bool {
         ("core", "repositoryformatversion" | "filemode" | "bare" | "logallrefupdates" | "ignorecase" | "symlinks") => {
             true
         }
-        ("core", "precomposeunicode") | ("extensions", "objectformat" | "refstorage") => true,
+        ("core", "precomposeunicode" | "sparsecheckout" | "sparsecheckoutcone") => true,
+        // What it makes git read, `config.worktree`, is judged by itself.
+        ("extensions", "objectformat" | "refstorage" | "worktreeconfig") => true,
         ("user", "name" | "email") | ("init", "defaultbranch") | ("submodule", "active") => true,
-        ("branch", "merge") | ("remote", "fetch" | "tagopt") => true,
+        ("branch", "merge") | ("remote", "fetch" | "tagopt" | "mirror") => true,
         // Instead of a name, an address may stand here.
         ("branch", "remote") => !value.contains(':'),
         // Other transports run programs: `ext::`, or any `git-remote-` on the path.
         ("remote" | "submodule", "url") => {
-            ["https://", "http://", "git://"].iter().any(|known| value.starts_with(known))
+            ["https://", "http://", "git://"].iter().any(|known| value.starts_with(known)) || is_local(value)
         }
         _ => false,
     }
+}
+
+/// Whether an address is a plain path on this machine.
+///
+/// To fetch from there git runs its own programs in that repository, and to push its hooks as well. One in the workspace is
+/// guarded itself, whatever it is called: its hooks are read-only, and its settings judged as these are. One elsewhere is
+/// none that a command could have written. A file in its place is a bundle, which is data, or leads to a repository, of
+/// which the same is true.
+fn is_local(value: &str) -> bool {
+    let path = value.strip_prefix("file://").unwrap_or(value);
+    // A colon makes it a host or a transport, and a dash an option.
+    !path.is_empty() && !path.starts_with('-') && !path.contains(|letter: char| letter == ':' || letter.is_control())
 }
 
 #[cfg(test)]
@@ -105,6 +119,19 @@ mod tests {
                       [remote \"origin\"]\n\turl = https://example.com/a.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n\
                       [branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n";
         assert!(config_is_harmless(config));
+    }
+
+    #[test]
+    fn a_local_address_is_harmless_if_it_is_a_path_and_nothing_else() {
+        let of = |url: &str| config_is_harmless(&format!("[remote \"o\"]\n\turl = {url}\n\tmirror = true\n"));
+        for url in ["/srv/a b/c.git", "../c", "c", "file:///srv/c", "\"x;y\""] {
+            assert!(of(url), "{url}");
+        }
+        let others =
+            ["", "-c", "--upload-pack=evil", "ext::evil", "file://-x", "file://ext::evil", "host:path", "ssh://h/p"];
+        for url in others.into_iter().chain(["fd::17", "./a:b", "\"a\u{1}b\"", "\"a\tb\"", "evil::/srv/c", "file://"]) {
+            assert!(!of(url), "{url}");
+        }
     }
 
     #[test]

@@ -7,10 +7,10 @@ use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType};
 
-use super::config::{self, Setting};
 use super::harmless::{self, setting_is_harmless};
 use super::trail::{self, Trail};
 use super::watch::Watched;
+use crate::config::{self, Setting};
 use crate::names;
 
 const NAMED: &str = "the repository's settings name it as something to run";

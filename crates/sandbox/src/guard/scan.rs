@@ -275,8 +275,9 @@ impl<'a> Walk<'a> {
             let count = self.counts.entry(top.to_owned()).or_default();
             *count += 1;
             if *count > MOST_ITEMS {
+                // Walked for the sockets in it all the same.
                 self.found.cut.insert(top.to_owned());
-                return false;
+                return true;
             }
             self.item(opened, name, whole, why, top.to_owned());
             return true;

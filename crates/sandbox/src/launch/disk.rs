@@ -65,13 +65,13 @@ impl<'a> Disks<'a> {
     /// nothing any more, and what others remove meanwhile makes room: so from time to time what there is counts.
     pub(super) fn are_filled(&mut self, limit: u64, written: u64) -> bool {
         let now: Vec<u64> = self.free.iter().map(|(folder, _)| free_space(folder)).collect();
-        let filled: u64 = self.free.iter().zip(&now).map(|((_, free), now)| free.saturating_sub(*now)).sum();
+        let filled = held::sum(self.free.iter().zip(&now).map(|((_, free), now)| free.saturating_sub(*now)));
         if filled > limit && written > limit {
             return true;
         }
-        let (began, free) = (Instant::now(), now.iter().sum());
+        let (began, free) = (Instant::now(), held::sum(now));
         let (filled_then, free_then) = self.looked_at;
-        let has_grown = filled > limit && (filled_then == 0 || filled >= filled_then + limit / 16);
+        let has_grown = filled > limit && (filled_then == 0 || filled >= filled_then.saturating_add(limit / 16));
         let is_due = began >= self.next_look && (free != free_then || self.doubt.is_there());
         if !has_grown && !is_due {
             return false;
@@ -79,7 +79,7 @@ impl<'a> Disks<'a> {
         self.looked_at = (filled, free);
         let mut made = self.made();
         let nameless = held::deleted_files(&self.family.members(u64::MAX), self.memory);
-        made.bytes += nameless.bytes;
+        made.bytes = made.bytes.saturating_add(nameless.bytes);
         made.perhaps = made.perhaps.saturating_add(nameless.perhaps);
         self.next_look = began + REST.max(began.elapsed() * SHARE);
         self.doubt.weigh(made, filled, |made| made > limit)
@@ -119,7 +119,8 @@ impl<'a> Disks<'a> {
                 if metadata.is_dir() {
                     left.push(entry.path());
                 } else if self.is_since(&metadata) {
-                    made.bytes += metadata.blocks() * 512 / metadata.nlink().max(1);
+                    let part = held::bytes_of(metadata.blocks(), 512) / metadata.nlink().max(1);
+                    made.bytes = made.bytes.saturating_add(part);
                 }
             }
         }
@@ -139,7 +140,7 @@ impl<'a> Disks<'a> {
 }
 
 fn free_space(path: &Path) -> u64 {
-    rustix::fs::statvfs(path).map_or(0, |disk| disk.f_bfree * disk.f_frsize)
+    rustix::fs::statvfs(path).map_or(0, |disk| held::bytes_of(disk.f_bfree, disk.f_frsize))
 }
 
 #[cfg(test)]

@@ -26,6 +26,17 @@ impl Held {
     }
 }
 
+/// All of them together. What commands map or make can be of any size they like to name, and a sum of it must not begin
+/// again at nothing.
+pub(super) fn sum(amounts: impl IntoIterator<Item = u64>) -> u64 {
+    amounts.into_iter().fold(0, u64::saturating_add)
+}
+
+/// Bytes of what the kernel gives in units of this many.
+pub(super) fn bytes_of(number: u64, unit: u64) -> u64 {
+    number.saturating_mul(unit)
+}
+
 /// How long something must be in question before it counts. Descriptors are on their way between honest programs all the
 /// time, for a moment each.
 const DOUBT: Duration = Duration::from_secs(1);
@@ -70,9 +81,9 @@ pub(super) fn deleted_files(pids: &[i32], memory: Option<u64>) -> Held {
             }
         });
     }
-    let bytes = exact.iter().filter(|((device, _), _)| Some(*device) != memory).map(|(_, bytes)| bytes).sum();
+    let bytes = sum(exact.iter().filter(|((device, _), _)| Some(*device) != memory).map(|(_, bytes)| *bytes));
     let mapped = mapped.iter().filter(|(inode, _)| !exact.contains_key(*inode) && Some(inode.0) != memory);
-    Held { bytes, perhaps: if is_unknown { u64::MAX } else { mapped.map(|(_, bytes)| bytes).sum() } }
+    Held { bytes, perhaps: if is_unknown { u64::MAX } else { sum(mapped.map(|(_, bytes)| *bytes)) } }
 }
 
 /// Bytes of the shared memory without a file that these processes have mapped, whether in use or only reserved.
@@ -85,7 +96,7 @@ pub(super) fn shared_memory(pids: &[i32]) -> Held {
             }
         });
     }
-    Held { bytes: 0, perhaps: if is_unknown { u64::MAX } else { segments.values().sum() } }
+    Held { bytes: 0, perhaps: if is_unknown { u64::MAX } else { sum(segments.into_values()) } }
 }
 
 fn grow(sizes: &mut BTreeMap<Inode, u64>, inode: Inode, size: u64) {
@@ -103,7 +114,7 @@ fn open_files(pid: i32, task: i32, found: &mut BTreeMap<Inode, u64>) -> bool {
     for entry in entries.flatten() {
         let Ok(about) = fs::metadata(entry.path()) else { continue };
         if about.is_file() && about.nlink() == 0 {
-            found.insert((about.dev(), about.ino()), about.blocks() * 512);
+            found.insert((about.dev(), about.ino()), bytes_of(about.blocks(), 512));
         }
         // One that was sent and not yet received is in no list.
         let is_socket = about.mode() & libc::S_IFMT == libc::S_IFSOCK;
@@ -142,7 +153,7 @@ impl Mapping {
         let is_deleted = line.ends_with(" (deleted)");
         Some(Mapping {
             inode: (device, inode.parse().ok()?),
-            end: number(offset)?.checked_add(number(end)?.checked_sub(number(start)?)?)?,
+            end: number(offset)?.saturating_add(number(end)?.checked_sub(number(start)?)?),
             is_deleted,
             is_shared_anonymous: name == "/dev/zero" && is_deleted,
             is_segment: name.starts_with("/SYSV") && is_deleted,
@@ -185,7 +196,8 @@ impl Machine {
     pub(super) fn now() -> Machine {
         let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
         let swapped = field(&text, "SwapTotal:").saturating_sub(field(&text, "SwapFree:"));
-        Machine { shared: (field(&text, "Shmem:") + swapped) << 10, available: field(&text, "MemAvailable:") << 10 }
+        let shared = bytes_of(field(&text, "Shmem:").saturating_add(swapped), 1024);
+        Machine { shared, available: bytes_of(field(&text, "MemAvailable:"), 1024) }
     }
 
     /// How much more is shared than in its best moment, and how much less is available. That moment may be this one.
@@ -224,6 +236,31 @@ mod tests {
         let held = Held { bytes: 10, perhaps: u64::MAX };
         assert_eq!((held.within(100), held.within(5)), (100, 10));
         assert_eq!(Held { bytes: 10, perhaps: 20 }.within(100), 30);
+    }
+
+    #[test]
+    fn deleted_files_mapped_at_the_end_of_all_offsets_are_too_much_and_not_nothing() {
+        let (length, last) = (4096, 0x7fff_ffff_fff0_0000);
+        let me = [std::process::id().cast_signed()];
+        // SAFETY: new mappings that nothing reads.
+        #[expect(unsafe_code, reason = "a mapping has no safe interface")]
+        let map = |file: &std::fs::File| unsafe {
+            let file = std::os::fd::AsRawFd::as_raw_fd(file);
+            libc::mmap(std::ptr::null_mut(), length, libc::PROT_READ, libc::MAP_SHARED, file, last)
+        };
+        let mapped: Vec<_> = (0..3).map(|_| map(&tempfile::tempfile().unwrap())).collect();
+        // Not every file system has such offsets.
+        if mapped.iter().all(|at| *at != libc::MAP_FAILED) {
+            assert_eq!(deleted_files(&me, None).perhaps, u64::MAX);
+        }
+        for at in mapped.into_iter().filter(|at| *at != libc::MAP_FAILED) {
+            // SAFETY: what was mapped above.
+            #[expect(unsafe_code, reason = "a mapping has no safe interface")]
+            unsafe {
+                libc::munmap(at, length);
+            }
+        }
+        assert_eq!((sum([u64::MAX, 2]), bytes_of(u64::MAX, 512)), (u64::MAX, u64::MAX));
     }
 
     #[test]

@@ -3,13 +3,14 @@
 use std::time::{Duration, Instant};
 
 use super::attend::time_spent;
-use super::held::{Doubt, Held, Machine};
+use super::held::{Doubt, Held, Machine, sum};
 use super::processes::Family;
 use super::queued;
 
-/// Between two looks into the sockets, at least, unless the machine has lost so much that it may be there.
+/// Between two looks into the sockets, at least, unless it matters at once what is in them.
 const REST: Duration = Duration::from_millis(200);
-/// Looking into the sockets takes at most one part in this many of the time.
+/// Looking into the sockets takes at most one part in this many of the time. Where it matters what is in them they are
+/// looked into at every tick, and the ticks are held to their own share.
 const SHARE: u32 = 50;
 
 /// What was seen of it so far.
@@ -17,6 +18,8 @@ pub(super) struct Memory {
     family: Family,
     /// The most room that the machine has had.
     best: Machine,
+    /// What the last look into the sockets found. It holds until the next one.
+    queued: Held,
     /// When the sockets are looked into again, whatever the machine has lost: others may make room meanwhile.
     next_look: Instant,
     doubt: Doubt,
@@ -24,22 +27,55 @@ pub(super) struct Memory {
 
 impl Memory {
     pub(super) fn begin(family: Family) -> Memory {
-        Memory { family, best: Machine::now(), next_look: Instant::now() + REST, doubt: Doubt::default() }
+        let next_look = Instant::now() + REST;
+        Memory { family, best: Machine::now(), queued: Held::default(), next_look, doubt: Doubt::default() }
     }
 
     /// Whether it takes more than it may. `quick` is what its processes show at once; what takes longer to find is looked
     /// for only where it could matter, and from time to time.
     pub(super) fn is_exceeded(&mut self, limit: u64, quick: u64) -> bool {
         let (gained, lost) = Machine::now().since(&mut self.best);
-        let mut queued = Held::default();
-        if quick + lost > limit || Instant::now() >= self.next_look {
+        if self.matters(limit, quick, gained, lost) || Instant::now() >= self.next_look {
             let before = time_spent();
-            queued = queued::in_sockets(&self.family.members(u64::MAX));
+            self.queued = queued::in_sockets(&self.family.members(u64::MAX));
             self.next_look = Instant::now() + REST.max(time_spent().saturating_sub(before) * SHARE);
         }
         let family = self.family;
-        let is_too_much =
-            |queued: u64| quick + queued + gained > limit && family.memory_shared_once(gained) + queued > limit;
-        self.doubt.weigh(queued, lost, is_too_much)
+        let is_too_much = |queued: u64| {
+            sum([quick, queued, gained]) > limit && sum([family.memory_shared_once(gained), queued]) > limit
+        };
+        self.doubt.weigh(self.queued, lost, is_too_much)
+    }
+
+    /// Whether what is in the sockets now can decide: as much as the machine has lost may be there, or what was there at the
+    /// last look would be too much.
+    fn matters(&self, limit: u64, quick: u64, gained: u64, lost: u64) -> bool {
+        sum([quick, lost]) > limit || sum([quick, self.queued.within(lost), gained]) > limit
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_last_look_left_in_question_is_looked_at_again_at_once() {
+        let mut memory = Memory::begin(Family::Descendants);
+        assert!(memory.matters(100, 50, 0, 60), "the machine has lost so much");
+        assert!(!memory.matters(100, 50, 30, 40), "nothing was seen");
+        memory.queued = Held { bytes: 0, perhaps: u64::MAX };
+        assert!(memory.matters(100, 50, 30, 40), "or the doubt would begin anew at every second tick");
+        memory.queued = Held { bytes: 60, perhaps: 0 };
+        assert!(memory.matters(100, 50, 0, 0));
+        assert!(memory.matters(u64::MAX - 1, u64::MAX, u64::MAX, u64::MAX), "and no sum begins again at nothing");
+    }
+
+    #[test]
+    fn what_was_seen_holds_until_the_next_look() {
+        let mut memory = Memory::begin(Family::Descendants);
+        let seen = Held { bytes: 7, perhaps: 0 };
+        (memory.queued, memory.next_look) = (seen, Instant::now() + Duration::from_hours(1));
+        assert!(!memory.is_exceeded(u64::MAX, 0));
+        assert_eq!(memory.queued, seen);
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions};
 
-use super::held;
+use super::held::{self, bytes_of};
 
 /// Which processes belong to a sandbox.
 #[derive(Clone, Copy)]
@@ -44,8 +44,8 @@ impl Family {
         }
         let unowned = Usage { memory: self.unowned_memory(), ..Usage::default() };
         members.into_iter().map(usage_of).fold(unowned, |sum, one| Usage {
-            tasks: sum.tasks + one.tasks,
-            memory: sum.memory + one.memory,
+            tasks: sum.tasks.saturating_add(one.tasks),
+            memory: sum.memory.saturating_add(one.memory),
             written: sum.written.saturating_add(one.written),
         })
     }
@@ -57,10 +57,10 @@ impl Family {
         let (mut own, mut shared) = (self.unowned_memory(), 0);
         for &pid in &members {
             let (one, with_others) = proportional_memory(pid);
-            own += one;
-            shared += with_others;
+            own = held::sum([own, one]);
+            shared = held::sum([shared, with_others]);
         }
-        own + shared.max(held::shared_memory(&members).within(gained))
+        held::sum([own, shared.max(held::shared_memory(&members).within(gained))])
     }
 
     /// What lies in shared segments, queues and semaphores of System V: it stays when the processes let go of it. A segment
@@ -82,10 +82,11 @@ fn system_v() -> u64 {
     };
     // Sizes of the kernel's own structures for one message and one semaphore.
     let (message, semaphore) = (64, 64);
-    let segments: u64 = rows("shm").iter().map(|row| row.iter().rev().take(2).sum::<u64>()).sum();
-    let queues: u64 = rows("msg").iter().filter_map(|row| Some(row.get(3)? + row.get(4)? * message)).sum();
-    let semaphores: u64 = rows("sem").iter().filter_map(|row| Some(row.get(3)? * semaphore)).sum();
-    segments + queues + semaphores
+    let segments = rows("shm").into_iter().flat_map(|row| row.into_iter().rev().take(2));
+    let of_queue = |row: Vec<u64>| Some(row.get(3)?.saturating_add(bytes_of(*row.get(4)?, message)));
+    let queues = rows("msg").into_iter().filter_map(of_queue);
+    let semaphores = rows("sem").into_iter().filter_map(|row| Some(bytes_of(*row.get(3)?, semaphore)));
+    held::sum(segments.chain(queues).chain(semaphores))
 }
 
 pub(super) fn numbers_in(folder: impl AsRef<Path>) -> Vec<i32> {
@@ -119,13 +120,13 @@ fn usage_of(pid: i32) -> Usage {
         Err(error) if status.contains("\nVmRSS:") && !held::may_be_skipped(&error, pid) => u64::MAX,
         Err(_) => 0,
     };
-    let memory = field(&status, "RssAnon:") + field(&status, "RssShmem:") + field(&status, "VmSwap:");
-    Usage { tasks: field(&status, "Threads:").max(1), memory: (memory << 10) + unlisted(&status), written }
+    let memory = fields(&status, &["RssAnon:", "RssShmem:", "VmSwap:"]);
+    Usage { tasks: field(&status, "Threads:").max(1), memory: held::sum([memory, unlisted(&status)]), written }
 }
 
 /// What is in no list of pages: large ones that are set apart, and the tables of pages themselves.
 fn unlisted(status: &str) -> u64 {
-    (field(status, "HugetlbPages:") + field(status, "VmPTE:")) << 10
+    fields(status, &["HugetlbPages:", "VmPTE:"])
 }
 
 /// What a process has by itself, and its part of what it shares, as far as both can be told apart.
@@ -133,8 +134,13 @@ fn proportional_memory(pid: i32) -> (u64, u64) {
     let tasks = numbers_in(format!("/proc/{pid}/task")).into_iter();
     let mut rollups = tasks.filter_map(|task| fs::read_to_string(format!("/proc/{pid}/task/{task}/smaps_rollup")).ok());
     let Some(text) = rollups.find(|text| text.contains("\nPss_Anon:")) else { return (usage_of(pid).memory, 0) };
-    let own = (field(&text, "Pss_Anon:") + field(&text, "SwapPss:")) << 10;
-    (own + unlisted(&status_of(pid)), field(&text, "Pss_Shmem:") << 10)
+    let own = fields(&text, &["Pss_Anon:", "SwapPss:"]);
+    (held::sum([own, unlisted(&status_of(pid))]), fields(&text, &["Pss_Shmem:"]))
+}
+
+/// The bytes after these names together, which the kernel gives in kibibytes.
+fn fields(text: &str, names: &[&str]) -> u64 {
+    held::sum(names.iter().map(|name| bytes_of(field(text, name), 1024)))
 }
 
 /// The number after a name at the start of a line.

@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink};
 
-use super::held::Held;
+use super::held::{Held, sum};
 use super::processes::{field, numbers_in};
 
 /// Bytes in the sockets that these processes have open.
@@ -23,7 +23,7 @@ pub(super) fn in_sockets(pids: &[i32]) -> Held {
     }
     // Where the kernel cannot be asked, nothing is known of them and nothing is counted.
     let asked = QUESTIONS.iter().filter_map(|question| question.ask().ok());
-    let bytes = asked.flatten().filter(|(inode, _)| ours.contains(inode)).map(|(_, bytes)| bytes).sum();
+    let bytes = sum(asked.flatten().filter(|(inode, _)| ours.contains(inode)).map(|(_, bytes)| bytes));
     Held { bytes, perhaps: if is_unknown { u64::MAX } else { 0 } }
 }
 
@@ -130,7 +130,7 @@ impl Question {
             let word = |place: usize| u64::from(u32_at(value, place * 4).unwrap_or(0));
             if kind == self.memory {
                 // Received, sent or about to be, and set apart.
-                memory = word(0) + word(2).max(word(5)) + word(4) + word(6);
+                memory = sum([word(0), word(2).max(word(5)), word(4), word(6)]);
             } else if self.is_local() && kind == QUEUE {
                 queue = word(0);
             } else if self.is_local() && kind == PEER {
@@ -139,7 +139,7 @@ impl Question {
             rest = rest.get(usize::from(size).next_multiple_of(4)..).unwrap_or_default();
         }
         // What a local socket has sent counts for it, as long as it is there.
-        Some((number.into(), memory + if peer == 0 { queue } else { 0 }))
+        Some((number.into(), sum([memory, if peer == 0 { queue } else { 0 }])))
     }
 }
 

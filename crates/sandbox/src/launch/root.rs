@@ -5,8 +5,9 @@
 //! read-only at the end.
 
 use std::collections::BTreeSet;
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
@@ -18,6 +19,7 @@ use super::first::Inside;
 use super::kernel::{self, Strict};
 use super::{overlay, sockets};
 use crate::guard::Hold;
+use crate::identity;
 use crate::order::Fault;
 use crate::policy::{Network, Policy};
 
@@ -82,7 +84,8 @@ pub(super) fn enter(policy: &Policy, inside: &Inside<'_>) -> Result<Option<Strin
         None => (None, None),
     };
     let is_staged = overlay.is_some();
-    if let (Some(tree), Some(mount)) = (overlay, plan.iter_mut().find(|mount| mount.at == policy.workspace)) {
+    if let (Some(tree), Some(mount)) = (overlay, plan.iter_mut().rfind(|mount| mount.at == policy.workspace)) {
+        // The last of them, which is on top: the workspace may be granted once more.
         mount.what = What::Tree { tree, is_folder: true };
     }
     let early = if is_staged { Vec::new() } else { guards(holds, None)? };
@@ -98,9 +101,7 @@ pub(super) fn enter(policy: &Policy, inside: &Inside<'_>) -> Result<Option<Strin
         put_all(&root, guards(holds, Some(&root))?.into_iter())?;
     }
     if let Some(sockets) = inside.sockets {
-        // Nobody answers through an overlay.
-        let is_over = |path: &&PathBuf| is_staged && path.starts_with(&policy.workspace);
-        let live = sockets.iter().filter(|path| !is_over(path) && sockets::is_live(path)).cloned().collect();
+        let live = sockets.iter().filter(|path| sockets::is_live(path)).cloned().collect();
         cover(&root, &live).map_err(Fault::set_up("covering sockets"))?;
     }
     special(&root, policy).map_err(Fault::set_up("mounting /dev and /proc"))?;
@@ -194,7 +195,11 @@ fn cover(root: &OwnedFd, sockets: &BTreeSet<PathBuf>) -> io::Result<()> {
     for path in sockets {
         // It may have gone meanwhile, or not be shown at all.
         let Ok(place) = open_in(root, path) else { continue };
-        if FileType::from_raw_mode(rustix::fs::fstat(&place)?.st_mode) == FileType::Socket {
+        let about = rustix::fs::fstat(&place)?;
+        // Nobody answers through an overlay, so what that shows is left. Which it is only the device tells for certain: a
+        // folder in the workspace may be granted by itself, and is then the host's.
+        let is_the_hosts = std::fs::symlink_metadata(path).is_ok_and(|there| there.dev() == about.st_dev);
+        if is_the_hosts && FileType::from_raw_mode(about.st_mode) == FileType::Socket {
             attach(&tree(CWD, "/dev/null", Strict::Device)?, &place, "")?;
         }
     }
@@ -224,6 +229,11 @@ fn scratch(root: &OwnedFd, policy: &Policy) -> io::Result<Vec<Mount>> {
         rustix::fs::mkdirat(&whole, name, mode)?;
         rustix::fs::chmodat(&whole, name, mode, AtFlags::empty())?;
         mounts.push(Mount { at, what: What::Tree { tree: tree(&whole, name, Strict::NoDevices)?, is_folder: true } });
+    }
+    for (name, text) in identity::files(&policy.git) {
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&whole, Path::new("home").join(name), flags, Mode::from_raw_mode(0o644))?;
+        std::fs::File::from(file).write_all(text.as_bytes())?;
     }
     rustix::process::fchdir(root)?;
     rustix::mount::unmount(".scratch", UnmountFlags::DETACH)?;

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FlockOperation, Mode, OFlags};
 
+use crate::identity::{self, GitSetting};
 use crate::staged::remove;
 
 const PREFIX: &str = "updraft-sandbox-";
@@ -25,7 +26,7 @@ pub(super) struct Scratch {
 
 impl Scratch {
     /// Makes a folder that nobody else can enter.
-    pub(super) fn begin(parent: &Path) -> io::Result<Scratch> {
+    pub(super) fn begin(parent: &Path, git: &[GitSetting]) -> io::Result<Scratch> {
         DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
         sweep(parent);
         for _ in 0..TRIES {
@@ -35,8 +36,12 @@ impl Scratch {
             let path = folder.keep();
             let Some(held) = hold(&path).filter(|held| is_at(held, &path)) else { continue };
             let scratch = Scratch { path, _held: held };
-            std::fs::create_dir(scratch.path.join("home"))?;
+            let home = scratch.path.join("home");
+            std::fs::create_dir(&home)?;
             std::fs::create_dir(scratch.path.join("tmp"))?;
+            for (name, text) in identity::files(git) {
+                std::fs::write(home.join(name), text)?;
+            }
             return Ok(scratch);
         }
         Err(io::ErrorKind::ResourceBusy.into())

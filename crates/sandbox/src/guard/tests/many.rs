@@ -46,6 +46,10 @@ fn a_crowd_of_the_users_stays_and_is_looked_after() {
             fs::write(world.path(&format!(".claude/trees/{folder}/{number}")), "known").unwrap();
         }
     }
+    let sockets: Vec<_> = (0..21).map(|folder| world.path(&format!(".claude/trees/{folder}/socket"))).collect();
+    let _bound: Vec<_> = sockets.iter().map(|path| std::os::unix::net::UnixListener::bind(path).unwrap()).collect();
+    let found: BTreeSet<_> = world.guard(Level::Landlock).sockets().collect();
+    assert_eq!(found, sockets.into_iter().collect(), "whatever number they come after");
     world.wait_until_settled();
     let moved = world.moved_after(Level::Landlock, |world| {
         for folder in 0..21 {

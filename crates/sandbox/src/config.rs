@@ -4,15 +4,17 @@
 
 /// One setting. Names are in lower case, as git compares them.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Setting {
-    pub(super) section: String,
-    pub(super) key: String,
+pub(crate) struct Setting {
+    pub(crate) section: String,
+    /// What else stands in the brackets, as it is: `origin` of `[remote "origin"]`.
+    pub(crate) part: Option<String>,
+    pub(crate) key: String,
     /// Without quotes and comments; empty if there is none.
-    pub(super) value: String,
+    pub(crate) value: String,
 }
 
 /// All settings of a file; nothing if any part of it cannot be understood.
-pub(super) fn settings(text: &str) -> Option<Vec<Setting>> {
+pub(crate) fn settings(text: &str) -> Option<Vec<Setting>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n");
     // A NUL ends a text for some and not for others.
     if text.contains('\0') {
@@ -26,8 +28,7 @@ pub(super) fn settings(text: &str) -> Option<Vec<Setting>> {
             '#' | ';' => reader.skip_line(),
             '[' => section = Some(reader.head()?),
             letter if letter.is_ascii_alphabetic() => {
-                let section = section.clone()?;
-                settings.push(reader.setting(section, letter)?);
+                settings.push(reader.setting(section.clone()?, letter)?);
             }
             _ => return None,
         }
@@ -42,38 +43,43 @@ impl Reader {
         while self.0.next().is_some_and(|next| next != '\n') {}
     }
 
-    /// What stands in the brackets, of which only the section's own name counts here: `remote` of `[remote "origin"]`.
-    fn head(&mut self) -> Option<String> {
-        let mut name = String::new();
+    /// What stands in the brackets: the section's own name, and which part of it. `[remote.origin]` is an older way to say
+    /// `[remote "origin"]`.
+    fn head(&mut self) -> Option<(String, Option<String>)> {
+        let (mut name, mut part) = (String::new(), None);
         loop {
             match self.0.next()? {
                 ']' => break,
                 ' ' | '\t' => {
-                    self.rest_of_head()?;
+                    part = Some(self.rest_of_head()?);
                     break;
                 }
                 letter if is_of_key(letter) || letter == '.' => name.push(letter.to_ascii_lowercase()),
                 _ => return None,
             }
         }
-        name.split('.').next().map(str::to_owned)
+        match name.split_once('.') {
+            Some((section, rest)) => Some((section.to_owned(), Some(part.unwrap_or_else(|| rest.to_owned())))),
+            None => Some((name, part)),
+        }
     }
 
-    fn rest_of_head(&mut self) -> Option<()> {
+    fn rest_of_head(&mut self) -> Option<String> {
+        let mut part = String::new();
         while self.0.next_if(|next| matches!(next, ' ' | '\t')).is_some() {}
         (self.0.next()? == '"').then_some(())?;
         loop {
             match self.0.next()? {
                 '"' => break,
                 '\n' => return None,
-                '\\' => (self.0.next()? != '\n').then_some(())?,
-                _ => {}
+                '\\' => part.push(self.0.next().filter(|next| *next != '\n')?),
+                other => part.push(other),
             }
         }
-        (self.0.next()? == ']').then_some(())
+        (self.0.next()? == ']').then_some(part)
     }
 
-    fn setting(&mut self, section: String, first: char) -> Option<Setting> {
+    fn setting(&mut self, (section, part): (String, Option<String>), first: char) -> Option<Setting> {
         let mut key = String::from(first.to_ascii_lowercase());
         while let Some(letter) = self.0.next_if(|next| is_of_key(*next)) {
             key.push(letter.to_ascii_lowercase());
@@ -84,7 +90,7 @@ impl Reader {
             Some('=') => self.value()?,
             Some(_) => return None,
         };
-        Some(Setting { section, key, value })
+        Some(Setting { section, part, key, value })
     }
 
     /// Up to the end of the line, or of the last line that a backslash joins to it.
@@ -153,6 +159,14 @@ mod tests {
         reads_as("[core][Alias]St=!evil", &[("alias.st", "!evil")]);
         reads_as("[core \"a]\"] bare\n", &[("core.bare", "")]);
         reads_as("[remote.Origin]\nurl = x\n", &[("remote.url", "x")]);
+    }
+
+    #[test]
+    fn the_part_of_a_section_is_what_stands_in_quotes() {
+        let part = |text: &str| settings(text).unwrap().pop().unwrap().part;
+        assert_eq!(part("[user]\na = b\n"), None);
+        assert_eq!(part("[includeIf \"gitdir:~/a \\\"b\\\\\"]\na = b\n").as_deref(), Some("gitdir:~/a \"b\\"));
+        assert_eq!(part("[user.Other]\na = b\n").as_deref(), Some("other"));
     }
 
     #[test]
