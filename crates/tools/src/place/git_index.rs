@@ -136,6 +136,7 @@ mod tests {
 
     use super::*;
 
+    #[expect(clippy::disallowed_methods, reason = "git itself says what an index looks like")]
     fn git(folder: &Path, args: &[&str]) -> bool {
         let mut command = Command::new("git");
         let who = ["-c", "user.name=n", "-c", "user.email=e@x", "-c", "core.fsmonitor=false"];
