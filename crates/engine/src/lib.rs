@@ -53,7 +53,7 @@ pub use replay::{Difference, Differs, Replayed, Told, prompts as prompts_of, rep
 pub use report::{Report, Statistics, StepReport, dollars, failure_of, messages, waiting_for};
 pub use start::NewRun;
 pub use touched::{Approved, Touched, touched};
-pub use undo::{Left, Made, Move, Plan as UndoPlan, Side, Undo, Undone, Which, Why};
+pub use undo::{Left, Made, Move, Plan as UndoPlan, Side, Undo, Undone, Unlisted, Which, Why};
 pub use updraft_models::Delta;
 pub use used::Used;
 pub use watch::{Nobody, Watch};

@@ -1,12 +1,13 @@
 //! What each call of a run touched: files, commands, hosts, and who allowed it. A view of the journal, and of nothing else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use serde::Serialize;
 use updraft_journal::Journal;
 use updraft_run::{
-    Address, Change, Effect, Event, Kind, Output, Prepared, Record, Reply, Run, RunId, Timestamp, Verdict,
+    Address, Change, Effect, Event, FailureKind, Kind, More, Output, Prepared, Record, Reply, Run, RunId, Timestamp,
+    Verdict,
 };
 
 use crate::Error;
@@ -52,6 +53,9 @@ pub struct Touched {
     /// Why it may have changed more than that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unlisted: Option<String>,
+    /// How much more, where it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub more: Option<More>,
     /// What it changed in text files, as a unified diff.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
@@ -73,7 +77,7 @@ pub struct Approved {
 /// What each call of a run touched, in the order they were wanted.
 pub fn touched(journal: &Journal, id: &RunId) -> Result<Vec<Touched>, Error> {
     let (run, prepared, order, calls) = (Run::default(), BTreeMap::new(), Vec::new(), BTreeMap::new());
-    let mut view = View { journal, run, prepared, order, calls, told: Told::default() };
+    let mut view = View { journal, run, prepared, order, open: BTreeSet::new(), calls, told: Told::default() };
     let mut fault = None;
     journal.read(id, 0, &mut |_, record: Record| {
         view.run.record(&record);
@@ -85,10 +89,11 @@ pub fn touched(journal: &Journal, id: &RunId) -> Result<Vec<Touched>, Error> {
         }
         ControlFlow::Continue(())
     })?;
-    match fault {
-        Some(error) => Err(error),
-        None => Ok(view.order.into_iter().filter_map(|id| view.calls.remove(&id)).collect()),
+    if let Some(error) = fault {
+        return Err(error);
     }
+    view.doubt();
+    Ok(view.order.into_iter().filter_map(|id| view.calls.remove(&id)).collect())
 }
 
 struct View<'a> {
@@ -97,6 +102,8 @@ struct View<'a> {
     /// What was known about calls before they were made.
     prepared: BTreeMap<Address, Prepared>,
     order: Vec<Address>,
+    /// Calls that were begun and whose end is not known.
+    open: BTreeSet<Address>,
     calls: BTreeMap<Address, Touched>,
     told: Told,
 }
@@ -109,6 +116,7 @@ impl View<'_> {
                 let approval = Approved { why: why.clone(), verdict: None };
                 self.call(at, &id.sibling(Kind::Call, id.n)).approval = Some(approval);
             }
+            Event::Begun { id, .. } => drop(self.open.insert(id.clone())),
             Event::Rejected { id, why } => {
                 let call = self.call(at, &id.sibling(Kind::Call, id.n));
                 (call.ended, call.outcome, call.because) = (Some(at), "rejected", Some(why.message.clone()));
@@ -140,7 +148,7 @@ impl View<'_> {
             let Prepared { reads, command, .. } = prepared.get(id).cloned().unwrap_or_default();
             let tool = run.call_at(id).map(|call| call.name).unwrap_or_default();
             let agent = run.step(&id.step).map(|step| step.spec.agent.clone()).unwrap_or_default();
-            let (call, outcome) = (id.clone(), "open");
+            let (call, outcome, more) = (id.clone(), "open", None);
             let nothing = (None, None, None, None, None, None);
             let (ended, because, exit_code, unlisted, diff, approval) = nothing;
             let (hosts, changes) = (Vec::new(), Vec::new());
@@ -158,13 +166,27 @@ impl View<'_> {
                 hosts,
                 changes,
                 unlisted,
+                more,
                 diff,
                 approval,
             }
         })
     }
 
+    /// A command whose end nobody saw may have changed what nobody told.
+    fn doubt(&mut self) {
+        let Self { open, calls, .. } = self;
+        for call in calls.values_mut().filter(|call| call.command.is_some() && open.contains(&call.call)) {
+            call.unlisted = Some("its end is not known, so what it changed is not listed".to_owned());
+        }
+    }
+
     fn ended(&mut self, at: Timestamp, id: &Address, reply: &Reply) -> Result<(), Error> {
+        match reply {
+            Reply::InDoubt { .. } => {}
+            Reply::Failed(why) if why.kind == FailureKind::InDoubt => {}
+            _ => drop(self.open.remove(id)),
+        }
         let (changes, diff) = match reply {
             Reply::Output(output) => (self.told.once(id, changes_of(self.journal, output)?), self.diff(id, output)?),
             _ => (Vec::new(), None),
@@ -184,6 +206,7 @@ impl View<'_> {
             call.exit_code = output.value.as_ref().and_then(|value| value["exit_code"].as_i64());
             call.hosts.clone_from(&output.hosts);
             call.unlisted.clone_from(&output.unlisted);
+            call.more = output.more;
         }
         (call.changes, call.diff) = (changes, diff);
         Ok(())

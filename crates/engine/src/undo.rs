@@ -4,6 +4,7 @@
 //! now, and is named instead. What is about to be done is written down with what it replaces before anything is touched,
 //! so that a second call finishes what a first one began, and an undo can be undone.
 
+mod alike;
 mod carry;
 mod made;
 mod moved;
@@ -14,7 +15,7 @@ mod side;
 use std::path::Path;
 
 use updraft_journal::Journal;
-use updraft_run::{RunId, Timestamp};
+use updraft_run::{Address, More, RunId, Timestamp};
 use updraft_tools::Workspace;
 
 pub use made::{Made, Which};
@@ -23,6 +24,7 @@ pub use plan::{Left, Move, Plan, Why};
 pub use side::Side;
 
 use crate::Error;
+use crate::touched::touched;
 use record::{Record, Records};
 pub(crate) use record::{private, write_whole};
 
@@ -46,6 +48,18 @@ pub struct Undone {
     pub left: Vec<Left>,
 }
 
+/// A call that changed more than is listed, or may have.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Unlisted {
+    /// The call.
+    pub call: Address,
+    /// Why.
+    pub why: String,
+    /// How much, where it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub more: Option<More>,
+}
+
 impl Undo {
     /// Opens the workspace that a run worked in, and the folder where undos are written down.
     pub fn open(journal: &Journal, run: &RunId, workspace: &Path, records: &Path) -> Result<Self, Error> {
@@ -56,14 +70,25 @@ impl Undo {
 
     /// What the run changed, in the order its journal tells.
     pub fn made(&self, which: &Which) -> Result<Vec<Made>, Error> {
+        Ok(self.changes(which)?.made)
+    }
+
+    fn changes(&self, which: &Which) -> Result<made::Changes, Error> {
         made::made(&self.journal, &self.run, which)
+    }
+
+    /// Calls that changed more than is listed, or may have.
+    pub fn unlisted(&self, which: &Which) -> Result<Vec<Unlisted>, Error> {
+        let begun = self.changes(which)?.begun;
+        let own = touched(&self.journal, &self.run)?.into_iter().filter(|one| begun.contains(&one.call));
+        Ok(own.filter_map(|one| Some(Unlisted { call: one.call, why: one.unlisted?, more: one.more })).collect())
     }
 
     /// What would be done to take back what the run changed. Reads, changes nothing. `force` also takes back what is no
     /// longer what the run left.
     pub fn plan(&self, which: &Which, force: bool) -> Result<Plan, Error> {
-        let made = self.made(which)?;
-        Ok(plan::Planning { workspace: &self.workspace, source: &self.source(), force }.of(&made))
+        let changes = self.changes(which)?;
+        Ok(plan::Planning { workspace: &self.workspace, source: &self.source(), force }.of(&changes))
     }
 
     /// What would be done to take the last undo back that has not been taken back. `None` if there is none.
@@ -90,6 +115,10 @@ impl Undo {
         let (record, since) = self.records.begin(&self.workspace, &plan, at)?;
         let mut undone = self.do_it(&record);
         self.records.close(record)?;
+        // A folder may hold what the run made and nobody wrote down.
+        for left in undone.left.iter_mut().filter(|left| plan.has_more && left.why == Why::NotEmpty) {
+            left.why = Why::HoldsMore;
+        }
         undone.left.extend(since);
         undone.left.extend(plan.left);
         Ok(undone)

@@ -73,7 +73,9 @@ pub use origins::{Origins, STRANGE_DEFINITIONS, STRANGE_WORKSPACE};
 pub use permit::{Asking, Permission};
 pub use protocol::{Parsed, TextCall, read as read_calls, split_reasoning};
 pub use repair::{Fault, Repair, Repaired, repair, repair_with};
-pub use reply::{BlobRef, Change, Failure, FailureKind, Form, FormKind, Output, PictureRef, Reply, Scope, Verdict};
+pub use reply::{
+    BlobRef, Change, Failure, FailureKind, Form, FormKind, More, Output, PictureRef, Reply, Scope, Verdict,
+};
 pub use rights::{Layer, Narrowed, Rights};
 pub use rules::{Rule, Rules};
 pub use state::{Funds, Inner, Open, Phase, Run, Variable};

@@ -109,6 +109,19 @@ pub struct Output {
     /// Why it may have changed more than is listed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unlisted: Option<String>,
+    /// How much it is known to have changed that is not listed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub more: Option<More>,
+}
+
+/// Changes that were made and are not listed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct More {
+    /// How many.
+    pub changes: u64,
+    /// How many of them replaced or removed something, which nobody can bring back.
+    #[serde(default)]
+    pub taken: u64,
 }
 
 /// A stored value: its content hash and length.
@@ -154,6 +167,9 @@ pub struct Change {
     /// Another call was under way that may have made it instead.
     #[serde(default, skip_serializing_if = "is_false")]
     pub unsure: bool,
+    /// Of an index of git: hash of what it says after, without the times of files, which git writes anew as it likes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entries: Option<Hash>,
 }
 
 /// What something in the workspace is, besides its content.

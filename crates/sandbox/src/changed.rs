@@ -21,6 +21,15 @@ pub struct Changed {
     pub contested: bool,
 }
 
+/// Changes that were made and are not in the list, because there were too many or there was no room for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unlisted {
+    /// How many.
+    pub changes: u64,
+    /// How many of them replaced or removed a file or link.
+    pub taken: u64,
+}
+
 /// What something in the workspace is, besides its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Look {

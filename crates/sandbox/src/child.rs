@@ -171,7 +171,7 @@ impl Child {
     }
 
     fn ended(self, verdict: Verdict, killed: Option<Killed>, stdout: Captured, stderr: Captured) -> Ended {
-        let Verdict { exit, killed_for, moved_aside, mut troubles, is_staged, unstaged } = verdict;
+        let Verdict { exit, killed_for, moved_aside, mut troubles, is_staged, unstaged, unlisted } = verdict;
         troubles.extend(self.staged.iter().flat_map(Staged::told));
         let staged = self.staged.filter(|_| is_staged);
         let reached = self.proxy.as_ref().map(|proxy| proxy.reached().since(0)).unwrap_or_default();
@@ -201,6 +201,7 @@ impl Child {
             troubles,
             staged,
             unstaged,
+            unlisted,
             elapsed,
             stdout,
             stderr,

@@ -26,6 +26,8 @@ pub struct Ended {
     pub staged: Option<crate::Staged>,
     /// Why it was not, though [`Policy::staged`](crate::Policy::staged) asks for it.
     pub unstaged: Option<String>,
+    /// What it changed and [`Staged::changes`](crate::Staged::changes) does not list.
+    pub unlisted: crate::Unlisted,
     /// From the call of `spawn` to the end.
     pub elapsed: Duration,
     /// What it said.

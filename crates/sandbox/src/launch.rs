@@ -116,7 +116,7 @@ fn run(order: &Order, stdin: Option<OwnedFd>, line: &Channel, started: Instant) 
                 )],
                 ..apply::Applied::default()
             });
-            verdict.troubles = applied.troubles;
+            (verdict.troubles, verdict.unlisted) = (applied.troubles, applied.unlisted);
             made = Some(applied.made);
         }
     }

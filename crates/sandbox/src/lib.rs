@@ -86,7 +86,7 @@ mod staged;
 mod toolchain;
 
 pub use capture::{Capture, Captured};
-pub use changed::{Changed, Look, Sort};
+pub use changed::{Changed, Look, Sort, Unlisted};
 #[cfg(target_os = "linux")]
 pub use child::{Child, Handle, Reader, Writer};
 pub use command::{Command, Output, Stdin};

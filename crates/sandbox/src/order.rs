@@ -99,6 +99,9 @@ pub(crate) struct Verdict {
     /// Why that is not so, though it was asked for.
     #[serde(default)]
     pub(crate) unstaged: Option<String>,
+    /// What it changed and is not listed.
+    #[serde(default)]
+    pub(crate) unlisted: crate::Unlisted,
 }
 
 /// How a program ended by itself or by a signal.

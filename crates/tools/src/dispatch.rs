@@ -262,8 +262,9 @@ fn as_promised(entry: &Entry, reply: Reply) -> Reply {
         return Reply::Failed(Failure::new(FailureKind::Validation, why));
     }
     // What it changed it changed, whatever it says.
-    let Output { changes, all_changes, diff, hosts, unlisted, .. } = Output::clone(output);
-    let told = Output { text: why, is_error: true, changes, all_changes, diff, hosts, unlisted, ..Output::default() };
+    let Output { changes, all_changes, diff, hosts, unlisted, more, .. } = Output::clone(output);
+    let told = Output { text: why, is_error: true, changes, all_changes, diff, hosts, ..Output::default() };
+    let told = Output { unlisted, more, ..told };
     Reply::Output(Arc::new(told))
 }
 

@@ -5,6 +5,7 @@
 
 mod about;
 mod atomic;
+mod git_index;
 mod guarded;
 #[cfg(unix)]
 mod held;
@@ -33,6 +34,7 @@ use named as disk;
 pub(crate) use about::{About, Kind};
 pub(crate) use atomic::{Existing, hash_of, is_draft};
 pub(crate) use disk::{Folder, How, about_file, bytes_of};
+pub use git_index::index_entries;
 pub use ignored::Hidden;
 pub use look::{Paths, WholeText};
 pub use path::Inside;

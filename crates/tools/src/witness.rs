@@ -252,7 +252,7 @@ fn with_changes(reply: Reply, found: Found, unlisted: Option<String>, cx: &CallC
         Reply::Cancelled => failed("stopped: cancelled".to_owned()),
         other => return other,
     };
-    output.unlisted = unlisted;
+    output.unlisted = unlisted.or(output.unlisted);
     add(&mut output, changes, images, diff, cx);
     Reply::Output(Arc::new(output))
 }

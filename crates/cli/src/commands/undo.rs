@@ -1,11 +1,12 @@
 //! `updraft undo`: takes back what a run changed in its workspace, after saying what that is.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use serde_json::json;
-use updraft_engine::{Book, Made, Move, Undo, UndoPlan, Undone, Which, Why, touched};
+use updraft_engine::{Book, Made, Move, Undo, UndoPlan, Undone, Unlisted, Which, Why};
 use updraft_journal::{Filter, Journal};
 use updraft_run::{Change, FormKind, Run, RunId, StepId};
 
@@ -37,11 +38,10 @@ pub(crate) fn run(places: &Places, args: &args::Undo) -> Outcome {
     let undo = Undo::open(&journal, &id, &workspace, &records(places))?;
     if args.list {
         let (made, plan) = (undo.made(&which)?, undo.plan(&which, args.force)?);
-        list(&id, &made, &plan, args.json);
-        for call in touched(&journal, &id)?.iter().filter(|_| !args.json) {
-            if let Some(why) = &call.unlisted {
-                out::note(&format!("{} may have changed more: {}", call.call, out::harmless(why)));
-            }
+        let unlisted = undo.unlisted(&which)?;
+        list(&id, &made, &plan, &unlisted, args.json);
+        if !args.json {
+            say_unlisted(places, &unlisted);
         }
         return Ok(Code::Done);
     }
@@ -50,7 +50,7 @@ pub(crate) fn run(places: &Places, args: &args::Undo) -> Outcome {
         let lease =
             if args.dry_run { None } else { Some(journal.acquire(&id).await.map_err(|error| busy(&id, error))?) };
         let book = wire::marks(places).book(&workspace.display().to_string());
-        let outcome = take_back(&undo, (&journal, &id), &which, args, &book);
+        let outcome = take_back(places, &undo, (&journal, &id), &which, args, &book);
         if let Some(lease) = lease {
             journal.release(lease).await?;
         }
@@ -89,12 +89,42 @@ fn which(args: &args::Undo) -> Result<Which, Fault> {
     Ok(Which { step, call })
 }
 
-fn take_back(undo: &Undo, (journal, id): (&Journal, &RunId), which: &Which, args: &args::Undo, book: &Book) -> Outcome {
+/// Says which calls changed more than is listed, or may have.
+fn say_unlisted(places: &Places, unlisted: &[Unlisted]) {
+    for one in unlisted {
+        let verb = if one.more.is_some() { "changed" } else { "may have changed" };
+        out::note(&format!("{} {verb} more: {}", one.call, out::harmless(&one.why)));
+    }
+    let staged = places.state.join("staged");
+    let has_folders = || std::fs::read_dir(&staged).is_ok_and(|mut all| all.next().is_some());
+    if unlisted.iter().any(|one| one.more.is_none()) && has_folders() {
+        out::note(&format!(
+            "  hint: if a command was cut off while its changes were put into the workspace, they are listed below `{}`",
+            staged.display()
+        ));
+    }
+}
+
+fn take_back(
+    places: &Places,
+    undo: &Undo,
+    (journal, id): (&Journal, &RunId),
+    which: &Which,
+    args: &args::Undo,
+    book: &Book,
+) -> Outcome {
+    let unlisted = if args.redo { Vec::new() } else { undo.unlisted(which)? };
+    let done = |undone: &Undone, what: &str| {
+        say(id, undone, &unlisted, args.json, what);
+        if !args.json {
+            say_unlisted(places, &unlisted);
+        }
+        Ok(code(undone, &unlisted))
+    };
     if !args.dry_run
         && let Some(finished) = undo.finish()?
     {
-        say(id, &finished, args.json, "finished the undo that was cut off");
-        return Ok(code(&finished));
+        return done(&finished, "finished the undo that was cut off");
     }
     let plan = if args.redo {
         undo.plan_redo()?.ok_or_else(|| Fault::failed(format!("there is no undo of run {id} to take back")))?
@@ -103,16 +133,16 @@ fn take_back(undo: &Undo, (journal, id): (&Journal, &RunId), which: &Which, args
     };
     if args.dry_run {
         if args.json {
-            out::pretty(&json!({ "run": id, "plan": plan }));
+            out::pretty(&json!({ "run": id, "plan": plan, "unlisted": unlisted }));
         } else {
             out::print(&in_words(&plan, usize::MAX));
+            say_unlisted(places, &unlisted);
         }
         return Ok(Code::Done);
     }
     if plan.moves.is_empty() {
         let undone = Undone { left: plan.left, ..Undone::default() };
-        say(id, &undone, args.json, "nothing to undo");
-        return Ok(code(&undone));
+        return done(&undone, "nothing to undo");
     }
     if !args.yes {
         if !out::can_ask() {
@@ -120,6 +150,7 @@ fn take_back(undo: &Undo, (journal, id): (&Journal, &RunId), which: &Which, args
                 .hint("`updraft undo --dry-run` says what would be done; `--yes` does it"));
         }
         out::draw(&in_words(&plan, SHOWN));
+        say_unlisted(places, &unlisted);
         if !view::confirm("Do this?") {
             out::note("nothing changed");
             return Ok(Code::Failed);
@@ -133,8 +164,7 @@ fn take_back(undo: &Undo, (journal, id): (&Journal, &RunId), which: &Which, args
     if !args.redo && which.is_everything() {
         book.undone(id, &undone.restored)?;
     }
-    say(id, &undone, args.json, if args.redo { "took the undo back" } else { "undone" });
-    Ok(code(&undone))
+    done(&undone, if args.redo { "took the undo back" } else { "undone" })
 }
 
 /// What the run wrote with words from outside is about to be there again.
@@ -149,13 +179,16 @@ fn mark_again(book: &Book, journal: &Journal, id: &RunId, plan: &UndoPlan) -> Re
     Ok(book.add(id, &files, moment::now())?)
 }
 
-fn code(undone: &Undone) -> Code {
-    if undone.left.is_empty() { Code::Done } else { Code::Failed }
+/// Not everything is as it was where something is left, or is known to have been changed and not listed.
+fn code(undone: &Undone, unlisted: &[Unlisted]) -> Code {
+    let is_whole = undone.left.is_empty() && unlisted.iter().all(|one| one.more.is_none());
+    if is_whole { Code::Done } else { Code::Failed }
 }
 
-fn say(id: &RunId, undone: &Undone, as_json: bool, what: &str) {
+fn say(id: &RunId, undone: &Undone, unlisted: &[Unlisted], as_json: bool, what: &str) {
     if as_json {
-        out::pretty(&json!({ "run": id, "restored": undone.restored, "left": undone.left }));
+        let (restored, left) = (&undone.restored, &undone.left);
+        out::pretty(&json!({ "run": id, "restored": restored, "left": left, "unlisted": unlisted }));
         return;
     }
     let count = undone.restored.len();
@@ -172,9 +205,9 @@ fn say(id: &RunId, undone: &Undone, as_json: bool, what: &str) {
 }
 
 fn in_words(plan: &UndoPlan, most: usize) -> String {
-    let taken: Vec<&str> = plan.moves.iter().filter_map(|one| one.taken_from.as_deref()).collect();
+    let taken: BTreeSet<&str> = plan.moves.iter().filter_map(|one| one.taken_from.as_deref()).collect();
     // What is moved back is said once, where it goes.
-    let moves: Vec<&Move> = plan.moves.iter().filter(|one| !taken.contains(&one.path.as_str())).collect();
+    let moves: Vec<&Move> = plan.moves.iter().filter(|one| !taken.contains(one.path.as_str())).collect();
     let mut lines: Vec<String> = moves.iter().take(most).map(|one| move_words(one)).collect();
     if moves.len() > most {
         lines.push(format!("… and {} more", moves.len() - most));
@@ -201,31 +234,35 @@ fn move_words(one: &Move) -> String {
     format!("{verb:8} {}{slash}{from}", out::on_one_line(&one.path))
 }
 
-fn list(id: &RunId, made: &[Made], plan: &UndoPlan, as_json: bool) {
+fn list(id: &RunId, made: &[Made], plan: &UndoPlan, unlisted: &[Unlisted], as_json: bool) {
     if as_json {
         let made: Vec<&Made> = made.iter().rev().collect();
-        out::pretty(&json!({ "run": id, "changes": made, "left": plan.left }));
+        out::pretty(&json!({ "run": id, "changes": made, "left": plan.left, "unlisted": unlisted }));
         return;
     }
     let paint = Paint::for_stdout();
     let mut text = String::new();
+    let lefts: BTreeMap<&str, &Why> = plan.left.iter().rev().map(|left| (left.path.as_str(), &left.why)).collect();
+    let backs: BTreeSet<&str> =
+        plan.moves.iter().filter(|back| back.to.is_some()).map(|back| back.path.as_str()).collect();
     for one in made.iter().rev() {
-        let left = plan.left.iter().find(|left| left.path == one.change.path);
+        let left = lefts.get(one.change.path.as_str()).copied();
         let why = match &one.change {
             // What was moved can be had, though it was not kept.
             Change { lost: true, .. } => {
-                let is_back = plan.moves.iter().any(|back| back.path == one.change.path && back.to.is_some());
-                let why = left.map_or(Why::Lost, |left| left.why.clone());
+                let is_back = backs.contains(one.change.path.as_str());
+                let why = left.unwrap_or(&Why::Lost);
                 (!is_back || left.is_some()).then(|| why.to_string())
             }
             Change { unsure: true, .. } => Some(Why::Unsure.to_string()),
-            _ => left.map(|left| left.why.to_string()),
+            _ => left.map(Why::to_string),
         };
         let why = why.map(|why| paint.yellow(&format!("  not undoable: {why}"))).unwrap_or_default();
         let (path, verb) = (out::on_one_line(&one.change.path), verb(&one.change));
         let _ = writeln!(text, "{}  {}  {verb:8} {path}{why}", moment::clock(one.at), one.call);
     }
-    out::print(if text.is_empty() { "the run changed no files\n" } else { &text });
+    let nothing = if unlisted.is_empty() { "the run changed no files\n" } else { "the run lists no changes\n" };
+    out::print(if text.is_empty() { nothing } else { &text });
 }
 
 /// What a change did.

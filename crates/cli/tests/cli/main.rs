@@ -38,5 +38,7 @@ mod terminal;
 mod tools;
 mod traces;
 mod undo;
+mod undo_git;
 mod undo_moved;
+mod undo_unlisted;
 mod world;

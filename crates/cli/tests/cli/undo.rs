@@ -191,7 +191,7 @@ pub(crate) fn can_stage(world: &World) -> bool {
 }
 
 /// Everything in the workspace: what it is, its mode and its content.
-fn tree(world: &World) -> std::collections::BTreeMap<String, String> {
+pub(crate) fn tree(world: &World) -> std::collections::BTreeMap<String, String> {
     fn walk(root: &std::path::Path, folder: &std::path::Path, tree: &mut std::collections::BTreeMap<String, String>) {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
@@ -202,6 +202,8 @@ fn tree(world: &World) -> std::collections::BTreeMap<String, String> {
                 format!("folder {mode:o}")
             } else if about.is_symlink() {
                 format!("link {}", std::fs::read_link(&path).unwrap().display())
+            } else if about.len() > 1 << 20 {
+                format!("file {mode:o} of {} bytes", about.len())
             } else {
                 format!("file {mode:o} {:?}", std::fs::read(&path).unwrap())
             };

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 
 use serde_json::{Value, json};
 
-use crate::undo::{can_stage, content, run};
+use crate::undo::{can_stage, content, run, tree};
 use crate::world::World;
 
 /// A sparse file that ends with a word.
@@ -127,4 +127,79 @@ fn a_name_that_is_not_text_is_said_to_be_one() {
     commands(&world, &["printf x > \"$(printf 'odd-\\377')\""]);
     let said = world.updraft(&["undo", "--yes"]).code(1).says("its name is not UTF-8");
     assert!(!said.err.contains("--force"), "{}", said.err);
+}
+
+#[test]
+fn a_folder_that_was_moved_and_left_a_link_comes_back_with_all_that_was_in_it() {
+    let world = World::new();
+    if !can_stage(&world) {
+        return;
+    }
+    large(&world, "old/deep/big", 70, "data");
+    world.file("old/f", "precious\n");
+    let before = tree(&world);
+    // Twice, because what came back must be known again.
+    commands(&world, &["mv old new; ln -s new old"]);
+    let after = tree(&world);
+    for _ in 0..2 {
+        world.updraft(&["undo", "--yes"]).code(0);
+        assert_eq!(tree(&world), before);
+        assert_eq!(end(&world, "old/deep/big").unwrap().1, "data");
+        world.updraft(&["undo", "--redo", "--yes"]).code(0);
+        assert_eq!(tree(&world), after);
+    }
+    world.updraft(&["undo", "--yes"]).code(0);
+    // A file may stand in its place as well.
+    commands(&world, &["mv old new; echo x > old"]);
+    world.updraft(&["undo", "--yes"]).code(0);
+    assert_eq!(tree(&world), before);
+}
+
+#[test]
+fn a_link_that_became_a_folder_is_one_again_and_the_folder_comes_back_with_redo() {
+    let world = World::new();
+    if !can_stage(&world) {
+        return;
+    }
+    world.file("there/f", "theirs\n");
+    std::os::unix::fs::symlink("there", world.ws().join("way")).unwrap();
+    let before = tree(&world);
+    commands(&world, &["rm way; mkdir -p way/in; echo made > way/in/f"]);
+    let after = tree(&world);
+    for _ in 0..2 {
+        world.updraft(&["undo", "--yes"]).code(0);
+        assert_eq!(tree(&world), before);
+        world.updraft(&["undo", "--redo", "--yes"]).code(0);
+        assert_eq!(tree(&world), after);
+    }
+}
+
+#[test]
+fn what_cannot_be_put_back_is_not_removed_where_it_was_moved_to() {
+    let world = World::new();
+    if !can_stage(&world) {
+        return;
+    }
+    world.file("old/f", "precious\n");
+    world.file("elsewhere/g", "g\n");
+    commands(&world, &["mv old new; ln -s new old"]);
+    // Somebody leads the link elsewhere.
+    std::fs::remove_file(world.ws().join("old")).unwrap();
+    std::os::unix::fs::symlink("elsewhere", world.ws().join("old")).unwrap();
+    world.updraft(&["undo", "--yes"]).code(1).says("goes through a link").says("may be what is left of it");
+    assert_eq!(content(&world, "new/f"), "precious\n");
+}
+
+#[test]
+fn what_somebody_replaced_is_not_removed_where_it_was_moved_to() {
+    let world = World::new();
+    if !can_stage(&world) {
+        return;
+    }
+    world.file("one", "mine too\n");
+    commands(&world, &["mv one two; echo made > three"]);
+    world.file("one", "another\n");
+    world.updraft(&["undo", "--yes"]).code(1).says("two: `one` is not brought back");
+    assert_eq!((content(&world, "one"), content(&world, "two")), ("another\n".into(), "mine too\n".into()));
+    assert!(!world.ws().join("three").exists(), "what holds something else goes");
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use updraft_run::{Failure, FormKind};
 use updraft_tools::{Inside, Standing, Workspace};
 
+use super::moved::above;
 use super::plan::{Left, Move, Why};
 use super::record::Record;
 use super::side::{Side, is_same};
@@ -15,18 +16,20 @@ pub(super) fn carry_out(workspace: &Workspace, source: &Source<'_>, record: &Rec
     let mut hand = Hand { workspace, source, undone: Undone::default() };
     let depth = |one: &&Move| one.path.matches('/').count();
     let (back, rest): (Vec<&Move>, Vec<&Move>) = record.moves.iter().partition(|one| one.taken_from.is_some());
+    let taken: BTreeSet<&str> = back.iter().filter_map(|one| one.taken_from.as_deref()).collect();
+    let mut moves: Vec<&Move> = rest.into_iter().filter(|one| !taken.contains(one.path.as_str())).collect();
+    // A file or link may stand where the folder of something that is moved back must be.
+    let above: BTreeSet<&str> = back.iter().flat_map(|one| above(&one.path)).collect();
+    for one in moves.iter().filter(|one| above.contains(one.path.as_str()) && is_removal(one)) {
+        hand.take_away(one);
+    }
     for one in &back {
         hand.move_back(one);
     }
-    let taken: BTreeSet<&str> = back.iter().filter_map(|one| one.taken_from.as_deref()).collect();
-    let mut moves: Vec<&Move> = rest.into_iter().filter(|one| !taken.contains(one.path.as_str())).collect();
     moves.sort_by_key(|one| std::cmp::Reverse(depth(one)));
     let (folders, files): (Vec<&Move>, Vec<&Move>) = moves.into_iter().partition(|one| is_folder(one.from));
-    for one in &files {
-        let is_removal = one.to.is_none() || is_folder(one.to);
-        if is_removal && one.from.is_some() {
-            hand.checked(one, |hand, path, _| hand.workspace.take_away(path).map(|()| None));
-        }
+    for one in files.iter().filter(|one| is_removal(one)) {
+        hand.take_away(one);
     }
     for one in folders.iter().filter(|one| !is_folder(one.to)) {
         hand.checked(one, |hand, path, _| Ok((!hand.workspace.take_folder(path)?).then_some(Why::NotEmpty)));
@@ -46,13 +49,18 @@ pub(super) fn carry_out(workspace: &Workspace, source: &Source<'_>, record: &Rec
     }
     hand.undone.restored.sort();
     hand.undone.restored.dedup();
-    let left = &hand.undone.left;
-    hand.undone.restored.retain(|path| !left.iter().any(|one| one.path == *path));
+    let left: BTreeSet<&str> = hand.undone.left.iter().map(|one| one.path.as_str()).collect();
+    hand.undone.restored.retain(|path| !left.contains(path.as_str()));
     hand.undone
 }
 
 fn is_folder(side: Option<Side>) -> bool {
     side.is_some_and(|side| side.form.kind == FormKind::Folder)
+}
+
+/// Whether a file or link goes, for good or for a folder.
+fn is_removal(one: &Move) -> bool {
+    one.from.is_some() && !is_folder(one.from) && (one.to.is_none() || is_folder(one.to))
 }
 
 struct Hand<'a> {
@@ -79,6 +87,15 @@ impl Hand<'_> {
                 _ => hand.workspace.put_file(path, &content, to.form.mode),
             }
             .map(|()| None)
+        });
+    }
+
+    /// Removes a file or a link.
+    fn take_away(&mut self, one: &Move) {
+        self.checked(one, |hand, path, now| {
+            // The folder that comes in its place may be there already.
+            let is_there = now.is_some_and(|now| now.form.kind == FormKind::Folder);
+            if is_there { Ok(None) } else { hand.workspace.take_away(path).map(|()| None) }
         });
     }
 

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use serde::Serialize;
 use updraft_journal::Journal;
-use updraft_run::{Address, Change, Event, Output, Record, Reply, RunId, StepId, Timestamp};
+use updraft_run::{Address, Change, Event, More, Output, Record, Reply, RunId, StepId, Timestamp};
 
 use crate::Error;
 
@@ -39,16 +39,27 @@ impl Which {
         self.step.is_none() && self.call.is_none()
     }
 
-    fn has(&self, call: &Address) -> bool {
+    pub(crate) fn has(&self, call: &Address) -> bool {
         // What code called belongs to the call that ran it.
         let is_meant = |one: &Address| one == call || call.is_within(one);
         self.step.as_ref().is_none_or(|step| *step == call.step) && self.call.as_ref().is_none_or(is_meant)
     }
 }
 
-/// All changes, in the order of the journal. What a fork took over from another run is that run's.
-pub(crate) fn made(journal: &Journal, run: &RunId, which: &Which) -> Result<Vec<Made>, Error> {
-    let mut made = Vec::new();
+/// What a run changed, as far as it is listed.
+#[derive(Default)]
+pub(crate) struct Changes {
+    /// In the order of the journal.
+    pub(crate) made: Vec<Made>,
+    /// What each call is known to have changed beyond that.
+    pub(crate) more: Vec<(Address, More)>,
+    /// All calls that were begun.
+    pub(crate) begun: BTreeSet<Address>,
+}
+
+/// All changes. What a fork took over from another run is that run's.
+pub(crate) fn made(journal: &Journal, run: &RunId, which: &Which) -> Result<Changes, Error> {
+    let mut all = Changes::default();
     let mut told = Told::default();
     let mut fault = None;
     let mut writers: BTreeSet<Address> = BTreeSet::new();
@@ -56,13 +67,17 @@ pub(crate) fn made(journal: &Journal, run: &RunId, which: &Which) -> Result<Vec<
         for event in &record.events {
             match event {
                 // What was done before was done by another run, or elsewhere.
-                Event::Forked { .. } | Event::Imported => made.clear(),
-                Event::Begun { id, facts, .. } if !facts.files.is_empty() => {
-                    writers.insert(id.clone());
+                Event::Forked { .. } | Event::Imported => all = Changes::default(),
+                Event::Begun { id, facts, .. } if which.has(id) => {
+                    all.begun.insert(id.clone());
+                    if !facts.files.is_empty() {
+                        writers.insert(id.clone());
+                    }
                 }
                 Event::Replied { id, reply: Reply::Output(output), .. } if which.has(id) => {
+                    all.more.extend(output.more.map(|more| (id.clone(), more)));
                     match changes(journal, output) {
-                        Ok(changes) => made.extend(told.once(id, changes).into_iter().map(|change| Made {
+                        Ok(changes) => all.made.extend(told.once(id, changes).into_iter().map(|change| Made {
                             at: record.at,
                             call: id.clone(),
                             change,
@@ -76,7 +91,7 @@ pub(crate) fn made(journal: &Journal, run: &RunId, which: &Which) -> Result<Vec<
         }
         if fault.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
-    fault.map_or(Ok(made), Err)
+    fault.map_or(Ok(all), Err)
 }
 
 /// What calls from code have told, until the call that ran the code tells it once more.

@@ -5,9 +5,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use updraft_run::{Address, FormKind, Hash};
-use updraft_tools::{Standing, Workspace};
+use updraft_tools::{Standing, Workspace, index_entries};
 
-use super::made::Made;
+use super::made::{Changes, Made};
 use super::moved::{Draft, Loss, Wish, is_loss, is_misnamed};
 use super::record::Record;
 use super::side::{Side, is_same};
@@ -23,6 +23,9 @@ pub struct Plan {
     /// The number of the undo that this takes back.
     #[serde(skip)]
     pub(crate) takes_back: Option<u64>,
+    /// The run changed more than is listed.
+    #[serde(skip)]
+    pub(crate) has_more: bool,
 }
 
 /// One path, from what it is to what it was.
@@ -68,14 +71,18 @@ pub enum Why {
     Repository(String),
     /// What was there before was not kept.
     Lost,
-    /// It may be all that is left of this path, which was not kept.
+    /// It may be all that is left of this path, which is not brought back.
     Remains(String),
+    /// It may be what is left of something that this call took away and that is not listed.
+    Unlisted(String),
     /// Its name is not UTF-8, so it cannot be found again by what was recorded.
     Name,
     /// Another call was under way at the same time and may have changed it instead.
     Unsure,
     /// It is a folder that holds something else by now.
     NotEmpty,
+    /// It is a folder that holds something, which may be what the run made and is not listed.
+    HoldsMore,
     /// It could not be read or written.
     Failed(String),
 }
@@ -87,11 +94,18 @@ impl fmt::Display for Why {
             Why::Repository(other) => write!(f, "`{other}` in the same repository was changed since"),
             Why::Lost => f.write_str("what was there before was not kept"),
             Why::Remains(lost) => {
-                write!(f, "`{lost}` was not kept, and this may be what is left of it; --force takes it back")
+                write!(f, "`{lost}` is not brought back, and this may be what is left of it; --force takes it back")
+            }
+            Why::Unlisted(call) => {
+                write!(
+                    f,
+                    "{call} took away more than is listed, and this may be what is left of it; --force takes it back"
+                )
             }
             Why::Name => f.write_str("its name is not UTF-8, so it cannot be put back"),
             Why::Unsure => f.write_str("another call at the same time may have changed it; --force takes it back"),
             Why::NotEmpty => f.write_str("it holds something else by now"),
+            Why::HoldsMore => f.write_str("it holds something that is not listed, and may be the run's"),
             Why::Failed(why) => f.write_str(why),
         }
     }
@@ -107,7 +121,8 @@ pub(super) struct Planning<'a> {
 }
 
 impl Planning<'_> {
-    pub(super) fn of(&self, made: &[Made]) -> Plan {
+    pub(super) fn of(&self, changes: &Changes) -> Plan {
+        let made = &changes.made;
         let mut paths: BTreeMap<&str, Vec<&Made>> = BTreeMap::new();
         for one in made {
             paths.entry(&one.change.path).or_default().push(one);
@@ -120,10 +135,15 @@ impl Planning<'_> {
             }
             match self.look(path) {
                 Ok(now) => self.path(path, &made, now.as_ref(), &mut draft),
-                Err(why) => draft.plan.left.push(Left { path: path.to_owned(), why: Why::Failed(why) }),
+                // The plan takes the link away that is in the way. A folder comes before what lies in it.
+                Err(_) if draft.makes_way_for(path) => self.path(path, &made, None, &mut draft),
+                Err(why) => draft.block(path, &made, why),
             }
         }
         draft.find_what_was_moved();
+        draft.plan.has_more = !changes.more.is_empty();
+        let takes = changes.more.iter().filter(|(_, more)| more.taken > 0);
+        draft.losses.extend(takes.map(|(call, _)| Loss::unlisted(call)));
         if !self.force {
             keep_repositories_whole(&mut draft.plan);
             draft.keep_remains(made);
@@ -135,29 +155,47 @@ impl Planning<'_> {
     pub(super) fn back(&self, record: &Record) -> Plan {
         let mut draft = Draft::default();
         draft.plan.takes_back = Some(record.number);
-        for done in &record.moves {
-            let back = Move { from: done.to, to: done.from, later: Vec::new(), taken_from: None, ..done.clone() };
+        let mut moves: Vec<&Move> = record.moves.iter().collect();
+        moves.sort_by_key(|one| &one.path);
+        let taken: BTreeSet<&str> = moves.iter().filter_map(|one| one.taken_from.as_deref()).collect();
+        for done in moves {
+            let mut back = Move { from: done.to, to: done.from, later: Vec::new(), taken_from: None, ..done.clone() };
             let now = match self.look(&back.path) {
                 Ok(now) => now,
+                Err(_) if draft.makes_way_for(&back.path) => None,
                 Err(why) => {
                     draft.plan.left.push(Left { path: back.path, why: Why::Failed(why) });
                     continue;
                 }
             };
             let side = now.as_ref().map(Side::now);
+            if self.says_the_same(&back, side) {
+                back.from = side;
+            }
             if is_same(side.as_ref(), back.to.as_ref()) && mode(side) == mode(back.to) {
                 continue;
             }
             if !is_same(side.as_ref(), back.from.as_ref()) {
                 draft.plan.left.push(Left { path: back.path, why: Why::Conflict });
-            } else if self.can_be_had(&back, now.as_ref()) {
-                draft.plan.moves.push(back);
-            } else {
-                draft.wishes.push(Wish { wanted: back, otherwise: None, loss: None });
+                continue;
+            }
+            let otherwise = Some(&back).filter(|back| self.can_be_had(back, now.as_ref())).cloned();
+            match otherwise {
+                // What was moved is moved again: it keeps its time, by which it may be known.
+                Some(back) if !taken.contains(back.path.as_str()) => draft.add(back),
+                otherwise => draft.wish(Wish { wanted: back, otherwise, loss: None }),
             }
         }
         draft.find_what_was_moved();
+        keep_repositories_whole(&mut draft.plan);
         draft.finished()
+    }
+
+    /// Whether an index of git that an undo put back says what it said then.
+    fn says_the_same(&self, back: &Move, now: Option<Side>) -> bool {
+        let Some(says) = now.and_then(|side| side.entries) else { return false };
+        let put = back.from.and_then(|side| self.source.content(&side, &[], None));
+        put.is_some_and(|bytes| index_entries(&back.path, &bytes) == Some(says))
     }
 
     fn look(&self, path: &str) -> Result<Option<Standing>, String> {
@@ -196,17 +234,21 @@ impl Planning<'_> {
         let otherwise = Some(done).filter(|done| is_change && self.can_be_had(done, now));
         let loss = || Some(Loss::of(path, made)).filter(|_| made.iter().any(|one| is_loss(&one.change)));
         if let Some(whole) = whole.filter(|whole| whole.left.is_empty() && !walked.left.is_empty()) {
-            draft.wishes.push(Wish { wanted: wanted(&whole), otherwise, loss: loss() });
+            draft.wish(Wish { wanted: wanted(&whole), otherwise, loss: loss() });
             return;
         }
         if !walked.left.is_empty() {
-            draft.losses.extend(loss().filter(|_| walked.stops == Why::Lost));
+            if walked.stops == Why::Lost {
+                draft.losses.extend(loss());
+            } else {
+                draft.miss(path, first);
+            }
             draft.plan.left.push(Left { path: path.to_owned(), why: walked.stops.clone() });
         }
         match otherwise {
-            Some(done) => draft.plan.moves.push(done),
+            Some(done) => draft.add(done),
             None if is_change && walked.left.is_empty() => {
-                draft.wishes.push(Wish { wanted: wanted(&walked), otherwise: None, loss: loss() });
+                draft.wish(Wish { wanted: wanted(&walked), otherwise: None, loss: loss() });
             }
             None => {}
         }

@@ -10,6 +10,7 @@ use updraft_run::{Hash, RunId, Timestamp};
 use updraft_tools::Workspace;
 
 use super::LARGEST;
+use super::moved::taken;
 use super::plan::{Left, Move, Plan, TOO_LARGE, Why};
 use super::side::is_same;
 use crate::Error;
@@ -62,8 +63,9 @@ impl Records {
     ) -> Result<(Record, Vec<Left>), Error> {
         let number = self.all()?.last().map_or(1, |last| last.number + 1);
         let (mut moves, mut left) = (Vec::new(), Vec::new());
+        let taken = taken(plan);
         for one in &plan.moves {
-            let is_moved_back = plan.moves.iter().any(|other| other.taken_from.as_ref() == Some(&one.path));
+            let is_moved_back = taken.contains(&one.path);
             match self.keep_from(workspace, one, is_moved_back)? {
                 None => moves.push(one.clone()),
                 Some(why) => left.push(Left { path: one.path.clone(), why }),

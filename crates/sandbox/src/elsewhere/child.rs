@@ -189,6 +189,7 @@ impl Child {
             troubles: Vec::new(),
             staged: None,
             unstaged: Some(why.to_owned()),
+            unlisted: crate::Unlisted::default(),
             elapsed: self.started.elapsed(),
             stdout,
             stderr,

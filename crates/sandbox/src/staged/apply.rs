@@ -17,7 +17,7 @@ use rustix::process::{Resource, Rlimit};
 
 use super::clear::open_up;
 use super::stage::{Stage, times};
-use crate::changed::{Changed, Look, Sort};
+use crate::changed::{Changed, Look, Sort, Unlisted};
 use crate::guard::{Made, names};
 
 mod file;
@@ -38,6 +38,8 @@ const SHOWN: usize = 200;
 pub(crate) struct Applied {
     /// What could not be done.
     pub(crate) troubles: Vec<String>,
+    /// What was done and is not listed.
+    pub(crate) unlisted: Unlisted,
     /// All that the command made or touched and did not remove.
     pub(crate) made: Made,
 }
@@ -67,7 +69,8 @@ pub(crate) fn apply(stage: &Stage) -> io::Result<Applied> {
     apply.folder(Path::new(""), &upper, &workspace, false);
     Apply::finish_folder(&workspace, &is);
     let made = std::mem::take(&mut apply.made);
-    Ok(Applied { troubles: apply.told(), made })
+    let unlisted = apply.list.unlisted;
+    Ok(Applied { troubles: apply.told(), unlisted, made })
 }
 
 /// The launcher itself needs few, a deep tree needs many.
@@ -144,8 +147,8 @@ impl Apply {
         if self.untold > 0 {
             self.troubles.push(format!("{} more paths are not as the command left them", self.untold));
         }
-        if self.list.unlisted > 0 {
-            let count = self.list.unlisted;
+        if self.list.unlisted.changes > 0 {
+            let count = self.list.unlisted.changes;
             self.troubles.push(format!("{count} more changes are not listed and cannot be undone"));
         }
         self.troubles

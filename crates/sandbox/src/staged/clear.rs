@@ -56,17 +56,17 @@ pub(super) fn prune(parent: &Path, before: SystemTime, is_dry: bool) -> Vec<Path
     gone
 }
 
-/// Removes the folder of a command whose end nobody was told, unless it holds what was in the workspace before: then it gets
-/// a name that no sweep looks for.
+/// Removes the folder of a command whose end nobody was told, unless something of it reached the workspace: then it gets a
+/// name that no sweep looks for.
 pub(super) fn settle(path: &Path) -> Option<PathBuf> {
     if remove_if_empty(path) { None } else { keep(path) }
 }
 
-/// Removes the folder unless it holds something that stood in the workspace before, which the next sweep tells.
+/// Removes the folder unless something of the command reached the workspace, which the next sweep tells.
 pub(super) fn remove_if_empty(path: &Path) -> bool {
     let has_kept = std::fs::read_dir(path.join(BEFORE)).is_ok_and(|mut kept| kept.next().is_some());
-    // A file may have left its place and not be among the kept yet.
-    let is_empty = !has_kept && !listed(path).is_ok_and(|all| all.iter().any(|one| one.kept.is_some()));
+    // A file may have left its place and not be among the kept yet; and what was only made is told nowhere else.
+    let is_empty = !has_kept && !listed(path).is_ok_and(|all| !all.is_empty());
     if is_empty {
         remove(path);
     }

@@ -8,8 +8,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use updraft_run::{Change, Form, FormKind, Hash, Output};
-use updraft_sandbox::{Changed, Ended, Look, Sort, Staged};
+use updraft_run::{Change, Form, FormKind, Hash, More, Output};
+use updraft_sandbox::{Changed, Ended, Look, Sort, Staged, Unlisted};
 
 use super::change;
 use crate::diffs::Diffs;
@@ -42,7 +42,13 @@ pub(crate) async fn tell(output: &mut Output, ended: &Ended, beyond: &[PathBuf],
         Some(staged) => gathered(&staged, &workspace, &moved),
         None => Gathered { changes: seen::since(&workspace, began), ..Gathered::default() },
     });
-    let Ok(Gathered { mut changes, images, diff, remarks }) = gathered.await else { return };
+    let Ok(Gathered { mut changes, images, diff, remarks, unknown }) = gathered.await else { return };
+    output.unlisted = unknown;
+    let Unlisted { changes: more, taken } = ended.unlisted;
+    if more > 0 {
+        let why = format!("{more} more changes are not listed and cannot be undone; {taken} of them took a file away");
+        (output.unlisted, output.more) = (Some(why), Some(More { changes: more, taken }));
+    }
     changes.extend(seen::beyond(beyond, began).await);
     if !output.text.is_empty() && !output.text.ends_with('\n') && (!remarks.is_empty() || ended.unstaged.is_some()) {
         output.text.push('\n');
@@ -78,14 +84,16 @@ struct Gathered {
     diff: String,
     /// What the model should know.
     remarks: Vec<String>,
+    /// Why it is not known what changed.
+    unknown: Option<String>,
 }
 
 fn gathered(staged: &Staged, workspace: &Workspace, moved: &BTreeSet<String>) -> Gathered {
     let mut all = match staged.changes() {
         Ok(all) => all,
         Err(error) => {
-            let remarks = vec![format!("what the command changed is not known: {error}")];
-            return Gathered { remarks, ..Gathered::default() };
+            let why = format!("what the command changed is not known: {error}");
+            return Gathered { remarks: vec![why.clone()], unknown: Some(why), ..Gathered::default() };
         }
     };
     // What would run later was taken away again.
@@ -200,6 +208,7 @@ impl Gathering<'_> {
         // Somebody may have been at it since, and what they wrote is not the command's.
         let is_its = (standing.form.len, standing.form.modified) == (now.len, now.modified);
         change.after = standing.hash.filter(|_| is_its);
+        change.entries = standing.entries.filter(|_| is_its);
         standing.bytes.filter(|_| is_its)
     }
 }

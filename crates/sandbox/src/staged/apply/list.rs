@@ -8,6 +8,7 @@ use std::os::unix::fs::FileExt;
 use rustix::fs::{FallocateFlags, Mode, OFlags};
 
 use super::super::{CHANGES, Changed};
+use crate::changed::{Sort, Unlisted};
 
 /// Beyond this, changes are made and no longer listed: nobody undoes so many one by one.
 const MOST: usize = 20_000;
@@ -22,12 +23,16 @@ pub(super) struct List {
     count: usize,
     names: usize,
     /// Changes that were made and could not be written down.
-    pub(super) unlisted: usize,
+    pub(super) unlisted: Unlisted,
 }
 
-/// Where a line begins; none if it was not written.
+/// Where a line begins.
 #[derive(Clone, Copy)]
-pub(super) struct Line(Option<u64>);
+pub(super) enum Line {
+    At(u64),
+    /// It was not written.
+    Missing(Unlisted),
+}
 
 /// Makes the list of a command that is about to begin.
 pub(in crate::staged) fn reserve(folder: &OwnedFd) -> io::Result<()> {
@@ -42,15 +47,18 @@ impl List {
     pub(super) fn open(folder: &OwnedFd) -> io::Result<List> {
         let file =
             rustix::fs::openat(folder, CHANGES, OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
-        Ok(List { file: File::from(file), end: 0, count: 0, names: 0, unlisted: 0 })
+        Ok(List { file: File::from(file), end: 0, count: 0, names: 0, unlisted: Unlisted::default() })
     }
 
     pub(super) fn add(&mut self, one: &Changed) -> Line {
-        let written = self.try_add(one);
-        if written.is_none() {
-            self.unlisted += 1;
+        if let Some(start) = self.try_add(one) {
+            return Line::At(start);
         }
-        Line(written)
+        let takes = one.was.is_some_and(|was| was.sort != Sort::Folder) && !one.has_same_content;
+        let missing = Unlisted { changes: 1, taken: takes.into() };
+        self.unlisted.changes += missing.changes;
+        self.unlisted.taken += missing.taken;
+        Line::Missing(missing)
     }
 
     fn try_add(&mut self, one: &Changed) -> Option<u64> {
@@ -72,9 +80,13 @@ impl List {
 
     /// Strikes out the last line: the change was not made, or not so.
     pub(super) fn take_back(&mut self, line: Line) {
-        let Some(start) = line.0 else {
-            self.unlisted -= 1;
-            return;
+        let start = match line {
+            Line::At(start) => start,
+            Line::Missing(missing) => {
+                self.unlisted.changes -= missing.changes;
+                self.unlisted.taken -= missing.taken;
+                return;
+            }
         };
         self.count -= 1;
         self.end = start;
