@@ -159,7 +159,7 @@ impl Drive {
 
     /// Returns once everything is on disk. On failure the run in memory is dropped with `self`; the journal has the truth.
     async fn append(&mut self, records: Vec<Record>, handled: Vec<i64>) -> Result<(), Error> {
-        self.keep_marks()?;
+        self.keep_marks(&records)?;
         let status = status_of(&self.run);
         let news = self.news_for_code(&records);
         let watched = self.engine.watch.is_watching().then(|| records.clone());

@@ -44,7 +44,7 @@ pub use diff::{Diff, StepDiff, diff};
 pub use drive::Rested;
 pub use engine::{Engine, Handle, Options, Sender};
 pub use error::Error;
-pub use marks::{Book, Marked, Marks};
+pub use marks::{Book, Marked, Marks, Remains};
 pub use nodelink::node_link;
 pub use perform::{Doing, Given, Hands, Perform};
 pub use prompts::Prompts;

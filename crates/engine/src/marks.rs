@@ -86,6 +86,18 @@ struct Roaming {
     origins: Origins,
     /// Nothing was changed before this moment.
     since: Timestamp,
+    /// The folders of that moment; others have been made or given their names since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    folders: scan::Folders,
+}
+
+/// What is left of a run's changes after an undo.
+#[derive(Clone, Copy, Debug)]
+pub enum Remains<'a> {
+    /// These paths.
+    These(&'a [String]),
+    /// These may not be all: something changed files and did not say which.
+    Unknown,
 }
 
 /// Tells one state of a book from another without reading it.
@@ -116,19 +128,36 @@ impl Book {
         })
     }
 
-    /// What a run wrote to these files was taken back.
-    pub fn undone(&self, run: &RunId, paths: &[String]) -> Result<(), Error> {
+    /// What a run wrote was taken back: its marks go, but for those of what is left. Where more may have been changed than
+    /// is known, only those of the files that were put back go, and of folders that are gone.
+    pub fn undone(&self, run: &RunId, back: &[String], left: Remains<'_>) -> Result<(), Error> {
         if self.stamp().is_none() {
             return Ok(());
         }
+        let is_left = |marked: &str| match left {
+            Remains::These(left) => left.iter().any(|path| is_in(marked, path) || is_in(path, marked)),
+            Remains::Unknown => {
+                let is_gone = || Path::new(&self.workspace).join(marked).symlink_metadata().is_err();
+                let is_back = |path: &String| path == marked || (is_in(marked, path) && is_gone());
+                !back.iter().any(is_back)
+            }
+        };
         self.change(|page| {
-            for path in paths {
-                if let Some(runs) = page.files.get_mut(path) {
+            for (path, runs) in &mut page.files {
+                if runs.contains_key(run) && !is_left(path) {
                     runs.remove(run);
                 }
             }
             page.files.retain(|_, runs| !runs.is_empty());
+            if !is_left(EVERYTHING) {
+                page.roaming.remove(run);
+            }
         })
+    }
+
+    /// The marks of other runs that mean a path.
+    pub fn is_marked_by_others(&self, run: &RunId, path: &str) -> Result<bool, Error> {
+        Ok(self.by_others(run)?.keys().any(|marked| is_in(marked, path)))
     }
 
     /// A run is about to write words from outside to these files, or has. Returns once that is on disk.
@@ -136,10 +165,14 @@ impl Book {
         if files.is_empty() {
             return Ok(());
         }
+        // Taken before anyone waits for us: there may be many.
+        let roams_anew = files.contains_key(EVERYTHING) && !self.read()?.roaming.contains_key(run);
+        let folders = roams_anew.then(|| scan::folders(Path::new(&self.workspace)));
         self.change(|page| {
             for (path, origins) in files {
                 if path == EVERYTHING {
-                    let roaming = Roaming { origins: Origins::default(), since: now };
+                    let folders = folders.clone().flatten();
+                    let roaming = Roaming { origins: Origins::default(), since: now, folders };
                     page.roaming.entry(run.clone()).or_insert(roaming).origins.merge(origins);
                 } else {
                     page.mark(run, path, origins).gone = false;
@@ -166,7 +199,8 @@ impl Book {
     /// A run has come to rest: what it may have changed anywhere is now known by the times of files.
     pub(crate) fn settle(&self, run: &RunId) -> Result<(), Error> {
         let page = self.read()?;
-        let changed = page.roaming.get(run).map(|roaming| scan::since(Path::new(&self.workspace), roaming.since));
+        let root = Path::new(&self.workspace);
+        let changed = page.roaming.get(run).map(|roaming| scan::since(root, roaming.since, &roaming.folders));
         let own = page.files.iter().filter(|(_, runs)| runs.contains_key(run)).map(|(path, _)| path.clone());
         let paths = own.chain(changed.iter().flatten().cloned());
         let hashes: BTreeMap<String, Option<Hash>> = paths.map(|path| (path.clone(), self.hash(&path))).collect();
@@ -277,5 +311,5 @@ impl Page {
 
 /// Whether a path is a folder that holds the other, or the same.
 fn is_in(folder: &str, path: &str) -> bool {
-    path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    folder == EVERYTHING || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::id::{Cost, Hash, Millis};
 use crate::message::is_false;
+use crate::origins::Origins;
 use crate::reply::PictureRef;
 use crate::rights::Narrowed;
 use crate::rules::Rules;
@@ -33,6 +34,9 @@ pub struct Goal {
     /// The door it came in by, where that was not the command line: whoever keeps that door goes on with it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub door: String,
+    /// Where words in it came from that are not the user's own, as in what was answered before.
+    #[serde(default, skip_serializing_if = "Origins::is_empty")]
+    pub origins: Origins,
 }
 
 /// How the graph of a run comes about.

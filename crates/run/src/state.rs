@@ -302,6 +302,11 @@ impl Run {
         &self.tainted
     }
 
+    /// Files that other runs wrote words from outside to, as far as this one has heard; `.` is the whole workspace.
+    pub fn marked(&self) -> &BTreeMap<String, Origins> {
+        &self.marked
+    }
+
     /// Effects that were wanted and have not replied.
     pub fn open(&self) -> &BTreeMap<Address, Open> {
         &self.open

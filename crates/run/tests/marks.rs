@@ -120,6 +120,21 @@ fn documents_that_are_told_count_and_names_of_files_do_not() {
 }
 
 #[test]
+fn a_goal_that_repeats_words_from_outside_is_read_with_their_origins_by_every_step() {
+    let mut start = freely(&["a", "b"]);
+    start.goal.origins = Origins::of(PAGE);
+    let world = World::of(start)
+        .says("a", [calls(&["send key"]), says("done")])
+        .says("b", [says("done")])
+        .gives("send", gives("sent"))
+        .prepares("send", sends())
+        .go();
+    assert!(asked(&world)[0].contains(PAGE), "{}", world.transcript());
+    assert_eq!(world.step("b").origins.names(), [PAGE]);
+    assert_eq!(world.run.origins().names(), [PAGE]);
+}
+
+#[test]
 fn what_a_step_writes_after_reading_a_marked_file_is_tainted_too() {
     let mut world = World::of(freely(&["a"]))
         .says("a", [calls(&["read notes"]), calls(&["write copy"]), says("done")])

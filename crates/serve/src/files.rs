@@ -42,9 +42,14 @@ impl Files {
         Ok(Listed { paths: folders.chain(found.files).collect(), is_cut: found.is_cut })
     }
 
-    /// The path of every file, for a search, which shows only those that may be shown.
-    pub(crate) async fn all(&self) -> Result<Vec<String>, Refusal> {
-        Ok(self.look_at(".", |workspace, root| workspace.paths(root, true, Hidden::LeftOut, WALKED)).await?.files)
+    /// Every file, for a search, which looks only at those that may be read: its path and, for a link, where it leads.
+    pub(crate) async fn all(&self) -> Result<Vec<Vec<String>>, Refusal> {
+        let look = |workspace: &Workspace, root: &Inside| {
+            let files = workspace.paths(root, true, Hidden::LeftOut, WALKED)?.files;
+            let located = files.iter().filter_map(|file| workspace.locate(file).ok());
+            Ok(located.map(|path| workspace.with_its_target(&path)).collect())
+        };
+        self.look_at(".", look).await
     }
 
     /// A document by its path in the workspace.
@@ -66,7 +71,7 @@ impl Files {
     }
 
     /// Looks at a path where it may wait for the disk.
-    async fn look_at<T: Send + 'static>(
+    pub(crate) async fn look_at<T: Send + 'static>(
         &self,
         path: &str,
         look: impl FnOnce(&Workspace, &Inside) -> Result<T, Failure> + Send + 'static,

@@ -1,16 +1,15 @@
 //! The workspace's files through the tools that agents use, under the same rules; and search over them.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::broadcast;
 use tracing::info;
 use updraft_mcp::server::{Changed, Hit, Output, Refusal};
 use updraft_run::{
     Approvals, Layer, Origins, Outcome, Permission, Prepared, Reply, Rights, Rules, Settings, ToolCall, outcome_words,
 };
-use updraft_tools::{CallContext, Dispatcher, Place};
+use updraft_tools::{CallContext, Dispatcher, Place, Workspace};
 
 use crate::files::changed;
 
@@ -20,6 +19,12 @@ const HITS: usize = 20;
 const WORDS: usize = 16;
 /// Lines of a document that are shown with it.
 const LINES: usize = 3;
+/// Characters of such a line.
+const SHOWN: usize = 200;
+/// Bytes of a document that a search looks through.
+const LOOKED_THROUGH: u64 = 32 << 20;
+/// Bytes that one search reads.
+const SEARCHED: u64 = 256 << 20;
 
 /// The files of the workspace, reached by tools.
 pub(crate) struct Files {
@@ -83,64 +88,33 @@ impl Files {
         }
     }
 
-    /// Documents that hold words of the query, those that hold more of them first.
+    /// Documents that hold words of the query, those that hold more of them first. What may not be read is not looked at, so
+    /// that nothing in the answer tells of what it holds.
     pub(crate) async fn search(&self, query: &str) -> Result<Vec<Hit>, Refusal> {
         let words: Vec<String> = words(query);
         if words.is_empty() {
             return Err("the query has no words to look for".into());
         }
-        let mut hidden = None;
-        let mut found: BTreeMap<String, Found> = BTreeMap::new();
-        for word in &words {
-            let pattern = escape(word);
-            let output = self.look("search_files", json!({ "pattern": pattern, "ignore_case": true })).await?;
-            let matches = output.value.as_ref().and_then(|value| value["matches"].as_array()).cloned();
-            let mut seen: BTreeMap<String, usize> = BTreeMap::new();
-            for one in matches.unwrap_or_default() {
-                let Some(path) = one["path"].as_str() else { continue };
-                *seen.entry(path.to_owned()).or_default() += 1;
-                let entry = found.entry(path.to_owned()).or_default();
-                if entry.lines.len() < LINES
-                    && let Some(line) = one["text"].as_str()
-                {
-                    entry.lines.push(line.trim().chars().take(200).collect());
-                }
-            }
-            for (path, lines) in seen {
-                found.entry(path).or_default().score += 10 + lines.min(9);
+        let (mut shown, mut hidden) = (Vec::new(), None);
+        for reads in self.all().await? {
+            match self.may_show(&reads) {
+                Ok(()) => shown.push(reads),
+                Err(why) => hidden = Some(why),
             }
         }
-        for path in self.all().await? {
-            let name = path.to_lowercase();
-            let named = words.iter().filter(|word| name.contains(word.as_str())).count();
-            if named > 0 {
-                found.entry(path).or_default().score += 15 * named;
-            }
-        }
-        found.retain(|path, _| match self.may_show(path) {
-            Ok(()) => true,
-            Err(why) => {
-                hidden = Some(why);
-                false
-            }
-        });
-        if let Some(why) = hidden.filter(|_| found.is_empty()) {
+        if let Some(why) = hidden.filter(|_| shown.is_empty()) {
             return Err(why);
         }
-        let mut found: Vec<(String, Found)> = found.into_iter().collect();
+        let mut found = self.look_at(".", move |workspace, _| Ok(matching(workspace, shown, &words))).await?;
         found.sort_by(|(one, a), (other, b)| b.score.cmp(&a.score).then(one.cmp(other)));
         Ok(found.into_iter().take(HITS).map(|(path, found)| self.hit(path, &found)).collect())
     }
 
-    /// Whether a search may show a file: what cannot be searched or read is not found either.
-    fn may_show(&self, path: &str) -> Result<(), Refusal> {
-        let reading = Prepared { reads: vec![path.to_owned()], ..Prepared::default() };
+    /// Whether a search may show a file, given by its path and where that leads: what cannot be searched or read is not
+    /// found either.
+    fn may_show(&self, reads: &[String]) -> Result<(), Refusal> {
+        let reading = Prepared { reads: reads.to_vec(), ..Prepared::default() };
         ["search_files", "read_file"].iter().try_for_each(|tool| self.weigh(tool, &reading))
-    }
-
-    /// Looks through the whole workspace for a search, which shows only files that may be shown.
-    async fn look(&self, tool: &str, args: Value) -> Result<Output, Refusal> {
-        self.perform(&ToolCall { id: "1".into(), name: tool.to_owned(), args, fault: None }, &Prepared::default()).await
     }
 
     fn hit(&self, path: String, found: &Found) -> Hit {
@@ -167,6 +141,63 @@ struct Found {
     lines: Vec<String>,
 }
 
+/// Those of the files that have words in their names or texts.
+fn matching(workspace: &Workspace, files: Vec<Vec<String>>, words: &[String]) -> Vec<(String, Found)> {
+    let (mut found, mut left) = (Vec::new(), SEARCHED);
+    for reads in files {
+        let [path, elsewhere @ ..] = reads.as_slice() else { continue };
+        let name = path.to_lowercase();
+        let named = words.iter().filter(|word| name.contains(word.as_str())).count();
+        let mut one = Found { score: 15 * named, ..Found::default() };
+        // The content of a link is found under its own name.
+        if elsewhere.is_empty()
+            && left > 0
+            && let Ok(inside) = workspace.locate(path)
+            && let Ok(read) = workspace.whole_text(&inside, left.min(LOOKED_THROUGH))
+        {
+            left -= read.bytes.min(left);
+            one.take_in(&read.text, words);
+        }
+        if one.score > 0 {
+            found.push((path.clone(), one));
+        }
+    }
+    found
+}
+
+impl Found {
+    /// Counts the lines that hold each word, and keeps the first.
+    fn take_in(&mut self, text: &str, words: &[String]) {
+        let lower = text.to_lowercase();
+        let words: Vec<&String> = words.iter().filter(|word| lower.contains(word.as_str())).collect();
+        if words.is_empty() || text.contains('\0') {
+            return;
+        }
+        let mut counts = vec![0; words.len()];
+        for line in text.lines() {
+            let lower = line.to_lowercase();
+            let mut holds = false;
+            for (word, count) in words.iter().zip(&mut counts) {
+                let here = lower.contains(word.as_str());
+                *count += usize::from(here);
+                holds |= here;
+            }
+            if holds && self.lines.len() < LINES {
+                self.lines.push(excerpt(line, &lower, &words));
+            }
+        }
+        self.score += counts.into_iter().filter(|count| *count > 0).map(|count| 10 + count.min(9)).sum::<usize>();
+    }
+}
+
+/// A line cut to size, so that the first word that was looked for can be seen.
+fn excerpt(line: &str, lower: &str, words: &[&String]) -> String {
+    let at = words.iter().filter_map(|word| lower.find(word.as_str())).min().unwrap_or_default();
+    let before = lower.get(..at).unwrap_or_default().chars().count();
+    let from = if before < SHOWN / 2 { 0 } else { before - SHOWN / 3 };
+    line.chars().skip(from).take(SHOWN).collect::<String>().trim().to_owned()
+}
+
 /// The words of a query, lower case, without those that every text has. Of very many the longest count: they say most.
 fn words(query: &str) -> Vec<String> {
     let split = query.split(|c: char| !(c.is_alphanumeric() || c == '_'));
@@ -187,11 +218,6 @@ fn words(query: &str) -> Vec<String> {
     words
 }
 
-/// A word as an expression that means just this word.
-fn escape(word: &str) -> String {
-    word.chars().map(|c| if c.is_alphanumeric() || c == '_' { c.to_string() } else { format!("\\{c}") }).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -204,5 +230,15 @@ mod tests {
         assert_eq!((words[0].as_str(), words[1].as_str(), words[15].as_str()), ("zeppelin", "ab", "ap"));
         assert_eq!(super::words("zoo apple Zoo a"), ["zoo", "apple"]);
         assert_eq!(super::words("what is"), ["what", "is"]);
+    }
+
+    #[test]
+    fn a_line_is_shown_where_the_word_stands_and_counts_for_each_word_it_holds() {
+        let mut found = Found::default();
+        let text = format!("{} the Weft is here {}\nweft and warp\nnothing\n", "x".repeat(1_000), "y".repeat(1_000));
+        found.take_in(&text, &["weft".to_owned(), "warp".to_owned(), "loom".to_owned()]);
+        assert_eq!(found.score, (10 + 2) + (10 + 1));
+        assert!(found.lines[0].contains("the Weft is here") && found.lines[0].chars().count() <= SHOWN);
+        assert_eq!(found.lines[1..], ["weft and warp"]);
     }
 }

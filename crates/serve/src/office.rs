@@ -100,15 +100,19 @@ impl Office {
     async fn catch_up(&self, session: &str) -> Result<(), Refusal> {
         let conversation = session.to_owned();
         for run in self.sessions(move |sessions| sessions.open(&conversation)).await? {
-            let view = self.0.runs.find(&run).and_then(|id| self.seen(&id));
-            let answer = match view {
-                Ok(view) if view.stand.is_final() => Some(view.answer),
+            let report = self.0.runs.find(&run).and_then(|id| view::report(self.0.runs.journal(), &id));
+            let answer = match report {
+                Ok(report) if view::of(&report).stand.is_final() => Some((report.answer(), report.run.origins())),
                 Ok(_) => continue,
                 // It was removed.
                 Err(_) => None,
             };
             let conversation = session.to_owned();
-            self.sessions(move |sessions| sessions.answered(&conversation, &run, answer.as_deref())).await?;
+            let take = move |sessions: &Sessions| {
+                let answer = answer.as_ref().map(|(answer, origins)| (answer.as_str(), origins));
+                sessions.answered(&conversation, &run, answer);
+            };
+            self.sessions(take).await?;
         }
         Ok(())
     }
@@ -154,10 +158,12 @@ impl Office {
         // The last words were said before it came to rest.
         rest_of(&mut heard).into_iter().for_each(pass_on);
         unwanted.is_over = true;
-        let view = self.seen(&id)?;
+        let report = view::report(self.0.runs.journal(), &id)?;
+        let view = view::of(&report);
         if view.stand.is_final() {
-            let (conversation, run, answer) = (session.clone(), id.to_string(), view.answer.clone());
-            self.sessions(move |sessions| sessions.answered(&conversation, &run, Some(&answer))).await?;
+            let (conversation, run) = (session.clone(), id.to_string());
+            let (answer, origins) = (view.answer.clone(), report.run.origins());
+            self.sessions(move |sessions| sessions.answered(&conversation, &run, Some((&answer, &origins)))).await?;
         }
         let messages = query.history.then(|| messages(self.0.runs.journal(), &id)).transpose();
         let messages = messages.map_err(|error| error.to_string())?;
@@ -219,13 +225,13 @@ impl Face for Office {
             let (session, question) = (query.session.clone(), query.work.goal.clone());
             let put = move |sessions: &Sessions| {
                 let session = session.map_or_else(|| sessions.begin(), Ok)?;
-                let text = sessions.put(&session, &question)?;
-                Ok::<_, String>((session, text))
+                let put = sessions.put(&session, &question)?;
+                Ok::<_, String>((session, put))
             };
-            let (session, text) = self.sessions(put).await??;
+            let (session, (text, origins)) = self.sessions(put).await??;
             // Before it begins, so that nothing is missed.
             let heard = self.0.heard.listen();
-            let id = self.0.runs.start(goal(&query.work, text)).await?;
+            let id = self.0.runs.start(Goal { origins, ..goal(&query.work, text) }).await?;
             let (conversation, run, question) = (session.clone(), id.to_string(), query.work.goal.clone());
             self.sessions(move |sessions| sessions.asked(&conversation, &run, &question)).await?;
             self.wait(id, (query, session), listener, heard).await

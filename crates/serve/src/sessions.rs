@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
+use updraft_run::Origins;
 
 use crate::token::unguessable;
 use kept::{Kept, Said};
@@ -74,19 +75,21 @@ impl Sessions {
         sessions.get_mut(id).filter(|session| session.last.elapsed() < AGE)
     }
 
-    /// A question as it is put to the agents: with what was said before in this conversation.
-    pub(crate) fn put(&self, id: &str, question: &str) -> Result<String, String> {
+    /// A question as it is put to the agents: with what was said before in this conversation, and where words of that came
+    /// from: an answer may repeat what a page says, and is not the user's word for being in their question.
+    pub(crate) fn put(&self, id: &str, question: &str) -> Result<(String, Origins), String> {
         let mut sessions = self.lock();
         let session = self.known(&mut sessions, id);
         let session = session.ok_or("this session is not known or has expired; leave `session` out to begin anew")?;
         session.last = Instant::now();
         let turns = &session.said.turns;
         if turns.is_empty() {
-            return Ok(question.to_owned());
+            return Ok((question.to_owned(), Origins::default()));
         }
         let said = turns.iter().map(|(question, answer)| format!("User: {question}\n\nAnswer: {answer}"));
         let said = said.collect::<Vec<_>>().join("\n\n");
-        Ok(CONVERSATION.trim().replace("{said}", &said).replace("{question}", question))
+        let text = CONVERSATION.trim().replace("{said}", &said).replace("{question}", question);
+        Ok((text, session.said.origins.clone()))
     }
 
     /// Remembers that a run pursues a question. It may be answered when nobody waits for it any more.
@@ -110,14 +113,16 @@ impl Sessions {
         open.into_iter().flatten().map(|(run, _)| run.clone()).collect()
     }
 
-    /// Remembers what a question came to; without an answer, forgets it. What has gone, or was heard before, changes nothing.
-    pub(crate) fn answered(&self, id: &str, run: &str, answer: Option<&str>) {
+    /// Remembers what a question came to, and where words of the answer came from; without an answer, forgets it. What has
+    /// gone, or was heard before, changes nothing.
+    pub(crate) fn answered(&self, id: &str, run: &str, answer: Option<(&str, &Origins)>) {
         let mut sessions = self.lock();
         let Some(session) = self.known(&mut sessions, id) else { return };
         let said = &mut session.said;
         let Some(at) = said.open.iter().position(|(open, _)| open == run) else { return };
         let Some((_, question)) = said.open.remove(at) else { return };
-        if let Some(answer) = answer {
+        if let Some((answer, origins)) = answer {
+            said.origins.merge(origins);
             said.turns.push_back((question, short(answer)));
             while said.turns.len() > TURNS {
                 said.turns.pop_front();
@@ -145,6 +150,8 @@ fn short(text: &str) -> String {
 mod tests {
     use super::*;
 
+    const PAGE: &str = "https://a.example/page";
+
     /// Conversations whose folder goes with the first part.
     fn sessions() -> (tempfile::TempDir, Sessions) {
         let folder = tempfile::tempdir().unwrap();
@@ -158,14 +165,16 @@ mod tests {
         let id = before.begin().unwrap();
         say(&before, &id, "What is it?", "A loom.");
         let after = Sessions::new(folder.path().join("sessions"), "/workspace".to_owned());
-        assert!(after.put(&id, "Who made it?").unwrap().contains("Answer: A loom."));
+        let (put, origins) = after.put(&id, "Who made it?").unwrap();
+        assert!(put.contains("Answer: A loom."), "{put}");
+        assert_eq!(origins.names(), [PAGE], "what it was made of is not forgotten");
         let elsewhere = Sessions::new(folder.path().join("sessions"), "/elsewhere".to_owned());
         assert!(elsewhere.put(&id, "Who made it?").unwrap_err().contains("leave `session` out"));
     }
 
     fn say(sessions: &Sessions, id: &str, question: &str, answer: &str) {
         sessions.asked(id, "run", question);
-        sessions.answered(id, "run", Some(answer));
+        sessions.answered(id, "run", Some((answer, &Origins::of(PAGE))));
     }
 
     #[test]
@@ -174,14 +183,14 @@ mod tests {
         let id = before.begin().unwrap();
         before.asked(&id, "one", "Which colour?");
         before.asked(&id, "two", "Which size?");
-        assert_eq!(before.put(&id, "And now?").unwrap(), "And now?");
+        assert_eq!(before.put(&id, "And now?").unwrap(), ("And now?".to_owned(), Origins::default()));
         let after = Sessions::new(folder.path().join("sessions"), "/workspace".to_owned());
         assert_eq!(after.open(&id), ["one", "two"]);
         after.answered(&id, "two", None);
-        after.answered(&id, "one", Some("Blue."));
-        after.answered(&id, "one", Some("Red."));
+        after.answered(&id, "one", Some(("Blue.", &Origins::default())));
+        after.answered(&id, "one", Some(("Red.", &Origins::default())));
         assert!(after.open(&id).is_empty());
-        let put = after.put(&id, "And now?").unwrap();
+        let (put, _) = after.put(&id, "And now?").unwrap();
         assert!(put.contains("User: Which colour?\n\nAnswer: Blue."), "{put}");
         assert!(!put.contains("size") && !put.contains("Red"), "{put}");
     }
@@ -190,9 +199,9 @@ mod tests {
     fn a_question_is_put_with_what_was_said_before() {
         let (_folder, sessions) = sessions();
         let id = sessions.begin().unwrap();
-        assert_eq!(sessions.put(&id, "What is it?").unwrap(), "What is it?");
+        assert_eq!(sessions.put(&id, "What is it?").unwrap().0, "What is it?");
         say(&sessions, &id, "What is it?", "A loom.");
-        let put = sessions.put(&id, "Who made it?").unwrap();
+        let (put, _) = sessions.put(&id, "Who made it?").unwrap();
         assert!(put.starts_with("Who made it?"), "{put}");
         assert!(put.contains("User: What is it?\n\nAnswer: A loom."), "{put}");
     }
@@ -234,7 +243,7 @@ mod tests {
         for n in 0..=TURNS {
             say(&sessions, &id, &format!("question {n}."), &"x".repeat(LONGEST + 5));
         }
-        let put = sessions.put(&id, "go on").unwrap();
+        let (put, _) = sessions.put(&id, "go on").unwrap();
         assert!(!put.contains("question 0.") && put.contains("question 1."));
         assert!(put.contains("[…]") && put.len() < (LONGEST + 100) * (TURNS + 1));
     }

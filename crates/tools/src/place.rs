@@ -95,7 +95,7 @@ impl Workspace {
     }
 
     /// A path and, where links lead elsewhere in the workspace, what is meant by it: what was written there is read here.
-    pub(crate) fn with_its_target(&self, path: &Inside) -> Vec<String> {
+    pub fn with_its_target(&self, path: &Inside) -> Vec<String> {
         let real = self.root().join(path.as_str()).canonicalize().ok();
         let target = real.as_deref().and_then(|real| real.strip_prefix(self.root()).ok()).and_then(Path::to_str);
         let target = target.map(|target| if target.is_empty() { "." } else { target });

@@ -284,7 +284,7 @@ async fn headers_without_an_end_are_not_taken_in() {
 async fn a_page_that_trickles_is_given_up_and_its_connection_closed() {
     let head = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 100\r\n\r\nbegun".to_vec();
     let site = Site::plain(move |_| Answer::Stalled(head.clone())).await;
-    let world = world(WebLimits { time: Duration::from_millis(2_000), ..WebLimits::default() });
+    let world = world(WebLimits { time: Duration::from_secs(2), ..WebLimits::default() });
     let reply = world.call("web_fetch", json!({ "url": site.url("/") })).await;
     assert!(matches!(reply, Reply::TimedOut { limit } if limit.0 == 2_000), "{reply:?}");
     site.left.notified().await;

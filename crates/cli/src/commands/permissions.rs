@@ -2,6 +2,7 @@
 //! back what was allowed with "always", `clear` takes files for the user's own again.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use serde_json::json;
 use updraft_engine::Book;
@@ -35,7 +36,7 @@ pub(crate) fn run(places: &Places, args: &Permissions) -> Outcome {
     }
     let book = wire::marks(places).book(&workspace.display().to_string());
     if let Some(PermissionsCommand::Clear { files, .. }) = &args.command {
-        return clear(&book, files);
+        return clear(&book, &workspace, files);
     }
     let settings = Settings::load(places, &workspace, Written::default())?;
     let marked = book.all()?;
@@ -56,7 +57,7 @@ pub(crate) fn run(places: &Places, args: &Permissions) -> Outcome {
     let width = rows.iter().map(|(_, rule, _)| rule.chars().count()).max().unwrap_or_default().clamp(9, 60);
     let mut text = String::new();
     let mut line = |kind: &str, rule: &str, from: &str| {
-        let rule = out::harmless(rule);
+        let rule = out::on_one_line(rule);
         let _ = writeln!(text, "{kind:5}  {rule:width$}  {}", paint.dim(&format!("# {from}")));
     };
     line("mode", mode.value.mode(), &mode.from);
@@ -65,7 +66,7 @@ pub(crate) fn run(places: &Places, args: &Permissions) -> Outcome {
     }
     for marked in marked.iter().take(SHOWN) {
         let from = format!("from {} (run {})", marked.origins.in_words(), marked.run);
-        line("words", &marked.path, &out::harmless(&from));
+        line("words", &marked.path, &out::on_one_line(&from));
     }
     out::print(&text);
     if marked.len() > SHOWN {
@@ -78,14 +79,16 @@ pub(crate) fn run(places: &Places, args: &Permissions) -> Outcome {
 }
 
 /// Clears these files, or all.
-fn clear(book: &Book, files: &[String]) -> Outcome {
+fn clear(book: &Book, workspace: &Path, files: &[String]) -> Outcome {
     if files.is_empty() {
         let cleared = book.clear(None)?;
         out::note(&format!("{cleared} marks cleared: the files of this workspace count as yours"));
         return Ok(Code::Done);
     }
     for file in files {
-        let plain = file.trim_start_matches("./").trim_end_matches('/');
+        let inside = Path::new(file).strip_prefix(workspace).ok().and_then(Path::to_str).unwrap_or(file);
+        let plain = inside.trim_start_matches("./").trim_end_matches('/');
+        let plain = if plain.is_empty() { "." } else { plain };
         if book.clear(Some(plain))? == 0 {
             let known: Vec<String> = book.all()?.into_iter().map(|marked| marked.path).collect();
             let known: Vec<&str> = known.iter().map(String::as_str).collect();
@@ -95,7 +98,7 @@ fn clear(book: &Book, files: &[String]) -> Outcome {
                 known => fault.hint(format!("there is {}", updraft_run::close_to(plain, known))),
             });
         }
-        out::note(&format!("`{}` counts as yours", out::harmless(file)));
+        out::note(&format!("`{}` counts as yours", out::on_one_line(file)));
     }
     Ok(Code::Done)
 }

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use updraft_engine::{Book, Made, Move, Undo, UndoPlan, Undone, Unlisted, Which, Why};
+use updraft_engine::{Book, Made, Move, Remains, Undo, UndoPlan, Undone, Unlisted, Which, Why};
 use updraft_journal::{Filter, Journal};
-use updraft_run::{Change, FormKind, Run, RunId, StepId};
+use updraft_run::{Change, Event, FormKind, Origins, Reply, Run, RunId, StepId};
 
 use super::adopt;
 use crate::args;
@@ -156,27 +156,59 @@ fn take_back(
             return Ok(Code::Failed);
         }
     }
-    if args.redo {
-        mark_again(book, journal, id, &plan)?;
-    }
+    let (run, names_all) = folded(journal, id)?;
+    let marked = mark_again(book, &run, id, &plan, args.redo)?;
     let undone = undo.carry_out(plan, moment::now())?;
     // What only a part of the run wrote may stand on what another part left.
     if !args.redo && which.is_everything() {
-        book.undone(id, &undone.restored)?;
+        let (back, again): (Vec<String>, Vec<String>) =
+            undone.restored.iter().cloned().partition(|path| !marked.contains(path));
+        let left: Vec<String> = undone.left.iter().map(|left| left.path.clone()).chain(again).collect();
+        book.undone(id, &back, if names_all { Remains::These(&left) } else { Remains::Unknown })?;
     }
     done(&undone, if args.redo { "took the undo back" } else { "undone" })
 }
 
-/// What the run wrote with words from outside is about to be there again.
-fn mark_again(book: &Book, journal: &Journal, id: &RunId, plan: &UndoPlan) -> Result<(), Fault> {
-    let mut run = Run::default();
+/// A run, and whether every call of it said what it changed.
+fn folded(journal: &Journal, id: &RunId) -> Result<(Run, bool), Fault> {
+    let (mut run, mut names_all) = (Run::default(), true);
     journal.read(id, 0, &mut |_, record| {
         run.record(&record);
+        for event in &record.events {
+            names_all &= match event {
+                Event::Begun { id, .. } => run.prepared(id).is_none_or(|call| !call.roams() || call.lists_changes),
+                Event::Replied { reply: Reply::Output(output), .. } => {
+                    output.unlisted.is_none() && output.more.is_none()
+                }
+                _ => true,
+            };
+        }
         ControlFlow::Continue(())
     })?;
-    let of = |path: &str| run.tainted().get(path).or_else(|| run.tainted().get(".")).cloned();
-    let files = plan.moves.iter().filter_map(|one| Some((one.path.clone(), of(&one.path)?))).collect();
-    Ok(book.add(id, &files, moment::now())?)
+    Ok((run, names_all))
+}
+
+/// Marks what is about to be there again: words from outside that the run wrote, where an undo is taken back, or that
+/// others had written before the run did. Gives the files that were not marked any more.
+fn mark_again(book: &Book, run: &Run, id: &RunId, plan: &UndoPlan, redo: bool) -> Result<BTreeSet<String>, Fault> {
+    let mut files = BTreeMap::new();
+    for one in &plan.moves {
+        let is_file = one.to.is_some_and(|side| side.form.kind != FormKind::Folder);
+        let mut origins = Origins::default();
+        if redo {
+            let tainted = run.tainted();
+            tainted.get(&one.path).or_else(|| tainted.get(".")).into_iter().for_each(|known| origins.merge(known));
+        } else if is_file && !book.is_marked_by_others(id, &one.path)? {
+            let means = |marked: &str| marked == "." || Path::new(&one.path).starts_with(marked);
+            let marked = run.marked().iter().filter(|(marked, _)| means(marked));
+            marked.for_each(|(_, known)| origins.merge(known));
+        }
+        if !origins.is_empty() {
+            files.insert(one.path.clone(), origins);
+        }
+    }
+    book.add(id, &files, moment::now())?;
+    Ok(files.into_keys().collect())
 }
 
 /// Not everything is as it was where something is left, or is known to have been changed and not listed.

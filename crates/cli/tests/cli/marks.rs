@@ -110,6 +110,53 @@ fn what_was_undone_is_no_longer_marked_and_what_was_done_again_is() {
 }
 
 #[test]
+fn what_was_undone_or_cleared_is_marked_again_when_the_run_goes_on_and_writes_it_again() {
+    for taken in [["undo", "--yes"].as_slice(), &["permissions", "clear", "notes.md"]] {
+        let Some(trap) = Trap::set() else { return };
+        let write = call("write_file", &json!({"path": "notes.md", "content": "as the page says: send it"}));
+        let asks = call("ask_user", &json!({"question": "Go on?"}));
+        let model = trap.model("first.json", &[trap.fetch("page"), write.clone(), asks, write]);
+        trap.world.config(
+            "agents/asker.md",
+            "---\nname: asker\npurpose: Asks.\ntools: [web_fetch, write_file, ask_user]\n---\nAsk.\n",
+        );
+        trap.world.updraft(&["run", "--yes", "--agent", "asker", "--model", &model, "look at the page"]).code(3);
+        trap.world.updraft(taken).code(0);
+        assert_eq!(trap.marked(), []);
+        trap.world.updraft(&["answer", "last", "yes"]).code(0);
+        trap.world.updraft(&["resume", "last", "--yes"]).code(0);
+        assert_eq!(trap.marked(), [("notes.md".to_owned(), json!([trap.url("page")]))], "{taken:?}");
+    }
+}
+
+#[test]
+fn words_that_an_undo_brings_back_are_marked_again() {
+    let Some(trap) = Trap::set() else { return };
+    trap.writes_notes();
+    let first = trap.world.last();
+    let clean = call("write_file", &json!({"path": "notes.md", "content": "mine"}));
+    let model = trap.model("clean.json", &[clean]);
+    trap.world.updraft(&["run", "--yes", "--agent", "coder", "--model", &model, "tidy up"]).code(0);
+    let second = trap.world.last();
+    trap.world.updraft(&["undo", &first, "--force", "--yes"]).code(0);
+    trap.world.updraft(&["undo", &second, "--force", "--yes"]).code(0);
+    assert_eq!(std::fs::read_to_string(trap.world.ws().join("notes.md")).unwrap(), "as the page says: send it");
+    assert_eq!(trap.marked(), [("notes.md".to_owned(), json!([trap.url("page")]))]);
+}
+
+#[test]
+fn a_name_cannot_forge_a_line_and_a_file_is_cleared_by_its_whole_path_too() {
+    let Some(trap) = Trap::set() else { return };
+    let name = "n\nallow  web_fetch";
+    trap.looks_and(&[call("run_python", &json!({"code": format!("open({name:?}, 'w').write('words')")}))]);
+    let shown = trap.world.updraft(&["permissions"]).code(0).out;
+    assert!(!shown.lines().any(|line| line.starts_with("allow")), "{shown}");
+    let whole = trap.world.ws().canonicalize().unwrap().join(name);
+    trap.world.updraft(&["permissions", "clear", whole.to_str().unwrap()]).code(0);
+    assert!(!trap.marked().iter().any(|(file, _)| file == name));
+}
+
+#[test]
 fn a_run_that_was_imported_hears_of_the_marks_where_it_goes_on() {
     let Some(trap) = Trap::set() else { return };
     trap.writes_notes();

@@ -1,9 +1,9 @@
 //! Marks between runs: what other runs wrote with words from outside is heard of before it counts, and what this one
 //! writes is marked before it is written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use updraft_run::{Input, Origins, Run};
+use updraft_run::{Event, Input, Origins, Record, Reply, Run};
 
 use super::{Drive, Mail};
 use crate::Error;
@@ -20,6 +20,8 @@ pub(crate) struct Known {
     heard: Option<Stamp>,
     /// What this run has marked.
     kept: BTreeMap<String, Origins>,
+    /// A state of the book, and which of those stood in it: a person may have cleared some since, or taken the run back.
+    stands: (Option<Stamp>, BTreeSet<String>),
 }
 
 impl Known {
@@ -27,7 +29,8 @@ impl Known {
     pub(crate) fn of(marks: &Marks, run: &Run) -> Self {
         let (workspace, mut kept) = (run.settings().workspace.clone(), run.tainted().clone());
         kept.remove(".");
-        Self { marks: marks.clone(), book: marks.book(&workspace), workspace, is_unopened: true, heard: None, kept }
+        let (book, stands) = (marks.book(&workspace), (None, BTreeSet::new()));
+        Self { marks: marks.clone(), book, workspace, is_unopened: true, heard: None, kept, stands }
     }
 }
 
@@ -56,16 +59,27 @@ impl Drive {
     }
 
     /// Marks what this run is about to write, before anything of it is.
-    pub(super) fn keep_marks(&mut self) -> Result<(), Error> {
-        let Some(known) = self.marks.as_mut().filter(|known| known.kept != *self.run.tainted()) else { return Ok(()) };
-        let is_new = |(path, origins): &(&String, &Origins)| {
-            known.kept.get(*path).is_none_or(|kept| !origins.are_within(kept.names()))
+    pub(super) fn keep_marks(&mut self, records: &[Record]) -> Result<(), Error> {
+        let Some(known) = self.marks.as_mut() else { return Ok(()) };
+        let tainted = self.run.tainted();
+        let written = written(&self.run, records);
+        if known.kept == *tainted && written.is_empty() {
+            return Ok(());
+        }
+        let stamp = known.book.stamp();
+        if known.stands.0 != stamp {
+            known.stands = (stamp, BTreeSet::new());
+        }
+        let is_news = |path: &String, origins: &Origins| {
+            let is_new = known.kept.get(path).is_none_or(|kept| !origins.are_within(kept.names()));
+            is_new || (written.contains(path) && !known.stands.1.contains(path))
         };
-        let tainted = self.run.tainted().iter();
-        let news: BTreeMap<_, _> =
-            tainted.filter(is_new).map(|(path, origins)| (path.clone(), origins.clone())).collect();
+        let news = tainted.iter().filter(|(path, origins)| is_news(path, origins));
+        let news: BTreeMap<_, _> = news.map(|(path, origins)| (path.clone(), origins.clone())).collect();
         if !news.is_empty() {
             known.book.add(&self.id, &news, self.engine.now())?;
+            known.stands.0 = known.book.stamp();
+            known.stands.1.extend(news.keys().cloned());
             known.kept.extend(news);
         }
         Ok(())
@@ -81,4 +95,21 @@ impl Drive {
             tracing::warn!(%error, "marks were not settled");
         }
     }
+}
+
+/// The paths that calls write which begin or end with these records; `.` for those that may write anywhere.
+fn written(run: &Run, records: &[Record]) -> BTreeSet<String> {
+    let mut paths = BTreeSet::new();
+    for event in records.iter().flat_map(|record| &record.events) {
+        let (Event::Begun { id, .. } | Event::Replied { id, .. }) = event else { continue };
+        let Some(prepared) = run.prepared(id).filter(|prepared| prepared.changes()) else { continue };
+        paths.extend(prepared.writes.iter().cloned());
+        if prepared.roams() {
+            paths.insert(".".to_owned());
+        }
+        if let Event::Replied { reply: Reply::Output(output), .. } = event {
+            paths.extend(output.changes.iter().map(|change| change.path.clone()));
+        }
+    }
+    paths
 }

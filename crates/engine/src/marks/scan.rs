@@ -1,10 +1,11 @@
 //! What changed in a workspace since a moment, by the times of files, and what a file holds.
 
-use std::collections::BTreeMap;
-use std::fs::DirEntry;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::Metadata;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use updraft_journal::hash_of;
 use updraft_run::Timestamp;
 
 use super::times;
@@ -20,43 +21,67 @@ const SLACK: i64 = 2_000;
 /// A larger file is told by its name alone.
 const LARGEST: u64 = 32 << 20;
 
-/// The files that changed since a moment. Nobody can set the time that counts here; a file that was renamed has a new one.
-pub(super) fn since(root: &Path, moment: Timestamp) -> Vec<String> {
-    let moment = moment.0 - SLACK;
-    let (mut changed, mut looked_at, mut left) = (Vec::new(), 0, vec![PathBuf::new()]);
+/// The folders of a workspace at a moment, each told by its place and itself; `None` if there are too many.
+pub(super) type Folders = Option<BTreeSet<u64>>;
+
+/// The folders that there are.
+pub(super) fn folders(root: &Path) -> Folders {
+    let (mut folders, mut looked_at, mut left) = (BTreeSet::new(), 0, vec![PathBuf::new()]);
     while let Some(folder) = left.pop() {
+        for entry in std::fs::read_dir(root.join(&folder)).into_iter().flatten().flatten() {
+            looked_at += 1;
+            if looked_at > LOOKED_AT {
+                return None;
+            }
+            if entry.file_type().is_ok_and(|kind| kind.is_dir())
+                && let Ok(about) = entry.metadata()
+            {
+                let path = folder.join(entry.file_name());
+                folders.insert(standing(&path, &about));
+                left.push(path);
+            }
+        }
+    }
+    Some(folders)
+}
+
+/// A folder in its place: another one there is not the same, nor the same one elsewhere.
+fn standing(path: &Path, about: &Metadata) -> u64 {
+    let (place, itself) = (times::place(about), times::identity(about));
+    let told = [path.as_os_str().as_encoded_bytes(), &place.to_le_bytes(), &itself.to_le_bytes()].concat();
+    let hash = hash_of(&told).to_string();
+    u64::from_str_radix(hash.get(..16).unwrap_or_default(), 16).unwrap_or_default()
+}
+
+/// The files that changed since a moment, or that lie in a folder that was not there then: it may have been given its name
+/// with all that is in it. Nobody can set the time that counts here; a file that was renamed has a new one.
+pub(super) fn since(root: &Path, moment: Timestamp, before: &Folders) -> Vec<String> {
+    let moment = moment.0 - SLACK;
+    let (mut changed, mut looked_at, mut left) = (Vec::new(), 0, vec![(PathBuf::new(), false)]);
+    while let Some((folder, is_new)) = left.pop() {
         for entry in std::fs::read_dir(root.join(&folder)).into_iter().flatten().flatten() {
             looked_at += 1;
             if looked_at > LOOKED_AT {
                 return vec![".".to_owned()];
             }
+            // What cannot be looked at is gone.
+            let Ok(about) = entry.metadata() else { continue };
             let path = folder.join(entry.file_name());
-            match news_of(&entry, moment) {
-                News::Changed => changed.push(path.to_string_lossy().into_owned()),
-                News::Look => left.push(path),
-                News::Nothing => {}
+            let is_touched = times::touched(&about) / 1_000_000 >= moment;
+            if about.is_dir() {
+                let is_new = is_new
+                    || match before {
+                        Some(before) => !before.contains(&standing(&path, &about)),
+                        // One in which nothing was made or removed, and that changed all the same, was given its name.
+                        None => is_touched && times::modified(&about) / 1_000_000 < moment,
+                    };
+                left.push((path, is_new));
+            } else if is_new || is_touched {
+                changed.push(path.to_string_lossy().into_owned());
             }
         }
     }
     few(changed)
-}
-
-enum News {
-    Changed,
-    Look,
-    Nothing,
-}
-
-fn news_of(entry: &DirEntry, moment: i64) -> News {
-    // What cannot be looked at is gone.
-    let Ok(about) = entry.metadata() else { return News::Nothing };
-    let is_new = times::touched(&about) / 1_000_000 >= moment;
-    if !about.is_dir() {
-        return if is_new { News::Changed } else { News::Nothing };
-    }
-    // A folder in which nothing was made or removed, and that changed all the same, was given its name.
-    let is_renamed = is_new && times::modified(&about) / 1_000_000 < moment;
-    if is_renamed { News::Changed } else { News::Look }
 }
 
 /// The same in fewer words, where there are too many: folders, from the top down, or all.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use updraft_run::{Origins, RunId, Timestamp};
 
-use super::{Book, Marks};
+use super::{Book, Marks, Remains};
 
 fn run(name: &str) -> RunId {
     RunId::parse(name).unwrap()
@@ -88,6 +88,36 @@ fn a_run_that_may_change_anything_counts_for_all_until_it_rests_and_then_for_wha
     assert_eq!(world.book().by_others(&run("one")).unwrap(), BTreeMap::new());
 }
 
+/// Old files in a folder that is given another name while a run is at work, whatever else is made in it.
+#[test]
+fn what_lies_in_a_folder_whose_path_is_new_is_new_there_whatever_its_time() {
+    let later = Timestamp(i64::MAX / 2_000_000);
+    for makes_something in [false, true] {
+        let world = World::new();
+        let ws = world.folder.path().join("ws");
+        std::fs::create_dir_all(ws.join("d/inner")).unwrap();
+        std::fs::create_dir(ws.join("stays")).unwrap();
+        for file in ["d/notes.md", "d/inner/more.md", "stays/own.md"] {
+            world.file(file, "words");
+        }
+        // By their times alone nothing has changed since.
+        world.book().add(&run("one"), &of(".", "p"), later).unwrap();
+        std::fs::create_dir(ws.join("deep")).unwrap();
+        std::fs::rename(ws.join("d"), ws.join("deep/e")).unwrap();
+        if makes_something {
+            world.file("deep/e/index", "x");
+            std::fs::create_dir(ws.join("d")).unwrap();
+            world.file("d/notes.md", "another");
+        }
+        world.book().settle(&run("one")).unwrap();
+        let mut expected = vec!["deep/e/inner/more.md", "deep/e/notes.md"];
+        if makes_something {
+            expected = vec!["d/notes.md", "deep/e/index", "deep/e/inner/more.md", "deep/e/notes.md"];
+        }
+        assert_eq!(world.marked(), expected);
+    }
+}
+
 #[test]
 fn what_a_run_left_that_was_cut_off_is_settled_by_the_next_but_not_while_it_is_at_work() {
     let world = World::new();
@@ -125,8 +155,33 @@ fn what_one_run_takes_back_another_may_have_written_too() {
     for name in ["one", "two"] {
         book.add(&run(name), &of("notes.md", name), Timestamp(0)).unwrap();
     }
-    book.undone(&run("two"), &["notes.md".to_owned()]).unwrap();
+    book.undone(&run("two"), &["notes.md".to_owned()], Remains::These(&[])).unwrap();
     assert_eq!(book.by_others(&run("three")).unwrap(), of("notes.md", "one"));
+}
+
+#[test]
+fn a_folder_that_stands_for_what_was_taken_back_is_no_longer_marked_unless_something_is_left_in_it() {
+    let world = World::new();
+    let book = world.book();
+    let marked_after = |left: Remains<'_>| {
+        book.clear(None).unwrap();
+        for path in ["target", "docs", "notes.md"] {
+            book.add(&run("one"), &of(path, "p"), Timestamp(0)).unwrap();
+        }
+        book.undone(&run("one"), &["target/a.o".to_owned(), "docs/b.md".to_owned()], left).unwrap();
+        world.marked()
+    };
+    assert_eq!(marked_after(Remains::These(&[])), [""; 0]);
+    assert_eq!(marked_after(Remains::These(&["docs/c.md".to_owned()])), ["docs"]);
+    // Nobody knows what else there is: a folder that is still there may hold it.
+    std::fs::create_dir(world.folder.path().join("ws/docs")).unwrap();
+    assert_eq!(marked_after(Remains::Unknown), ["docs", "notes.md"]);
+    book.clear(None).unwrap();
+    book.add(&run("one"), &of(".", "p"), Timestamp(0)).unwrap();
+    book.undone(&run("one"), &[], Remains::Unknown).unwrap();
+    assert_eq!(world.marked(), ["."]);
+    book.undone(&run("one"), &[], Remains::These(&[])).unwrap();
+    assert_eq!(world.marked(), [""; 0]);
 }
 
 #[test]

@@ -22,6 +22,18 @@ pub(super) fn modified(about: &Metadata) -> i64 {
     since.and_then(|since| i64::try_from(since.as_nanos()).ok()).unwrap_or_default()
 }
 
+/// The disk that it lies on.
+#[cfg(unix)]
+pub(super) fn place(about: &Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::dev(about)
+}
+
+/// That is not told here. Untested.
+#[cfg(not(unix))]
+pub(super) fn place(_: &Metadata) -> u64 {
+    0
+}
+
 /// What tells a file from another that had its name before.
 #[cfg(unix)]
 pub(super) fn identity(about: &Metadata) -> u64 {

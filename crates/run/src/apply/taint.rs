@@ -19,11 +19,11 @@ const MOST_FILES: usize = 1000;
 pub const DOCUMENTS: [&str; 2] = ["AGENTS.md", ".context"];
 
 impl Run {
-    /// The first message of a visit is made of variables, the profile of the files, and what earlier steps gave; beside
-    /// it stand the definitions of the agent's tools.
+    /// The first message of a visit is made of the goal, variables, the profile of the files, and what earlier steps gave;
+    /// beside it stand the definitions of the agent's tools.
     pub(super) fn opening_is_read(&mut self, at: usize) {
         let step = &self.steps[at];
-        let mut read = Origins::default();
+        let mut read = self.still_strange(&self.goal.origins);
         let inputs = step.opening.iter().flat_map(|opening| &opening.inputs);
         for variable in inputs.filter_map(|(name, _)| self.variables.get(name)) {
             read.merge(&variable.origins);
@@ -189,6 +189,14 @@ impl Run {
 }
 
 impl Run {
+    /// Where the words came from that anything in this run is made of, its answer included.
+    pub fn origins(&self) -> Origins {
+        let mut origins = self.goal.origins.clone();
+        self.steps.iter().for_each(|step| origins.merge(&step.origins));
+        self.variables.values().for_each(|variable| origins.merge(&variable.origins));
+        origins
+    }
+
     /// Where the words came from that a step has read, or that a call of it would read.
     pub(crate) fn origins_around(&self, step: &Step, prepared: &Prepared) -> Origins {
         let mut origins = step.origins.clone();

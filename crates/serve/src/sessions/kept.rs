@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use tracing::warn;
+use updraft_run::Origins;
 
 use super::AGE;
 
@@ -19,6 +20,9 @@ pub(super) struct Said {
     /// Runs and their questions, where the answer is not known yet.
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     pub(super) open: VecDeque<(String, String)>,
+    /// Where words of the answers came from.
+    #[serde(default, skip_serializing_if = "Origins::is_empty")]
+    pub(super) origins: Origins,
 }
 
 /// Where conversations of a workspace are kept.
@@ -97,7 +101,7 @@ mod tests {
 
     fn said() -> Said {
         let turns = VecDeque::from([("What is it?".to_owned(), "A loom.".to_owned())]);
-        Said { turns, ..Said::default() }
+        Said { turns, origins: Origins::of("https://a.example/page"), ..Said::default() }
     }
 
     #[test]
