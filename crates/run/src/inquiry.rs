@@ -249,7 +249,7 @@ mod tests {
     use super::*;
 
     fn inquiry(form: Value) -> Inquiry {
-        Inquiry { from: "MCP server `shop`".into(), text: "How many?".into(), form: Some(form), visit: None }
+        Inquiry { from: "MCP server `shop`".into(), text: "How many?".into(), form: Some(form), visit: None, key: None }
     }
 
     fn whole() -> Inquiry {
@@ -307,7 +307,7 @@ mod tests {
     #[test]
     fn a_visit_wants_a_word_of_consent() {
         let visit = Some("https://example.com/pay".to_owned());
-        let inquiry = Inquiry { from: "MCP server `shop`".into(), text: "Pay".into(), form: None, visit };
+        let inquiry = Inquiry { from: "MCP server `shop`".into(), text: "Pay".into(), form: None, visit, key: None };
         assert_eq!((inquiry.read("yes"), inquiry.read("maybe").is_err()), (Ok("{}".into()), true));
         assert!(inquiry.words().contains("https://example.com/pay"));
     }

@@ -184,7 +184,7 @@ impl Connection {
         for (key, question) in questions {
             let answer = match question {
                 InputRequest::Elicitation(request) => {
-                    serde_json::to_value(self.handler.elicit(request.params, asker).await)
+                    serde_json::to_value(self.handler.elicit(request.params, &key, asker).await)
                 }
                 InputRequest::CreateMessage(request) => {
                     let sampled = self.handler.sample(request.params, asker).await;
