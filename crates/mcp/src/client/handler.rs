@@ -156,7 +156,7 @@ impl ClientHandler for Handler {
         able.roots = Some(RootsCapabilities::default());
         able.extensions = Some(BTreeMap::from([(TASKS_EXTENSION_ID.to_owned(), Map::new())]));
         if self.host.people.is_some() || self.host.inquires {
-            let form = FormElicitationCapability::new().with_schema_validation(true);
+            let form = FormElicitationCapability::new();
             able.elicitation =
                 Some(ElicitationCapability::new().with_form(form).with_url(UrlElicitationCapability::default()));
         }
