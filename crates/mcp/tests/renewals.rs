@@ -118,7 +118,7 @@ async fn rotating(may_renew: Arc<Semaphore>, is_renewing: Arc<Notify>) -> (Web, 
         std::future::ready((200, JSON, found.to_string())).boxed()
     })
     .await;
-    *base.lock().unwrap() = web.url().trim_end_matches("/api").to_owned();
+    web.url().trim_end_matches("/api").clone_into(&mut base.lock().unwrap());
     (web, renewed)
 }
 

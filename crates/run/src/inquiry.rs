@@ -162,7 +162,7 @@ impl Field {
                     *text = self.choice(text);
                 }
             }),
-            _ => {}
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {}
         }
     }
 

@@ -17,6 +17,9 @@ use crate::places::{self, Places};
 const LOOK: Duration = Duration::from_millis(50);
 const LOOKS: u32 = 1_200;
 
+/// Files written so far by this process.
+static COUNT: AtomicU64 = AtomicU64::new(0);
+
 /// A file for each server and address.
 pub(crate) struct KeyFiles(PathBuf);
 
@@ -64,7 +67,6 @@ impl Keys for KeyFiles {
         let file = self.file(server, address);
         let Some(secret) = secret else { return remove(&file) };
         // A name of its own: two that write at once do not write into each other's.
-        static COUNT: AtomicU64 = AtomicU64::new(0);
         let own = format!("{}-{}.new", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let beside = file.with_extension(own);
         let written = places::private_file(&beside, OpenOptions::new().write(true).truncate(true))

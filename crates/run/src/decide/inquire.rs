@@ -79,7 +79,7 @@ impl Run {
         if let Some(id) = same().find_map(waits) {
             return Earlier::Waits(id);
         }
-        let Some((_, last)) = same().filter(|(_, inner)| inner.heard().is_some()).last() else {
+        let Some((_, last)) = same().rfind(|(_, inner)| inner.heard().is_some()) else {
             return Earlier::Unknown;
         };
         let says_the_same = |(_, inner): (usize, &Inner)| inner.heard().is_none_or(|heard| Some(heard) == last.heard());

@@ -74,7 +74,7 @@ impl Doorman for Loopback {
                 // Whoever connects and says nothing does not keep the browser out.
                 let read = tokio::time::timeout(Duration::from_secs(5), stream.read_line(&mut line)).await;
                 let path = line.split_whitespace().nth(1).filter(|path| path.starts_with("/callback?"));
-                let refused = path.and_then(|path| refused_login(path)).map(|why| out::harmless(&why));
+                let refused = path.and_then(refused_login).map(|why| out::harmless(&why));
                 let (status, text) = match (path, &refused) {
                     (None, _) => ("404 Not Found", "Not here.\n".to_owned()),
                     (Some(_), None) => ("200 OK", PAGE.to_owned()),
