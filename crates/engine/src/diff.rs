@@ -78,7 +78,7 @@ fn parting(left: &[Record], right: &[Record]) -> (Option<u64>, Option<StepId>) {
 fn telling(records: &[Record]) -> Vec<(u64, Event)> {
     let all = records.iter().flat_map(|record| record.events.iter().cloned());
     let numbered = (1..).zip(all).filter_map(|(number, event)| match event {
-        Event::Forked { .. } | Event::Begun { .. } | Event::Interrupted { .. } => None,
+        Event::Forked { .. } | Event::Begun { .. } | Event::Interrupted { .. } | Event::Awaited { .. } => None,
         Event::Replied { id, reply, prepared, .. } => {
             Some((number, Event::Replied { id, attempt: 1, reply, prepared }))
         }

@@ -35,6 +35,7 @@ mod whence;
 
 pub use host::{Answer, Doorman, Host, Keys, Later, People, Proxy, Question, Sampler, Wanted};
 pub use ledger::Misdeeds;
+pub use login::refused_login;
 pub use manifest::{Hints, Listed, Manifest};
 pub use names::Names;
 pub use server::{Health, Server};

@@ -54,6 +54,15 @@ pub enum Error {
         message: String,
     },
 
+    /// Nothing was done: a person has to visit addresses first.
+    #[error("it wants a person to visit an address first{}: {message}", addresses(.visits))]
+    Visits {
+        /// Where to.
+        visits: Vec<Visit>,
+        /// Its words, cut to size.
+        message: String,
+    },
+
     /// It answered something that makes no sense.
     #[error("it answered what nobody can use: {0}")]
     Nonsense(String),
@@ -61,6 +70,22 @@ pub enum Error {
     /// Whoever asked does not want it any longer.
     #[error("nobody waits for it any longer")]
     Cancelled,
+}
+
+/// An address that a server wants a person to visit before it does what it is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Visit {
+    /// What the server calls it.
+    pub id: String,
+    /// Where to.
+    pub address: String,
+    /// What for, in its words.
+    pub message: String,
+}
+
+fn addresses(visits: &[Visit]) -> String {
+    let all: Vec<String> = visits.iter().map(|visit| cut(&visit.address, 500)).collect();
+    if all.is_empty() { String::new() } else { format!(" ({})", all.join(", ")) }
 }
 
 impl Error {
@@ -72,6 +97,7 @@ impl Error {
             | Error::Unreachable(_)
             | Error::Login(_)
             | Error::Resting { .. }
+            | Error::Visits { .. }
             | Error::Refused { .. } => true,
             Error::Silent(_) | Error::Lost(_) | Error::Abandoned(_) | Error::Nonsense(_) | Error::Cancelled => false,
         }
@@ -88,6 +114,7 @@ impl Error {
             Error::Abandoned(text) => Error::Abandoned(words(&text)),
             Error::Resting { times, last, wait } => Error::Resting { times, last: words(&last), wait },
             Error::Refused { code, message } => Error::Refused { code, message: words(&message) },
+            Error::Visits { visits, message } => Error::Visits { visits, message: words(&message) },
             Error::Nonsense(text) => Error::Nonsense(words(&text)),
             same @ (Error::Unknown(_) | Error::Login(_) | Error::Silent(_) | Error::Cancelled) => same,
         }

@@ -39,6 +39,6 @@ pub mod server;
 
 pub use client::{
     Answer, Doorman, Health, Held, Hints, Host, Keys, Later, Listed, Manifest, Misdeeds, Names, People, Proxy,
-    Question, SHOWN, Sampler, Server, Servers, Wanted,
+    Question, SHOWN, Sampler, Server, Servers, Wanted, refused_login,
 };
-pub use error::Error;
+pub use error::{Error, Visit};

@@ -89,6 +89,7 @@ impl Run {
             Event::Replied { id, reply, prepared, .. } => self.replied(id, reply, prepared),
             Event::Interrupted { id, .. } => self.interrupted(id),
             Event::Wished { id, call, prepared } => self.wished(id, call, prepared),
+            Event::Awaited { id } => self.awaited(id),
             Event::Rejected { id, why } => self.rejected(id, why),
             Event::Advised { step, note } => self.with_step(step, |step| step.pending.push(note.clone())),
             Event::Wrote { step, name, value, untrusted, origins } => {

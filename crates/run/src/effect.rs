@@ -73,6 +73,10 @@ pub struct Inquiry {
     /// An address to visit; nothing of what is done there comes by us.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visit: Option<String>,
+    /// The name that whoever asks gave the question, empty where it has none. Absent in runs from before this was kept:
+    /// those are decided as they were then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
 }
 
 /// Whether an effect that was cut off may be done again.

@@ -123,6 +123,11 @@ pub enum Event {
         #[serde(default)]
         prepared: Box<Prepared>,
     },
+    /// A question that an earlier attempt at a call has put to a person is asked again, and still waits for them.
+    Awaited {
+        /// The question's place, within that of the call.
+        id: Address,
+    },
     /// A call was not made: it broke its schema, a permission or the budget. The agent is told.
     Rejected {
         /// The call's place.
@@ -372,6 +377,7 @@ impl Event {
             Event::Replied { .. } => "replied",
             Event::Interrupted { .. } => "interrupted",
             Event::Wished { .. } => "wished",
+            Event::Awaited { .. } => "awaited",
             Event::Rejected { .. } => "rejected",
             Event::Advised { .. } => "advised",
             Event::Wrote { .. } => "wrote",

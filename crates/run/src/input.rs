@@ -292,6 +292,7 @@ fn told_by(event: &Event) -> Option<Input> {
         | Event::Wanted { .. }
         | Event::Held { .. }
         | Event::Interrupted { .. }
+        | Event::Awaited { .. }
         | Event::Rejected { .. }
         | Event::Advised { .. }
         | Event::Wrote { .. }

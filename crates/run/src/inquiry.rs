@@ -96,6 +96,9 @@ impl Inquiry {
             return Err(format!("there is no field `{unknown}`"));
         }
         for field in &fields {
+            if let Some(value) = given.get_mut(&field.name) {
+                field.means(value);
+            }
             match (given.get(&field.name), &field.default) {
                 (Some(value), _) => field.check(value)?,
                 (None, Some(default)) => drop(given.insert(field.name.clone(), default.clone())),
@@ -144,13 +147,23 @@ impl Field {
 
     /// The choice that is meant: by its value, or by what it is called.
     fn choice(&self, text: &str) -> String {
-        let titles = |key: &str| {
-            let list = self.schema.get(key).or_else(|| self.schema.get("items").and_then(|items| items.get(key)));
-            list.and_then(Value::as_array).into_iter().flatten()
-        };
-        let called = titles("oneOf").chain(titles("anyOf")).find(|one| one.get("title").is_some_and(|t| t == text));
-        let meant = called.and_then(|one| one.get("const")).and_then(Value::as_str);
-        meant.unwrap_or(text).to_owned()
+        let choices = choices(&self.schema).or_else(|| choices(self.schema.get("items")?)).unwrap_or_default();
+        let is_value = choices.iter().any(|(value, _)| *value == text);
+        let called = choices.iter().find(|(_, title)| !is_value && *title == Some(text));
+        called.and_then(|(value, _)| value.as_str()).unwrap_or(text).to_owned()
+    }
+
+    /// Puts values in the place of what they are called.
+    fn means(&self, given: &mut Value) {
+        match given {
+            Value::String(text) => *text = self.choice(text),
+            Value::Array(all) => all.iter_mut().for_each(|one| {
+                if let Value::String(text) = one {
+                    *text = self.choice(text);
+                }
+            }),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {}
+        }
     }
 
     fn check(&self, value: &Value) -> Result<(), String> {
@@ -158,18 +171,27 @@ impl Field {
     }
 }
 
-/// The values to choose from, where a schema lists them.
-fn choices(schema: &Value) -> Option<Vec<&Value>> {
+/// The values to choose from, where a schema lists them, and what they are called.
+fn choices(schema: &Value) -> Option<Vec<(&Value, Option<&str>)>> {
     if let Some(list) = schema.get("enum").and_then(Value::as_array) {
-        return Some(list.iter().collect());
+        let names = schema.get("enumNames").and_then(Value::as_array);
+        let name = |k: usize| names.and_then(|names| names.get(k)?.as_str());
+        return Some(list.iter().enumerate().map(|(k, value)| (value, name(k))).collect());
     }
     let titled = schema.get("oneOf").or_else(|| schema.get("anyOf"))?.as_array()?;
-    Some(titled.iter().filter_map(|one| one.get("const")).collect())
+    Some(titled.iter().filter_map(|one| Some((one.get("const")?, one.get("title").and_then(Value::as_str)))).collect())
 }
 
 fn wants(schema: &Value) -> String {
+    let shown = |(value, title): (&Value, Option<&str>)| {
+        let value = crate::extract::plain(value);
+        match title.filter(|title| *title != value) {
+            Some(title) => format!("{value} ({title})"),
+            None => value,
+        }
+    };
     let listed = |schema: &Value| {
-        let all: Vec<String> = choices(schema)?.into_iter().map(crate::extract::plain).collect();
+        let all: Vec<String> = choices(schema)?.into_iter().map(shown).collect();
         Some(all.join(", "))
     };
     if let Some(list) = listed(schema) {
@@ -199,7 +221,7 @@ fn wants(schema: &Value) -> String {
 }
 
 fn fits(schema: &Value, value: &Value) -> bool {
-    if choices(schema).is_some_and(|list| !list.contains(&value)) {
+    if choices(schema).is_some_and(|list| !list.iter().any(|(one, _)| *one == value)) {
         return false;
     }
     let number = |key: &str| schema.get(key).and_then(Value::as_f64);
@@ -224,22 +246,66 @@ fn fits(schema: &Value, value: &Value) -> bool {
     }
 }
 
-/// Whether a text has the named form, as far as a glance tells: mistakes are caught here, lies are not.
+/// Whether a text has the named form. An address of a person is looked at only as far as a glance tells.
 fn has_form(form: Option<&str>, text: &str) -> bool {
-    let digits = |text: &str, len: usize| text.len() == len && text.bytes().all(|byte| byte.is_ascii_digit());
-    let is_date = |text: &str| {
-        let parts: Vec<&str> = text.split('-').collect();
-        matches!(parts.as_slice(), [y, m, d] if digits(y, 4) && digits(m, 2) && digits(d, 2))
-    };
     match form {
-        Some("email") => text.split_once('@').is_some_and(|(who, at)| !who.is_empty() && at.contains('.')),
-        Some("uri") => text.split_once(':').is_some_and(|(scheme, rest)| !scheme.is_empty() && !rest.is_empty()),
-        Some("date") => is_date(text),
-        Some("date-time") => {
-            text.split_once(['T', 't', ' ']).is_some_and(|(day, time)| is_date(day) && !time.is_empty())
+        Some("email") => {
+            let parts = text.split_once('@').filter(|_| !text.contains(char::is_whitespace));
+            parts.is_some_and(|(who, at)| !who.is_empty() && at.contains('.'))
         }
+        Some("uri") => is_address(text),
+        Some("date") => is_date(text),
+        Some("date-time") => text.split_once(['T', 't']).is_some_and(|(day, time)| is_date(day) && is_time(time)),
         _ => true,
     }
+}
+
+fn is_address(text: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_graphic() && !matches!(c, '"' | '<' | '>' | '\\' | '^' | '`' | '{' | '|' | '}');
+    let is_scheme = |scheme: &str| {
+        scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
+    };
+    text.chars().all(is_plain)
+        && text.split_once(':').is_some_and(|(scheme, rest)| is_scheme(scheme) && !rest.is_empty())
+}
+
+/// A number of so many digits.
+fn number(text: &str, digits: usize) -> Option<u32> {
+    let is_number = text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| is_number)
+}
+
+/// A day as in RFC 3339, if there was or will be such a day.
+fn is_date(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    let [year, month, day] = parts.as_slice() else { return false };
+    let (Some(year), Some(month), Some(day)) = (number(year, 4), number(month, 2), number(day, 2)) else {
+        return false;
+    };
+    let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    let days = match month {
+        4 | 6 | 9 | 11 => 30,
+        2 if is_leap => 29,
+        2 => 28,
+        1..=12 => 31,
+        _ => 0,
+    };
+    (1..=days).contains(&day)
+}
+
+/// A time of day as in RFC 3339, with where it counts.
+fn is_time(text: &str) -> bool {
+    let Some(at) = text.find(['Z', 'z', '+', '-']) else { return false };
+    let (time, zone) = text.split_at(at);
+    let (time, fraction) = time.split_once('.').map_or((time, None), |(time, fraction)| (time, Some(fraction)));
+    let is_fraction = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let within = |text: &str, most: u32| number(text, 2).is_some_and(|n| n <= most);
+    let parts: Vec<&str> = time.split(':').collect();
+    let is_clock = matches!(parts.as_slice(), [h, m, s] if within(h, 23) && within(m, 59) && within(s, 60));
+    let is_zone = zone.eq_ignore_ascii_case("z")
+        || zone.get(1..).and_then(|zone| zone.split_once(':')).is_some_and(|(h, m)| within(h, 23) && within(m, 59));
+    is_clock && is_zone && fraction.is_none_or(is_fraction)
 }
 
 #[cfg(test)]
@@ -249,7 +315,7 @@ mod tests {
     use super::*;
 
     fn inquiry(form: Value) -> Inquiry {
-        Inquiry { from: "MCP server `shop`".into(), text: "How many?".into(), form: Some(form), visit: None }
+        Inquiry { from: "MCP server `shop`".into(), text: "How many?".into(), form: Some(form), visit: None, key: None }
     }
 
     fn whole() -> Inquiry {
@@ -267,7 +333,7 @@ mod tests {
         assert_eq!(
             whole().words(),
             "MCP server `shop` asks: How many?\n  count (Count): a whole number of 1 to 5\n  \
-             extras: some of a of at most 1 entries; may be left out\n  gift: yes or no; false if left out\n  \
+             extras: some of a (Apple) of at most 1 entries; may be left out\n  gift: yes or no; false if left out\n  \
              mail: text (email); may be left out\n  size: one of s, m\n\
              What you answer goes to it: enter no passwords or keys."
         );
@@ -285,7 +351,7 @@ mod tests {
             (r#"{"size": "m", "count": 1.5}"#, "`count` wants a whole number of 1 to 5"),
             (r#"{"size": "m", "count": 1, "more": 1}"#, "there is no field `more`"),
             (r#"{"size": "m", "count": 1, "mail": "me"}"#, "`mail` wants text (email)"),
-            (r#"{"size": "m", "count": 1, "extras": ["b"]}"#, "`extras` wants some of a of at most 1 entries"),
+            (r#"{"size": "m", "count": 1, "extras": ["b"]}"#, "`extras` wants some of a (Apple) of at most 1 entries"),
         ];
         for (text, fault) in faults {
             assert_eq!(read(text), Err(fault.into()), "{text}");
@@ -305,9 +371,72 @@ mod tests {
     }
 
     #[test]
+    fn choices_are_shown_with_what_they_are_called_and_taken_by_either() {
+        let titled = json!([{ "const": "pet-1", "title": "Cats" }, { "const": "pet-2", "title": "pet-1" }]);
+        let named = json!({ "type": "string", "enum": ["pet-1", "pet-2"], "enumNames": ["Cats", "pet-1"] });
+        for schema in
+            [named, json!({ "type": "string", "oneOf": titled }), json!({ "type": "string", "anyOf": titled })]
+        {
+            let one = inquiry(json!({ "type": "object", "properties": { "x": schema } }));
+            assert!(one.words().contains("x: one of pet-1 (Cats), pet-2 (pet-1)"), "{}", one.words());
+            for text in ["Cats", "pet-1", r#"{"x": "Cats"}"#] {
+                assert_eq!(one.read(text), Ok(r#"{"x":"pet-1"}"#.into()), "{text}");
+            }
+            assert!(one.read("Dogs").is_err());
+        }
+        let several = inquiry(json!({ "type": "object", "properties": {
+            "x": { "type": "array", "items": { "anyOf": titled } },
+            "y": { "type": "string" },
+        } }));
+        assert_eq!(
+            several.read(r#"{"x": ["Cats", "pet-2"], "y": "Cats"}"#),
+            Ok(r#"{"x":["pet-1","pet-2"],"y":"Cats"}"#.into())
+        );
+    }
+
+    #[test]
+    fn days_moments_and_addresses_are_those_there_are() {
+        let is = |form: &str, text: &str| has_form(Some(form), text);
+        for text in ["2024-02-29", "2000-02-29", "2026-12-31"] {
+            assert!(is("date", text), "{text}");
+        }
+        for text in [
+            "2026-02-30",
+            "2026-02-29",
+            "1900-02-29",
+            "2026-13-01",
+            "2026-00-10",
+            "2026-01-00",
+            "26-01-01",
+            "+026-01-01",
+        ] {
+            assert!(!is("date", text), "{text}");
+        }
+        for text in ["2026-01-05T10:00:00Z", "2026-01-05t10:00:00.25+02:00"] {
+            assert!(is("date-time", text), "{text}");
+        }
+        let wrong = [
+            "2026-01-05 10:00",
+            "2026-01-05T10:00:00",
+            "2026-01-05T10:00Z",
+            "2026-01-05T25:00:00Z",
+            "2026-02-30T10:00:00Z",
+            "2026-01-05T10:00:00.Z",
+            "2026-01-05T10:00:00+2",
+        ];
+        for text in wrong {
+            assert!(!is("date-time", text), "{text}");
+        }
+        assert!(is("uri", "https://example.com/a?b=c#d") && is("uri", "mailto:a@example.com"));
+        for text in ["https://x y", "x", ":x", "1x:y", "https:", "https://x/<y>"] {
+            assert!(!is("uri", text), "{text}");
+        }
+    }
+
+    #[test]
     fn a_visit_wants_a_word_of_consent() {
         let visit = Some("https://example.com/pay".to_owned());
-        let inquiry = Inquiry { from: "MCP server `shop`".into(), text: "Pay".into(), form: None, visit };
+        let inquiry = Inquiry { from: "MCP server `shop`".into(), text: "Pay".into(), form: None, visit, key: None };
         assert_eq!((inquiry.read("yes"), inquiry.read("maybe").is_err()), (Ok("{}".into()), true));
         assert!(inquiry.words().contains("https://example.com/pay"));
     }

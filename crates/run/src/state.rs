@@ -148,11 +148,36 @@ pub struct Inner {
     pub ended: Option<&'static str>,
     /// The attempt at the outer call in which it was asked for.
     pub attempt: u32,
+    /// How often the attempt had asked the same question before, where it is one.
+    pub turn: u32,
+    /// Whether the same question was open beside it: then their order says nothing.
+    pub is_beside: bool,
     /// The question that it puts to a person, where it does, and what they said.
     pub inquiry: Option<(Box<Inquiry>, Option<Reply>)>,
 }
 
+impl Open {
+    /// How often the present attempt has asked a question.
+    pub(crate) fn asked_already(&self, inquiry: &Inquiry) -> u32 {
+        self.inner.iter().filter(|inner| inner.attempt == self.attempt && inner.asks(inquiry)).count() as u32
+    }
+}
+
 impl Inner {
+    /// Whether it puts this question to a person. One from before names were kept is none that has a name.
+    pub(crate) fn asks(&self, inquiry: &Inquiry) -> bool {
+        let Some((asked, _)) = &self.inquiry else { return false };
+        let Inquiry { from, text, form, visit, key } = &**asked;
+        let is_worded_so = (from, text, form, visit) == (&inquiry.from, &inquiry.text, &inquiry.form, &inquiry.visit);
+        let is_named_so = *key == inquiry.key || (key.is_none() && inquiry.key.as_deref() == Some(""));
+        is_worded_so && is_named_so
+    }
+
+    /// What a person said to its question.
+    pub(crate) fn heard(&self) -> Option<&Reply> {
+        self.inquiry.as_ref()?.1.as_ref()
+    }
+
     /// How a call ended, in a word or two.
     pub(crate) fn end_of(reply: &Reply) -> &'static str {
         match reply {

@@ -18,12 +18,18 @@ fn calling(prepared: Prepared) -> World {
 
 fn inquiry(text: &str) -> Inquiry {
     let form = json!({ "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] });
-    Inquiry { from: "MCP server `shop`".into(), text: text.into(), form: Some(form), visit: None }
+    Inquiry { from: "MCP server `shop`".into(), text: text.into(), form: Some(form), visit: None, key: None }
 }
 
 fn asks(world: &mut World, text: &str) -> String {
+    asks_by(world, text, None)
+}
+
+/// Asks a question that has a name, if only an empty one.
+fn asks_by(world: &mut World, text: &str, key: Option<&str>) -> String {
+    let inquiry = Inquiry { key: key.map(str::to_owned), ..inquiry(text) };
     let call = ToolCall { id: "k".into(), name: "elicitation".into(), args: json!({}), fault: None };
-    let prepared = Prepared { inquiry: Some(inquiry(text).into()), ..Prepared::default() };
+    let prepared = Prepared { inquiry: Some(inquiry.into()), ..Prepared::default() };
     world.feed(Input::Wished { under: at(CALL), call, prepared: prepared.into() });
     world.last()
 }
@@ -97,6 +103,71 @@ fn an_answer_that_was_given_before_a_crash_is_not_asked_for_again() {
     assert!(again.contains(r#"a/0/0/call.0/1 gives {"n":3}"#), "{again}");
     asks(&mut world, "how many?");
     assert_eq!(world.open(), [CALL, "a/0/0/call.0/2"], "asked once more in the same attempt, it is another question");
+}
+
+#[test]
+fn the_same_words_asked_twice_get_each_their_own_answer_after_a_crash() {
+    for is_answered_before in [true, false] {
+        let mut world = calling(Prepared::default());
+        asks_by(&mut world, "how many?", Some(""));
+        answer(&mut world, 0, "1");
+        asks_by(&mut world, "how many?", Some(""));
+        if is_answered_before {
+            answer(&mut world, 1, "2");
+        }
+        for round in 0..2 {
+            crash(&mut world);
+            let first = asks_by(&mut world, "how many?", Some(""));
+            assert!(first.contains(r#"gives {"n":1}"#), "{first}");
+            let second = asks_by(&mut world, "how many?", Some(""));
+            if is_answered_before {
+                assert!(second.contains(r#"gives {"n":2}"#), "{second}");
+            } else {
+                assert_eq!(world.open(), [CALL, "a/0/0/call.0/1"], "{second}");
+            }
+            if round == 0 {
+                let third = asks_by(&mut world, "how many?", Some(""));
+                assert!(!third.contains("gives"), "a third time it is a question of its own: {third}");
+                let own = world.open().pop().unwrap();
+                world.feed(Input::Answer { id: Some(own.parse().unwrap()), text: "3".into() });
+            }
+        }
+        if !is_answered_before {
+            answer(&mut world, 1, "2");
+        }
+        let third = asks_by(&mut world, "how many?", Some(""));
+        // One that was open beside another of the same words may have been either of them.
+        assert_eq!(third.contains(r#"gives {"n":3}"#), is_answered_before, "{third}");
+    }
+}
+
+#[test]
+fn questions_with_names_are_known_by_them_in_whatever_order_they_come() {
+    let mut world = calling(Prepared::default());
+    asks_by(&mut world, "how many?", Some("a"));
+    asks_by(&mut world, "how many?", Some("b"));
+    answer(&mut world, 1, "2");
+    crash(&mut world);
+    let second = asks_by(&mut world, "how many?", Some("b"));
+    assert!(second.contains(r#"gives {"n":2}"#), "{second}");
+    asks_by(&mut world, "how many?", Some("a"));
+    assert_eq!(world.open(), [CALL, "a/0/0/call.0/0"]);
+    let strange = asks_by(&mut world, "how many?", Some("c"));
+    assert!(!strange.contains("gives"), "{strange}");
+}
+
+#[test]
+fn answers_to_the_same_words_open_at_once_are_asked_for_again_unless_they_agree() {
+    for (other, agrees) in [("2", false), ("1", true)] {
+        let mut world = calling(Prepared::default());
+        asks_by(&mut world, "how many?", Some(""));
+        asks_by(&mut world, "how many?", Some(""));
+        answer(&mut world, 0, "1");
+        answer(&mut world, 1, other);
+        crash(&mut world);
+        let again = asks_by(&mut world, "how many?", Some(""));
+        assert_eq!(again.contains("gives"), agrees, "{again}");
+    }
 }
 
 #[test]

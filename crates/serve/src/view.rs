@@ -42,6 +42,8 @@ fn stand(run: &Run, is_owned: bool) -> Stand {
         Phase::Paused | Phase::Exhausted(_) => Stand::Paused,
         // It may have been answered by now, and its owner has not taken it yet: then it is about to go on.
         Phase::Running if run.is_at_rest() && (!is_owned || !waiting_for(run).is_empty()) => Stand::Waiting,
+        // Whoever was at work on it is gone, and nobody else has taken it.
+        Phase::Running | Phase::Cancelling { .. } if !is_owned => Stand::Paused,
         Phase::New | Phase::Running | Phase::Cancelling { .. } => Stand::Working,
     }
 }
@@ -53,7 +55,8 @@ fn message(run: &Run, stand: Stand, waits: &[Wait]) -> String {
         Stand::Waiting => waits.first().map_or_else(|| "it waits".to_owned(), |wait| wait.text.clone()),
         Stand::Paused => match run.phase() {
             Phase::Exhausted(limit) => format!("a limit was reached: {}", limit.flag().0),
-            _ => "a person paused it".to_owned(),
+            Phase::Paused => "a person paused it".to_owned(),
+            _ => "it was interrupted: the process that was at work on it is gone; resume it to go on".to_owned(),
         },
         Stand::Working => at_work(run),
     }

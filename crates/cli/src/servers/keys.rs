@@ -1,13 +1,24 @@
 //! What was signed in with at remote servers, in files that nobody else can read.
 
-use std::fs::OpenOptions;
+use std::any::Any;
+use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use updraft_journal::hash_of;
-use updraft_mcp::Keys;
+use updraft_mcp::{Keys, Later};
 
 use crate::places::{self, Places};
+
+/// How often it is looked whether another process is done with a login, and how many times: one that was stopped in the
+/// middle of it does not keep others out for ever.
+const LOOK: Duration = Duration::from_millis(50);
+const LOOKS: u32 = 1_200;
+
+/// Files written so far by this process.
+static COUNT: AtomicU64 = AtomicU64::new(0);
 
 /// A file for each server and address.
 pub(crate) struct KeyFiles(PathBuf);
@@ -55,8 +66,33 @@ impl Keys for KeyFiles {
     fn save(&self, server: &str, address: &str, secret: Option<Vec<u8>>) -> std::io::Result<()> {
         let file = self.file(server, address);
         let Some(secret) = secret else { return remove(&file) };
-        let beside = file.with_extension("new");
-        places::private_file(&beside, OpenOptions::new().write(true).truncate(true))?.write_all(&secret)?;
-        std::fs::rename(&beside, &file)
+        // A name of its own: two that write at once do not write into each other's.
+        let own = format!("{}-{}.new", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let beside = file.with_extension(own);
+        let written = places::private_file(&beside, OpenOptions::new().write(true).truncate(true))
+            .and_then(|mut open| open.write_all(&secret).and_then(|()| open.sync_all()))
+            .and_then(|()| std::fs::rename(&beside, &file));
+        if written.is_err() {
+            let _ = std::fs::remove_file(&beside);
+        }
+        written
+    }
+
+    fn alone(&self, server: &str, address: &str) -> Later<'_, Option<Box<dyn Any + Send>>> {
+        let file = self.file(server, address);
+        // Empty files that stay: whoever holds a lock holds this very file.
+        let lock = self.0.with_file_name("locks").join(file.file_name().unwrap_or_default());
+        Box::pin(async move {
+            let file: File = places::private_file(&lock, OpenOptions::new().write(true)).ok()?;
+            for _ in 0..LOOKS {
+                match file.try_lock() {
+                    Ok(()) => return Some(Box::new(file) as Box<dyn Any + Send>),
+                    Err(std::fs::TryLockError::WouldBlock) => tokio::time::sleep(LOOK).await,
+                    // There are file systems without locks.
+                    Err(std::fs::TryLockError::Error(_)) => return None,
+                }
+            }
+            None
+        })
     }
 }

@@ -159,6 +159,7 @@ pub(crate) fn event_words(event: &Event) -> String {
         Event::Begun { id, attempt, epoch, .. } => format!("{id}  attempt {attempt}, process {epoch}"),
         Event::Noted { id, handle } => format!("{id}  {handle}"),
         Event::Replied { id, reply, .. } => format!("{id}  {}", reply_words(reply)),
+        Event::Awaited { id } => format!("{id}  asked again, and still waits"),
         Event::Interrupted { id, attempt } => format!("{id}  attempt {attempt} was cut off"),
         Event::Wished { id, prepared, .. } if prepared.inquiry.is_some() => {
             let from = prepared.inquiry.as_ref().map(|inquiry| inquiry.from.as_str()).unwrap_or_default();

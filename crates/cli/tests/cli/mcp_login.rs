@@ -238,3 +238,21 @@ fn a_client_with_a_secret_needs_no_person() {
     let (code, said) = check("s3cret", "password");
     assert!(code != Some(0) && said.contains("expected `authorization_code` or `client_credentials`"), "{said}");
 }
+
+#[test]
+fn a_person_who_is_sent_back_without_a_login_is_told_why() {
+    let world = World::new();
+    let url = format!("http://127.0.0.1:{}/mcp", closed_server());
+    world.updraft(&["mcp", "add", "web", "--url", &url]).code(0);
+    let mut login = world.command(&["mcp", "login", "web"]).spawn().unwrap();
+    let mut said = BufReader::new(login.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let page = said.find_map(|line| line.trim().starts_with("http://").then(|| line.trim().to_owned())).unwrap();
+    let back = page.split(['?', '&']).find_map(|pair| pair.strip_prefix("redirect_uri=")).unwrap();
+    let back = back.replace("%3A", ":").replace("%2F", "/");
+    let shown = visit(&format!("{back}?error=access_denied&error_description=Ada+said+no&state=x"));
+    assert!(shown.contains("You are not signed in: Ada said no (access_denied)."), "{shown}");
+    assert!(!login.wait().unwrap().success());
+    let said: Vec<String> = said.collect();
+    assert!(said.iter().any(|line| line.contains("the login failed: Ada said no (access_denied)")), "{said:?}");
+    assert!(!said.iter().any(|line| line.contains("speaks MCP")), "{said:?}");
+}

@@ -72,7 +72,9 @@ impl Client {
             } else if message["method"].is_string() {
                 assert_eq!(message["method"], "elicitation/create");
                 self.heard.push(message.clone());
-                let answer = json!({ "jsonrpc": "2.0", "id": message["id"], "result": self.person });
+                // A client that fails says so instead.
+                let kind = if self.person.get("code").is_some() { "error" } else { "result" };
+                let answer = json!({ "jsonrpc": "2.0", "id": message["id"], kind: self.person });
                 self.send(&answer);
             } else if message["id"] == id {
                 let error = message.get("error").cloned();

@@ -145,9 +145,29 @@ fn a_question_is_a_result_for_a_new_client() {
     let mut again = params;
     again["requestState"] = asked["requestState"].clone();
     again["inputResponses"] = json!({ key: { "action": "accept", "content": { "answer": "blue" } } });
-    let answered = client.ask("tools/call", again).unwrap();
+    let answered = client.ask("tools/call", again.clone()).unwrap();
     assert_eq!(answered["structuredContent"]["answer"], "Blue it is.", "{answered}");
     assert_eq!(world.runs().len(), 1);
+
+    // Whoever comes again, because the answer was lost on the way, gets the same.
+    let repeated = client.ask("tools/call", again).unwrap();
+    let (first, second) = (&answered["structuredContent"], &repeated["structuredContent"]);
+    for part in ["run", "status", "answer", "statistics", "session"] {
+        assert!(!second[part].is_null() && first[part] == second[part], "{part}: {repeated}");
+    }
+}
+
+#[test]
+fn a_client_that_fails_to_ask_is_told_which_run_waits() {
+    let world = World::new();
+    let mut client = serve(&world, &asks(), Era::Old, json!({ "elicitation": {} }));
+    client.person = json!({ "code": -32603, "message": "no window" });
+    let said = client.refused("query", json!({ "query": "choose", "agent": "clarification" }));
+    let run = world.runs().pop().unwrap();
+    assert!(said.contains("no window") && said.contains("it waits for an answer"), "{said}");
+    let run = run["run"].as_str().unwrap();
+    assert!(said.contains(run), "{said}");
+    client.call("answer_question", json!({ "run": run, "answer": "blue" }));
 }
 
 #[test]

@@ -125,12 +125,12 @@ impl Drive {
     /// Remembers who hears of a wish, or says at once why nothing comes of it.
     pub(super) fn remember(&mut self, heard: oneshot::Sender<Reply>, record: &Record) {
         match (record.events.first(), &record.input) {
-            (Some(Event::Wished { id, .. }), _) => {
+            // What an earlier attempt has asked a person still waits: whoever asks it again waits along.
+            (Some(Event::Wished { id, .. } | Event::Awaited { id }), _) => {
                 self.listening.insert(id.clone(), heard);
             }
             (Some(Event::Noted { .. }), _) => self.noted.push(heard),
             (_, Input::Wished { under, prepared, .. }) => {
-                // What an earlier attempt has asked a person still waits: whoever asks it again waits along.
                 let waits = prepared.inquiry.as_ref().and_then(|inquiry| self.run.inquired(under, inquiry));
                 match waits {
                     Some(id) => drop(self.listening.insert(id, heard)),

@@ -28,17 +28,17 @@ pub(super) struct Asker {
 }
 
 impl Asker {
-    /// Puts a server's question to the run's person.
-    pub(super) async fn elicit(&self, server: &str, text: String, wanted: Wanted) -> ElicitResult {
+    /// Puts a server's question to the run's person. The key is what the server calls it, if it does.
+    pub(super) async fn elicit(&self, server: &str, text: String, wanted: Wanted, key: &str) -> ElicitResult {
         let (form, visit) = match wanted {
             Wanted::Form(form) => (Some(form), None),
             Wanted::Visit(address) => (None, Some(address)),
         };
         let is_too_large = form.as_ref().is_some_and(|form| form.to_string().len() > LARGEST);
-        if is_too_large || visit.as_ref().is_some_and(|address| address.len() > LARGEST) {
+        if is_too_large || visit.as_ref().is_some_and(|address| address.len() > LARGEST) || key.len() > LARGEST {
             return ElicitResult::new(ElicitationAction::Decline);
         }
-        let inquiry = Inquiry { from: named(server), text, form: form.clone(), visit };
+        let inquiry = Inquiry { from: named(server), text, form: form.clone(), visit, key: Some(key.to_owned()) };
         match (self.caller.inquire(inquiry).await, form) {
             (Reply::Said(said), Some(form)) => {
                 let given = serde_json::from_str(&said).unwrap_or(Value::Null);

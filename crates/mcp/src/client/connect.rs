@@ -118,6 +118,9 @@ impl Attempt<'_> {
         if error.is_authorization_required() || error.auth_challenge().is_some() {
             return Err(Error::Login(self.config.name.clone()));
         }
+        if let Some(why) = self.desk.failure() {
+            return Err(Error::Start(why));
+        }
         if matches!(door.refused(), Some(400 | 404 | 405 | 406 | 415 | 422)) {
             match self.legacy(client.clone(), url).await {
                 Err(Error::Login(name)) => return Err(Error::Login(name)),

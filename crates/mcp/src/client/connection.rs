@@ -1,5 +1,6 @@
 //! One connection to a server while it lasts: asking, listing, calling, giving up.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -10,6 +11,7 @@ use rmcp::model::{
     ServerNotification, ServerPeerInfo, ServerResult, SubscriptionFilter, Tool,
 };
 use rmcp::service::{Peer, PeerRequestOptions, RoleClient, RunningService, ServiceError};
+use serde_json::Value;
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -28,8 +30,12 @@ use super::mend;
 use super::process::Process;
 use super::rounds::Handle;
 use crate::config::Patience;
-use crate::error::{Error, chain, cut, deepest};
+use crate::error::{Error, Visit, chain, cut, deepest};
 
+/// What a server of revision 2025-11-25 says where a person has to visit an address before a call can be made.
+pub(super) const VISIT_FIRST: i32 = -32042;
+/// Addresses that a person is asked to visit for one call.
+const VISITS: usize = 5;
 /// Pages and entries of one list: more than any server has.
 const PAGES: usize = 100;
 const ENTRIES: usize = 5_000;
@@ -135,6 +141,11 @@ impl Connection {
         self.peer.peer_info()
     }
 
+    /// How long the server wants to be left alone.
+    pub(super) fn left_alone_for(&self) -> Duration {
+        self.ledger.left_alone_for()
+    }
+
     pub(super) fn misdeeds(&self) -> Misdeeds {
         self.ledger.misdeeds()
     }
@@ -174,7 +185,7 @@ impl Connection {
     /// Its tools, in the order of their names, whatever order it sends them in.
     /// With what is wrong with those that cannot be read.
     pub(super) async fn tools(&self, waiting: &Waiting<'_>) -> Result<(Vec<Tool>, Vec<String>), Error> {
-        let listed: Vec<mend::Entry> = self
+        let (listed, end): (Vec<mend::Entry>, Option<String>) = self
             .every(
                 waiting,
                 |params| ClientRequest::ListToolsRequest(listing(ListToolsRequest::default(), params)),
@@ -187,7 +198,8 @@ impl Connection {
                 },
             )
             .await?;
-        let mut wrong: Vec<String> = listed.iter().filter_map(|entry| entry.as_ref().err().cloned()).collect();
+        let mut wrong: Vec<String> = end.into_iter().collect();
+        wrong.extend(listed.iter().filter_map(|entry| entry.as_ref().err().cloned()));
         let mut all: Vec<Tool> = listed.into_iter().flatten().collect();
         all.sort_by(|one, other| one.name.cmp(&other.name));
         all.dedup_by(|one, other| {
@@ -206,7 +218,7 @@ impl Connection {
             ServerResult::ListResourcesResult(page) => Some((page.resources, page.next_cursor)),
             _ => None,
         };
-        self.every(waiting, request, page).await
+        Ok(self.every(waiting, request, page).await?.0)
     }
 
     pub(super) async fn resource_forms(&self, waiting: &Waiting<'_>) -> Result<Vec<ResourceTemplate>, Error> {
@@ -217,7 +229,7 @@ impl Connection {
             ServerResult::ListResourceTemplatesResult(page) => Some((page.resource_templates, page.next_cursor)),
             _ => None,
         };
-        self.every(waiting, request, page).await
+        Ok(self.every(waiting, request, page).await?.0)
     }
 
     pub(super) async fn prompts(&self, waiting: &Waiting<'_>) -> Result<Vec<Prompt>, Error> {
@@ -226,17 +238,17 @@ impl Connection {
             ServerResult::ListPromptsResult(page) => Some((page.prompts, page.next_cursor)),
             _ => None,
         };
-        self.every(waiting, request, page).await
+        Ok(self.every(waiting, request, page).await?.0)
     }
 
-    /// All pages of a list. A server that gives the same page for ever is stopped.
+    /// All pages of a list, and why they end where a server would give the same ones for ever.
     async fn every<T>(
         &self,
         waiting: &Waiting<'_>,
         request: impl Fn(Option<PaginatedRequestParams>) -> ClientRequest,
         page: impl Fn(ServerResult) -> Option<(Vec<T>, Option<String>)>,
-    ) -> Result<Vec<T>, Error> {
-        let (mut all, mut cursor) = (Vec::new(), None);
+    ) -> Result<(Vec<T>, Option<String>), Error> {
+        let (mut all, mut cursor, mut seen) = (Vec::new(), None, BTreeSet::new());
         for _ in 0..PAGES {
             let params: Option<PaginatedRequestParams> =
                 cursor.take().map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
@@ -246,10 +258,14 @@ impl Connection {
             if all.len() > ENTRIES {
                 return Err(Error::Nonsense(format!("a list of more than {ENTRIES} entries")));
             }
-            match next {
-                Some(next) => cursor = Some(next),
-                None => return Ok(all),
+            // Some say by an empty cursor that this was all.
+            let Some(next) = next.filter(|next| !next.is_empty()) else { return Ok((all, None)) };
+            if !seen.insert(next.clone()) {
+                let end =
+                    format!("its list comes back to the page `{}`, and what came before that counts", cut(&next, 100));
+                return Ok((all, Some(end)));
             }
+            cursor = Some(next);
         }
         Err(Error::Nonsense(format!("a list of more than {PAGES} pages")))
     }
@@ -291,6 +307,9 @@ impl Connection {
     async fn explained(&self, error: ServiceError) -> Error {
         match error {
             ServiceError::McpError(told) if told.code == UNUSABLE => Error::Nonsense(cut(&told.message, 500)),
+            ServiceError::McpError(told) if told.code.0 == VISIT_FIRST && self.manner != Manner::Stateless => {
+                Error::Visits { visits: visits(told.data.as_ref()), message: cut(&told.message, 500) }
+            }
             ServiceError::McpError(told) => Error::Refused { code: told.code.0, message: cut(&told.message, 2_000) },
             ServiceError::Timeout { timeout } => Error::Silent(timeout),
             ServiceError::Cancelled { .. } => Error::Cancelled,
@@ -327,13 +346,27 @@ fn listing<M>(
     request
 }
 
+/// The addresses to visit that come with an error.
+fn visits(data: Option<&Value>) -> Vec<Visit> {
+    let all = data.and_then(|data| data["elicitations"].as_array()).into_iter().flatten();
+    let visit = |one: &Value| {
+        let text = |key: &str| one[key].as_str().unwrap_or_default().to_owned();
+        let is_visit = one.get("mode").is_none_or(|mode| mode == "url") && !text("url").is_empty();
+        is_visit.then(|| Visit { id: text("elicitationId"), address: text("url"), message: text("message") })
+    };
+    all.filter_map(visit).take(VISITS).collect()
+}
+
 /// What a request that could not be handed over means: one that found nobody had no effect.
 fn sent_in_vain(error: &(dyn std::error::Error + 'static), server: &str) -> Error {
     use rmcp::transport::streamable_http_client::{AuthRequiredError, InsufficientScopeError};
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(current) = cause {
-        if current.is::<AuthRequiredError>() || current.is::<InsufficientScopeError>() {
+        if current.is::<AuthRequiredError>() {
             return Error::Login(server.to_owned());
+        }
+        if let Some(narrow) = current.downcast_ref::<InsufficientScopeError>() {
+            return too_narrow(narrow.get_required_scope(), server);
         }
         if current.downcast_ref::<reqwest::Error>().is_some_and(reqwest::Error::is_connect) {
             return Error::Unreachable(deepest(error));
@@ -341,6 +374,14 @@ fn sent_in_vain(error: &(dyn std::error::Error + 'static), server: &str) -> Erro
         cause = current.source();
     }
     Error::Lost(deepest(error))
+}
+
+/// What the login does not reach, and what helps.
+fn too_narrow(scope: Option<&str>, server: &str) -> Error {
+    let Some(scope) = scope.filter(|scope| !scope.is_empty()) else { return Error::Login(server.to_owned()) };
+    let scope = cut(scope, 200);
+    let message = format!("the login does not reach `{scope}`; run `updraft mcp login {server}`, which asks for it");
+    Error::Refused { code: 403, message }
 }
 
 /// Something that nobody waits for any longer.

@@ -85,10 +85,22 @@ impl Door {
                 }
             };
             if !self.desk.sign_in(&denied).await.map_err(|why| Failed::UnexpectedServerResponse(why.into()))? {
-                return Err(refusal(denied));
+                return Err(self.refusal(denied));
             }
         }
         Err(Failed::UnexpectedServerResponse("it wants a login again and again".into()))
+    }
+
+    fn refusal(&self, denied: Denied) -> Failed {
+        match denied {
+            Denied::Unknown { challenge, .. } => {
+                Failed::AuthRequired(AuthRequiredError::new(challenge.unwrap_or_default()))
+            }
+            Denied::Narrow { challenge, .. } => {
+                let scope = self.desk.scope_of(&challenge);
+                Failed::InsufficientScope(InsufficientScopeError::new(challenge, scope))
+            }
+        }
     }
 
     async fn send(&self, asked: &Asked<'_>, token: Option<&str>) -> Result<Response, Failed> {
@@ -113,6 +125,10 @@ impl Door {
         let response = request.send().await.map_err(|error| self.unread(error))?;
         if !response.status().is_success() {
             self.refused.store(response.status().as_u16(), Ordering::Relaxed);
+            // As a date it is seldom said, and then the growing waits must do.
+            if let Some(seconds) = text_of(&response, "retry-after").and_then(|after| after.trim().parse().ok()) {
+                self.ledger.leave_alone(seconds);
+            }
         }
         Ok(response)
     }
@@ -275,15 +291,6 @@ fn challenge(response: &Response) -> Option<String> {
 
 fn text_of(response: &Response, header: &str) -> Option<String> {
     response.headers().get(header).and_then(|value| value.to_str().ok()).map(str::to_owned)
-}
-
-fn refusal(denied: Denied) -> Failed {
-    match denied {
-        Denied::Unknown { challenge, .. } => {
-            Failed::AuthRequired(AuthRequiredError::new(challenge.unwrap_or_default()))
-        }
-        Denied::Narrow { challenge, .. } => Failed::InsufficientScope(InsufficientScopeError::new(challenge, None)),
-    }
 }
 
 /// What a status that is no success means for the one who asked.

@@ -84,7 +84,7 @@ impl Drop for Listening {
 
 impl Handler {
     /// Puts a server's question to a person: that of the run that calls, or else the host's. Without one it is declined.
-    pub(super) async fn elicit(&self, params: ElicitRequestParams, asker: Option<&Asker>) -> ElicitResult {
+    pub(super) async fn elicit(&self, params: ElicitRequestParams, key: &str, asker: Option<&Asker>) -> ElicitResult {
         let declined = ElicitResult::new(ElicitationAction::Decline);
         let (message, wanted) = match params {
             ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
@@ -95,7 +95,7 @@ impl Handler {
             _ => return declined,
         };
         if let Some(asker) = asker.filter(|_| self.host.inquires) {
-            return asker.elicit(&self.server, cut(&message, 4_000), wanted).await;
+            return asker.elicit(&self.server, cut(&message, 4_000), wanted, key).await;
         }
         let Some(people) = &self.host.people else { return declined };
         let question = Question { server: self.server.clone(), message: cut(&message, 4_000), wanted };
@@ -156,7 +156,7 @@ impl ClientHandler for Handler {
         able.roots = Some(RootsCapabilities::default());
         able.extensions = Some(BTreeMap::from([(TASKS_EXTENSION_ID.to_owned(), Map::new())]));
         if self.host.people.is_some() || self.host.inquires {
-            let form = FormElicitationCapability::new().with_schema_validation(true);
+            let form = FormElicitationCapability::new();
             able.elicitation =
                 Some(ElicitationCapability::new().with_form(form).with_url(UrlElicitationCapability::default()));
         }
@@ -189,7 +189,7 @@ impl ClientHandler for Handler {
         let _stopped = self.under_way.stop_clocks();
         let asker = self.under_way.asker();
         tokio::select! {
-            answer = self.elicit(params, asker.as_ref()) => Ok(answer),
+            answer = self.elicit(params, "", asker.as_ref()) => Ok(answer),
             // It does not want to know any longer.
             () = context.ct.cancelled() => Ok(ElicitResult::new(ElicitationAction::Cancel)),
         }

@@ -1,5 +1,6 @@
 //! What the caller lends to all servers: a sandbox, folders, and people who can be asked.
 
+use std::any::Any;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -201,4 +202,10 @@ pub trait Keys: Send + Sync {
     fn load(&self, server: &str, address: &str) -> Option<Vec<u8>>;
     /// Keeps it, or forgets it.
     fn save(&self, server: &str, address: &str, secret: Option<Vec<u8>>) -> std::io::Result<()>;
+    /// Waits until no other process renews it, and keeps them waiting until what it gives is dropped: what it is renewed
+    /// with often counts only once. The end of the process must end that too.
+    fn alone(&self, server: &str, address: &str) -> Later<'_, Option<Box<dyn Any + Send>>> {
+        let _ = (server, address);
+        Box::pin(std::future::ready(None))
+    }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rmcp::model::{ClientNotification, JsonRpcMessage, RequestId};
 use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
@@ -68,6 +68,8 @@ struct Book {
     misdeeds: Misdeeds,
     room: f64,
     filled: Instant,
+    /// Until when the server wants to be left alone.
+    alone_until: Option<Instant>,
 }
 
 impl Default for Book {
@@ -83,6 +85,7 @@ impl Default for Book {
             misdeeds: Misdeeds::default(),
             room: BURST,
             filled: Instant::now(),
+            alone_until: None,
         }
     }
 }
@@ -99,6 +102,18 @@ pub(super) enum Verdict {
 }
 
 impl Ledger {
+    /// Notes that the server wants to be left alone for a while.
+    pub(super) fn leave_alone(&self, seconds: u64) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).alone_until =
+            Instant::now().checked_add(Duration::from_secs(seconds));
+    }
+
+    /// How long the server still wants to be left alone.
+    pub(super) fn left_alone_for(&self) -> Duration {
+        let until = self.0.lock().unwrap_or_else(PoisonError::into_inner).alone_until;
+        until.map(|until| until.saturating_duration_since(Instant::now())).unwrap_or_default()
+    }
+
     pub(super) fn misdeeds(&self) -> Misdeeds {
         self.book().misdeeds.clone()
     }

@@ -1,6 +1,9 @@
 //! Signing in at a remote server, by OAuth: found out from the refusal, done by a person, remembered by the caller.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use rmcp::transport::ScopeUpgradeConfig;
@@ -9,14 +12,23 @@ use rmcp::transport::auth::{
     ClientCredentialsConfig, CredentialStore, StoredCredentials, WWWAuthenticateParams,
 };
 use serde_json::Value;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OwnedMutexGuard, oneshot};
+use tokio::task::JoinSet;
 use url::Url;
 
 use super::host::{Doorman, Host, Keys};
 use crate::config::{Link, Login, ServerConfig};
+use crate::error::cut;
 
 /// How often in a row more is asked for than was granted: a person would be asked each time.
 const UPGRADES: u32 = 2;
+
+/// Seconds before its end at which a token is renewed. The SDK takes fewer, so that it is never the first.
+const MARGIN: u64 = 60;
+/// How long our end waits for the answer to a login that is being renewed.
+const LAST_ANSWER: Duration = Duration::from_secs(10);
+
+type Known = OwnedMutexGuard<Option<AuthorizationManager>>;
 
 /// Where one signs in at one server.
 pub(super) struct Desk {
@@ -26,7 +38,13 @@ pub(super) struct Desk {
     /// The user's own `Authorization` header: then nobody signs in.
     has_own: bool,
     host: Arc<Host>,
-    manager: Mutex<Option<AuthorizationManager>>,
+    manager: Arc<Mutex<Option<AuthorizationManager>>>,
+    /// Held while a login is renewed: what it is renewed with counts once, so the answer must be kept.
+    renewing: Mutex<()>,
+    is_closing: AtomicBool,
+    tasks: std::sync::Mutex<JoinSet<()>>,
+    /// Why nobody could sign in, the last time.
+    failure: std::sync::Mutex<Option<String>>,
 }
 
 /// How a request was turned away, and with what it had come.
@@ -46,19 +64,111 @@ impl Desk {
             }
             Link::Stdio { .. } => (None, true),
         };
-        Self { server: config.name.clone(), url, login: config.login.clone(), has_own, host, manager: Mutex::default() }
+        Self {
+            server: config.name.clone(),
+            url,
+            login: config.login.clone(),
+            has_own,
+            host,
+            manager: Arc::default(),
+            renewing: Mutex::default(),
+            is_closing: AtomicBool::new(false),
+            tasks: std::sync::Mutex::default(),
+            failure: std::sync::Mutex::default(),
+        }
+    }
+
+    /// From here on logins are renewed, until it is closed.
+    pub(super) fn open(&self) {
+        self.is_closing.store(false, Ordering::Relaxed);
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Begins no more to renew a login: our end would cut it off.
+    pub(super) fn close(&self) {
+        self.is_closing.store(true, Ordering::Relaxed);
+    }
+
+    /// Waits until a login that is being renewed is kept, if that does not take too long.
+    pub(super) async fn closed(&self) {
+        let _ = tokio::time::timeout(LAST_ANSWER, self.renewing.lock()).await;
+    }
+
+    /// Why nobody could sign in, the last time that was tried.
+    pub(super) fn failure(&self) -> Option<String> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The token of the last login, fresh. None if there was none, or it is of no use any longer.
-    pub(super) async fn token(&self) -> Option<String> {
-        if self.has_own {
+    pub(super) async fn token(self: &Arc<Self>) -> Option<String> {
+        if self.has_own || self.is_to_be_widened() {
             return None;
         }
-        let mut manager = self.manager.lock().await;
+        let mut manager = Arc::clone(&self.manager).lock_owned().await;
         if manager.is_none() && self.has_kept() {
             *manager = self.remembered(None).await.ok().flatten();
         }
-        manager.as_ref()?.get_access_token().await.ok()
+        let known = manager.as_ref()?;
+        if self.kept().is_some_and(|kept| is_fresh(&kept)) {
+            return known.get_access_token().await.ok();
+        }
+        self.renewed(manager, None).await.ok()?.1
+    }
+
+    /// A fresh token in place of one that is too old, or of the one that was turned away. It is renewed alone among
+    /// processes, unless another has done so meanwhile; and to its end, even if nobody waits for it any longer.
+    async fn renewed(
+        self: &Arc<Self>,
+        manager: Known,
+        refused: Option<String>,
+    ) -> Result<(Known, Option<String>), String> {
+        let desk = Arc::clone(self);
+        let renewing = async move {
+            let _one = desk.renewing.lock().await;
+            if desk.is_closing.load(Ordering::Relaxed) {
+                return (manager, None);
+            }
+            let address = desk.address();
+            let _alone = match &desk.host.keys {
+                Some(keys) => keys.alone(&desk.server, &address).await,
+                None => None,
+            };
+            let token = match manager.as_ref() {
+                Some(known) => desk.renew_now(known, refused.as_deref()).await,
+                None => None,
+            };
+            (manager, token)
+        };
+        let (done, renewed) = oneshot::channel();
+        {
+            let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+            while tasks.try_join_next().is_some() {}
+            tasks.spawn(async move {
+                // Whoever waited may have left: it is kept all the same.
+                let _ = done.send(renewing.await);
+            });
+        }
+        renewed.await.map_err(|_| "it could not be renewed".to_owned())
+    }
+
+    async fn renew_now(&self, known: &AuthorizationManager, refused: Option<&str>) -> Option<String> {
+        let before = self.kept();
+        let is_other = |kept: &Value| refused.is_some() && access(kept).as_deref() != refused && is_fresh(kept);
+        if let Some(other) = before.as_ref().filter(|kept| is_other(kept)) {
+            return access(other); // another process was faster
+        }
+        let renewed = match refused {
+            Some(_) => known.refresh_token().await.map(drop),
+            None => known.get_access_token().await.map(drop),
+        };
+        // Where it was turned away, somebody who did not wait for us may have been faster all the same.
+        let is_good = renewed.is_ok() || self.kept() != before;
+        if is_good { known.get_access_token().await.ok() } else { None }
+    }
+
+    /// What of the login a refusal says is missing.
+    pub(super) fn scope_of(&self, challenge: &str) -> Option<String> {
+        WWWAuthenticateParams::parse(challenge, self.url.as_ref()?).scope
     }
 
     /// Notes that a request was let in, so that more may be asked for again.
@@ -69,37 +179,49 @@ impl Desk {
     }
 
     /// Signs in, or asks for more. False if that cannot be done here; the error says why it failed.
-    pub(super) async fn sign_in(&self, denied: &Denied) -> Result<bool, String> {
+    pub(super) async fn sign_in(self: &Arc<Self>, denied: &Denied) -> Result<bool, String> {
         if self.has_own {
             return Ok(false);
         }
-        let mut manager = self.manager.lock().await;
+        let manager = Arc::clone(&self.manager).lock_owned().await;
         let (Denied::Unknown { token, .. } | Denied::Narrow { token, .. }) = denied;
-        if let Some(known) = manager.as_ref()
+        if let Some(known) = manager.as_ref().filter(|_| !self.is_to_be_widened())
+            && self.kept().is_none_or(|kept| is_fresh(&kept))
             && let Ok(now) = known.get_access_token().await
             && Some(&now) != token.as_ref()
         {
             return Ok(true); // somebody else signed in meanwhile
         }
+        let refused = token.clone();
         let outcome = match (denied, manager.as_ref()) {
             (Denied::Narrow { challenge, token: Some(_) }, Some(known)) if !self.login.is_for_machines => {
                 self.widen(known, challenge).await
             }
-            (Denied::Narrow { challenge, .. }, _) => self.renew(&mut manager, Some(challenge)).await,
-            (Denied::Unknown { challenge, .. }, _) => self.renew(&mut manager, challenge.as_deref()).await,
+            (Denied::Narrow { challenge, .. }, _) => self.renew(manager, Some(challenge), refused).await,
+            (Denied::Unknown { challenge, .. }, _) => self.renew(manager, challenge.as_deref(), refused).await,
         };
-        outcome.map_err(|why| format!("the login failed: {why}"))
+        let outcome = outcome.map_err(|why| format!("the login failed: {why}"));
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = outcome.as_ref().err().cloned();
+        outcome
     }
 
     /// Refreshes what was kept if it still counts, or signs in with what is configured, or has a person sign in.
-    async fn renew(&self, manager: &mut Option<AuthorizationManager>, challenge: Option<&str>) -> Result<bool, String> {
-        if self.has_kept() || manager.is_some() {
+    async fn renew(
+        self: &Arc<Self>,
+        mut manager: Known,
+        challenge: Option<&str>,
+        refused: Option<String>,
+    ) -> Result<bool, String> {
+        if (self.has_kept() || manager.is_some()) && !self.is_to_be_widened() {
             *manager = None;
-            if let Some(kept) = self.remembered(challenge).await.map_err(|error| error.to_string())?
-                && kept.refresh_token().await.is_ok()
-            {
+            if let Some(kept) = self.remembered(challenge).await.map_err(|error| error.to_string())? {
                 *manager = Some(kept);
-                return Ok(true);
+                let token;
+                (manager, token) = self.renewed(manager, Some(refused.unwrap_or_default())).await?;
+                if token.is_some() {
+                    return Ok(true);
+                }
+                *manager = None;
             }
         }
         let (machine, doorman) = (self.machine(challenge), self.host.doorman.as_ref());
@@ -148,7 +270,13 @@ impl Desk {
         let mut request = AuthorizationRequest::new(doorman.comes_back_to())
             .with_client_name("Updraft")
             .with_initial_scope_selection();
-        if !self.login.scopes.is_empty() {
+        let missing = self.missing_scopes();
+        if !missing.is_empty() {
+            let granted = self.kept().and_then(|kept| kept["granted_scopes"].as_array().cloned()).unwrap_or_default();
+            let granted = granted.iter().filter_map(Value::as_str).map(str::to_owned);
+            let all: BTreeSet<String> = granted.chain(self.login.scopes.iter().cloned()).chain(missing).collect();
+            request = request.with_scopes(all);
+        } else if !self.login.scopes.is_empty() {
             request = request.with_scopes(self.login.scopes.iter().cloned());
         }
         if let Some(id) = &self.login.client_id {
@@ -160,16 +288,30 @@ impl Desk {
         if let Some(address) = doorman.describes_itself_at() {
             request = request.with_client_metadata_url(address);
         }
-        let session = AuthorizationSession::new(manager, request).await.map_err(|(_, error)| error.to_string())?;
+        let session = AuthorizationSession::new(manager, request).await;
+        let session = session.map_err(|(_, error)| self.unregistered(&error))?;
         let back = doorman.visit(&self.server, session.get_authorization_url()).await?;
         session.handle_callback_url(&back).await.map_err(|error| error.to_string())?;
+        self.note_missing(&[]);
         Ok(session.auth_manager)
+    }
+
+    /// Why nobody could even be sent to the login page.
+    fn unregistered(&self, error: &AuthError) -> String {
+        let is_unknown_there = matches!(error, AuthError::RegistrationFailed(_)) && self.login.client_id.is_none();
+        let hint = "; register Updraft there yourself, and write the id you get as `oauth.clientId` into the entry of the server";
+        format!("{error}{}", if is_unknown_there { hint } else { "" })
     }
 
     /// Asks for more than was granted, a few times at most.
     async fn widen(&self, known: &AuthorizationManager, challenge: &str) -> Result<bool, String> {
-        let (Some(doorman), Some(url)) = (&self.host.doorman, &self.url) else { return Ok(false) };
+        let Some(url) = &self.url else { return Ok(false) };
         let wanted = WWWAuthenticateParams::parse(challenge, url).scope.unwrap_or_default();
+        let Some(doorman) = &self.host.doorman else {
+            // The next login asks for it.
+            self.note_missing(&wanted.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
+            return Ok(false);
+        };
         if !known.can_attempt_scope_upgrade().await {
             return Ok(false);
         }
@@ -190,6 +332,39 @@ impl Desk {
 
     fn has_kept(&self) -> bool {
         self.host.keys.as_ref().is_some_and(|keys| keys.load(&self.server, &self.address()).is_some())
+    }
+
+    /// What is kept of the last login, as it is now.
+    fn kept(&self) -> Option<Value> {
+        serde_json::from_slice(&self.host.keys.as_ref()?.load(&self.server, &self.address())?).ok()
+    }
+
+    /// Where it is kept what the login did not reach. No server is there.
+    fn beside(&self) -> String {
+        format!("{} missing scopes", self.address())
+    }
+
+    /// What calls have wanted that the login does not reach.
+    fn missing_scopes(&self) -> Vec<String> {
+        let kept = self.host.keys.as_ref().and_then(|keys| keys.load(&self.server, &self.beside()));
+        kept.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+    }
+
+    fn note_missing(&self, scopes: &[String]) {
+        let Some(keys) = &self.host.keys else { return };
+        let before = self.missing_scopes();
+        let all: BTreeSet<&String> = before.iter().chain(scopes).collect();
+        let kept = (!scopes.is_empty()).then(|| serde_json::to_vec(&all).unwrap_or_default());
+        if (kept.is_some() || !before.is_empty())
+            && let Err(error) = keys.save(&self.server, &self.beside(), kept)
+        {
+            tracing::debug!(%error, "what the login does not reach could not be kept");
+        }
+    }
+
+    /// Whether a person is here who can sign in for more than the last time.
+    fn is_to_be_widened(&self) -> bool {
+        self.host.doorman.is_some() && !self.login.is_for_machines && !self.missing_scopes().is_empty()
     }
 
     /// What was kept of the last login, if it was with those who are in charge now.
@@ -214,6 +389,34 @@ impl Desk {
         }
         Ok(manager)
     }
+}
+
+/// Why a login page sends a person back without what they came for, if it does. `back` is where to, or its path and query.
+pub fn refused_login(back: &str) -> Option<String> {
+    let back = Url::parse("http://localhost/").ok()?.join(back).ok()?;
+    let said = |name: &str| back.query_pairs().find(|(key, _)| key == name).map(|(_, value)| cut(&value, 500));
+    let error = said("error")?;
+    Some(match said("error_description") {
+        Some(words) => format!("{words} ({error})"),
+        None => error,
+    })
+}
+
+/// Whether what is kept of a login still counts for a while, as far as it says.
+#[expect(clippy::disallowed_methods, reason = "compared with what the SDK took from the same clock")]
+fn is_fresh(kept: &Value) -> bool {
+    let (Some(lasts), Some(since)) =
+        (kept["token_response"]["expires_in"].as_u64(), kept["token_received_at"].as_u64())
+    else {
+        return true;
+    };
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+    now + MARGIN < since.saturating_add(lasts)
+}
+
+/// The token in what is kept of a login.
+fn access(kept: &Value) -> Option<String> {
+    kept["token_response"]["access_token"].as_str().map(str::to_owned)
 }
 
 /// Whether those in charge know clients by id and secret, and no persons.

@@ -6,17 +6,18 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, GetPromptRequest, GetPromptRequestParams,
-    GetPromptResult, InputRequest, InputRequests, InputRequiredResult, JsonObject, ReadResourceRequest,
-    ReadResourceRequestParams, ReadResourceResult, ServerResult, Task,
+    CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ElicitRequest, ElicitRequestParams,
+    GetPromptRequest, GetPromptRequestParams, GetPromptResult, InputRequest, InputRequests, InputRequiredResult,
+    JsonObject, ReadResourceRequest, ReadResourceRequestParams, ReadResourceResult, ServerResult, Task,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::asking::LARGEST;
-use super::connection::{Connection, Waiting, strange};
+use super::connect::Manner;
+use super::connection::{Connection, VISIT_FIRST, Waiting, strange};
 use super::mend;
-use crate::error::Error;
+use crate::error::{Error, Visit};
 
 /// Rounds of questions during one call.
 const ROUNDS: u32 = 10;
@@ -42,9 +43,12 @@ impl Waiting<'_> {
     /// Writes down what the call can be found again by. True once it is on disk.
     pub(super) async fn keep(&self, handle: Handle) -> bool {
         let text = serde_json::to_string(&handle).ok().filter(|text| text.len() <= LARGEST);
-        let (Some(asker), Some(text)) = (&self.asker, text) else { return false };
-        let is_kept = asker.caller.note(text).await;
-        *self.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(handle).filter(|_| is_kept);
+        let is_kept = match (&self.asker, text) {
+            (Some(asker), Some(text)) => asker.caller.note(text).await,
+            _ => false,
+        };
+        // While we live it can be found again without that.
+        *self.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(handle);
         is_kept
     }
 
@@ -86,12 +90,24 @@ impl Connection {
         };
         for round in 0..ROUNDS {
             if let Some(asked) = asked.take() {
-                params.request_state.clone_from(&asked.request_state);
-                params.input_responses = self.answers(asked, round, waiting).await?;
+                let state = asked.request_state.clone();
+                let answers = self.answers(asked, round, waiting).await?;
+                if self.manner == Manner::Stateless {
+                    (params.request_state, params.input_responses) = (state, answers);
+                } else {
+                    // Earlier revisions want it made again, and nothing said in it.
+                    all_visited(answers.unwrap_or_default())?;
+                }
                 waiting.forget().await;
             }
             let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
-            match self.ask(request, waiting).await? {
+            let answer = match self.ask(request, waiting).await {
+                Err(Error::Visits { visits, .. }) if !visits.is_empty() => {
+                    Ok(ServerResult::InputRequiredResult(InputRequiredResult::new(Some(as_questions(visits)), None)))
+                }
+                other => other,
+            };
+            match answer? {
                 ServerResult::CallToolResult(result) => {
                     self.answered.fetch_add(1, Ordering::Relaxed);
                     return Ok(result);
@@ -184,7 +200,7 @@ impl Connection {
         for (key, question) in questions {
             let answer = match question {
                 InputRequest::Elicitation(request) => {
-                    serde_json::to_value(self.handler.elicit(request.params, asker).await)
+                    serde_json::to_value(self.handler.elicit(request.params, &key, asker).await)
                 }
                 InputRequest::CreateMessage(request) => {
                     let sampled = self.handler.sample(request.params, asker).await;
@@ -197,4 +213,28 @@ impl Connection {
         }
         Ok(answers)
     }
+}
+
+/// Addresses to visit as questions.
+fn as_questions(visits: Vec<Visit>) -> InputRequests {
+    let question = |(k, visit): (usize, Visit)| {
+        let key = if visit.id.is_empty() { k.to_string() } else { visit.id.clone() };
+        let params = ElicitRequestParams::UrlElicitationParams {
+            meta: None,
+            message: visit.message,
+            url: visit.address,
+            elicitation_id: visit.id,
+        };
+        (key, InputRequest::Elicitation(ElicitRequest::new(params)))
+    };
+    visits.into_iter().enumerate().map(question).collect()
+}
+
+/// Whether a person has been wherever they were sent; the error is what the call comes to.
+fn all_visited(answers: BTreeMap<String, Value>) -> Result<(), Error> {
+    if answers.into_values().all(|answer| answer["action"] == "accept") {
+        return Ok(());
+    }
+    let message = "it wants a person to visit an address first, and they declined".to_owned();
+    Err(Error::Refused { code: VISIT_FIRST, message })
 }

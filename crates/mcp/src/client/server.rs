@@ -187,12 +187,14 @@ impl Server {
     /// Ends it, and waits until its process is gone.
     pub async fn close(&self) {
         self.tell(None);
+        self.desk.close();
         let mut tasks = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
         tasks.shutdown().await;
         let connection = self.state().connection.take();
         if let Some(connection) = connection {
             connection.close().await;
         }
+        self.desk.closed().await;
     }
 
     /// Calls a tool. A call that may be done again is, if the connection ends under it; one that can be found again is gone
@@ -271,6 +273,7 @@ impl Server {
     }
 
     async fn attempt(&self, remembered: Option<Manner>) -> Result<Connection, Error> {
+        self.desk.open();
         let attempt =
             Attempt { host: &self.host, config: &self.config, desk: &self.desk, changed: &self.changed, remembered };
         self.hidden(Box::pin(attempt.make()).await)
@@ -370,6 +373,7 @@ impl Server {
             | Error::Login(_)
             | Error::Resting { .. }
             | Error::Refused { .. }
+            | Error::Visits { .. }
             | Error::Abandoned(_)
             | Error::Nonsense(_)
             | Error::Cancelled => {}

@@ -1,7 +1,7 @@
 //! A call that a server answers with a task: asked after until it is done, answered when it asks, cancelled when nobody
 //! waits for it any longer.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use rmcp::model::{
@@ -21,8 +21,8 @@ const OFTEN: Duration = Duration::from_millis(50);
 const SELDOM: Duration = Duration::from_secs(10);
 /// Where it suggests nothing.
 const USUAL: Duration = Duration::from_secs(1);
-/// Questions in a row that may go unanswered: the task goes on without us.
-const MISSED: u32 = 5;
+/// Between two questions, where several in a row were turned away or lost: the task goes on without us.
+const LONGEST: Duration = Duration::from_mins(1);
 
 impl Connection {
     /// Asks after a task until it is done. If this is dropped, the task is cancelled.
@@ -33,36 +33,23 @@ impl Connection {
         // One that the next process finds again is cancelled only if that is wanted, not because ours ends.
         let is_kept = waiting.keep(Handle::Task(id.clone())).await;
         let mut wait = interval(task.poll_interval_ms);
-        let (mut answered, mut missed) = (BTreeSet::new(), 0);
+        let mut answered = BTreeSet::new();
         let mut abandoned = self.abandoned_task(&id);
         if is_kept {
             disarm(&mut abandoned);
         }
         loop {
-            if Instant::now() + wait > until {
-                drop(self.abandoned_task(&id));
-                return Err(Error::Silent(limit));
-            }
-            tokio::select! {
-                () = tokio::time::sleep(wait) => {}
-                () = waiting.cancel.cancelled() => return Err(self.cancelled_with(&id)),
-            }
+            self.pause(&id, wait, until, waiting).await?;
             let request = ClientRequest::GetTaskRequest(GetTaskRequest::new(GetTaskParams::new(id.clone())));
-            let state = match self.ask(request, waiting).await {
+            let state = match self.ask_on(&id, &request, until, waiting).await {
                 Ok(ServerResult::GetTaskResult(state)) => state.task,
                 Ok(_) => return Err(Error::Nonsense("this is no state of a task".to_owned())),
-                Err(Error::Lost(_) | Error::Unreachable(_)) if missed < MISSED && !self.is_closed() => {
-                    missed += 1;
-                    continue;
-                }
                 // It may have been done before it was forgotten.
                 Err(Error::Refused { message, .. }) => {
                     return Err(Error::Abandoned(format!("it does not know the task any longer: {message}")));
                 }
-                Err(Error::Cancelled) => return Err(self.cancelled_with(&id)),
                 Err(error) => return Err(error),
             };
-            missed = 0;
             wait = interval(state.task.poll_interval_ms);
             if let Some(words) = &state.task.status_message {
                 waiting.log.line(&cut(words, 500));
@@ -71,12 +58,11 @@ impl Connection {
                 TaskPayload::Working => {}
                 TaskPayload::InputRequired { input_requests } => {
                     let asked = Instant::now();
-                    match self.answer_task(&id, input_requests, &mut answered, waiting).await {
-                        Err(Error::Cancelled) => return Err(self.cancelled_with(&id)),
-                        done => done?,
+                    if let Some(answers) = self.task_answers(input_requests, &mut answered, waiting, &id).await? {
+                        // A person's thinking is not the task's time.
+                        until += asked.elapsed();
+                        self.answer_task(&id, answers, until, waiting).await?;
                     }
-                    // A person's thinking is not the task's time.
-                    until += asked.elapsed();
                 }
                 payload => {
                     disarm(&mut abandoned);
@@ -92,21 +78,87 @@ impl Connection {
         Error::Cancelled
     }
 
-    /// Answers what a task asks, each question once.
-    async fn answer_task(
+    /// Waits until a task may be asked after again, unless its time is up or nobody wants it any longer.
+    async fn pause(&self, id: &str, wait: Duration, until: Instant, waiting: &Waiting<'_>) -> Result<(), Error> {
+        let wait = wait.max(self.left_alone_for());
+        if Instant::now() >= until {
+            drop(self.abandoned_task(id));
+            return Err(Error::Silent(waiting.patience.longest));
+        }
+        tokio::select! {
+            () = tokio::time::sleep_until(until.min(Instant::now() + wait)) => Ok(()),
+            () = waiting.cancel.cancelled() => Err(self.cancelled_with(id)),
+        }
+    }
+
+    /// Asks something about a task until the server says something about it: that it cannot answer now says nothing.
+    async fn ask_on(
         &self,
         id: &str,
+        request: &ClientRequest,
+        until: Instant,
+        waiting: &Waiting<'_>,
+    ) -> Result<ServerResult, Error> {
+        let mut wait = USUAL;
+        loop {
+            match self.ask(request.clone(), waiting).await {
+                Err(Error::Cancelled) => return Err(self.cancelled_with(id)),
+                Err(error) if passes(&error) && !self.is_closed() => {
+                    waiting.log.line(&cut(&format!("the task is asked after again: {error}"), 500));
+                    self.pause(id, wait, until, waiting).await?;
+                    wait = (wait * 2).min(LONGEST);
+                }
+                other => return other,
+            }
+        }
+    }
+
+    /// Answers to what a task asks, each question once.
+    async fn task_answers(
+        &self,
         mut questions: InputRequests,
         answered: &mut BTreeSet<String>,
         waiting: &Waiting<'_>,
-    ) -> Result<(), Error> {
+        id: &str,
+    ) -> Result<Option<BTreeMap<String, Value>>, Error> {
         questions.retain(|key, _| answered.insert(key.clone()));
         if questions.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
-        let answers = self.answers_to(questions, waiting).await?;
+        tokio::select! {
+            answers = self.answers_to(questions, waiting) => answers.map(Some),
+            () = waiting.cancel.cancelled() => Err(self.cancelled_with(id)),
+        }
+    }
+
+    /// Hands a task its answers. If it does not want them any longer, its state will tell.
+    async fn answer_task(
+        &self,
+        id: &str,
+        answers: BTreeMap<String, Value>,
+        until: Instant,
+        waiting: &Waiting<'_>,
+    ) -> Result<(), Error> {
         let params = UpdateTaskParams::new(id.to_owned(), answers);
-        self.ask(ClientRequest::UpdateTaskRequest(UpdateTaskRequest::new(params)), waiting).await.map(drop)
+        let request = ClientRequest::UpdateTaskRequest(UpdateTaskRequest::new(params));
+        self.ask_on(id, &request, until, waiting).await.map(drop)
+    }
+}
+
+/// Whether a question about a task that failed so may be answered later: only a server that says that it does not know the
+/// task, or nothing about tasks, has said something about it.
+fn passes(error: &Error) -> bool {
+    match error {
+        Error::Refused { code, message } => {
+            let message = message.to_lowercase();
+            let is_unknown = message.contains("task") && (message.contains("not found") || message.contains("unknown"));
+            // Of the protocol: bad parameters, no such method, nothing there. Of HTTP: any refusal that does not pass.
+            let is_final = matches!(code, -32602 | -32601 | -32002)
+                || ((400..500).contains(code) && !matches!(code, 408 | 425 | 429));
+            !is_final && !is_unknown
+        }
+        Error::Lost(_) | Error::Unreachable(_) | Error::Silent(_) => true,
+        _ => false,
     }
 }
 
@@ -133,5 +185,23 @@ fn over(payload: TaskPayload) -> Result<CallToolResult, Error> {
         }
         TaskPayload::Cancelled => Err(Error::Abandoned("its task was cancelled".to_owned())),
         _ => Err(Error::Nonsense("a task that is neither at work nor done".to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_said_about_the_task_ends_it() {
+        let refused = |code, message: &str| Error::Refused { code, message: message.to_owned() };
+        let later = [refused(429, "slow down"), refused(408, ""), refused(-32603, "the database is busy")];
+        for error in later.into_iter().chain([Error::Lost("HTTP 503".into()), Error::Silent(USUAL)]) {
+            assert!(passes(&error), "{error}");
+        }
+        let over = [refused(-32602, "no"), refused(404, ""), refused(-32603, "Task not found"), refused(-32601, "")];
+        for error in over.into_iter().chain([Error::Login("s".into()), Error::Cancelled]) {
+            assert!(!passes(&error), "{error}");
+        }
     }
 }

@@ -112,7 +112,9 @@ impl ServerTool {
                 Reply::Failed(Failure::new(FailureKind::Tool, words))
             }
             Error::Login(_) | Error::Unknown(_) => Reply::Failed(Failure::new(FailureKind::Config, words)),
-            Error::Refused { .. } | Error::Nonsense(_) => Reply::Failed(Failure::new(FailureKind::Tool, words)),
+            Error::Refused { .. } | Error::Visits { .. } | Error::Nonsense(_) => {
+                Reply::Failed(Failure::new(FailureKind::Tool, words))
+            }
         }
     }
 }

@@ -77,8 +77,20 @@ impl<F: Face> Desk<F> {
             let run = state["run"].as_str().unwrap_or_default().to_owned();
             query.session = state["session"].as_str().map(str::to_owned);
             let view = self.face.view(run.clone()).await?;
-            if asking::give(&self.face, &view, &call.replies).await? == asking::Gave::Nothing {
-                return Ok(Outcome::Done(shapes::standing(&view)));
+            let given = asking::give(&self.face, &view, &call.replies).await;
+            let is_put_off = view.waits.iter().any(|wait| call.replies.contains_key(&wait.id));
+            match given {
+                // It goes on waiting, and whoever reads this must be able to find it.
+                Err(Refusal(why)) => {
+                    let view = self.face.view(run).await.unwrap_or(view);
+                    return Ok(Outcome::Done(shapes::unanswered(&why, &view, query.session.as_deref())));
+                }
+                Ok(asking::Gave::Nothing) if is_put_off => {
+                    let session = query.session.unwrap_or_default();
+                    return Ok(Outcome::Done(shapes::answered(&view, &session, None)));
+                }
+                // What was said may have been heard before, and the client comes again for what it came to.
+                Ok(_) => {}
             }
             self.listening(caller, |listener| self.face.follow(run, query, listener)).await?
         } else {
@@ -168,6 +180,17 @@ impl<F: Face> Offer for Desk<F> {
         Box::pin(async move {
             let made = self.make(call, caller).await;
             Ok(made.unwrap_or_else(|Refusal(why)| Outcome::Done(CallToolResult::error(vec![ContentBlock::text(why)]))))
+        })
+    }
+
+    fn unasked<'a>(&'a self, call: &'a Call, error: ErrorData) -> Giving<'a, CallToolResult> {
+        Box::pin(async move {
+            // The run goes on waiting: whoever reads this can answer it otherwise.
+            let state = call.state.as_ref().ok_or_else(|| error.clone())?;
+            let view = self.face.view(state["run"].as_str().unwrap_or_default().to_owned()).await;
+            let view = view.map_err(|_| error.clone())?;
+            let why = format!("the client could not be asked: {}", error.message);
+            Ok(shapes::unanswered(&why, &view, state["session"].as_str()))
         })
     }
 

@@ -46,7 +46,7 @@ pub enum Stand {
     Working,
     /// It waits for a person: see [`View::waits`].
     Waiting,
-    /// A person paused it, or a budget is used up: it goes on when it is resumed.
+    /// A person paused it, a budget is used up, or it was interrupted: it goes on when it is resumed.
     Paused,
     /// It ended well.
     Done,

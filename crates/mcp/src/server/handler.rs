@@ -97,10 +97,14 @@ impl Handler {
                 Outcome::Asks(asks) => asks,
             };
             let Asks { requests, state } = asks;
-            call.replies = rounds::ask_now(Asks { requests, state: None }, caller).await?;
             call.state = state;
+            match rounds::ask_now(Asks { requests, state: None }, caller).await {
+                Ok(replies) => call.replies = replies,
+                Err(error) => return self.offer().unasked(&call, error).await.map(Into::into),
+            }
         }
-        Err(ErrorData::internal_error(format!("`{tool}` asked more than {MOST_ROUNDS} times"), None))
+        let error = ErrorData::internal_error(format!("`{tool}` asked more than {MOST_ROUNDS} times"), None);
+        self.offer().unasked(&call, error).await.map(Into::into)
     }
 }
 

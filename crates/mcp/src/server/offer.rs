@@ -69,6 +69,12 @@ pub trait Offer: Send + Sync + 'static {
     /// Calls a tool. Dropped when the client no longer wants it.
     fn call<'a>(&'a self, call: Call, caller: &'a Caller) -> Giving<'a, Outcome<CallToolResult>>;
 
+    /// What a call comes to whose client could not be asked what it has to ask; `state` is that of the questions.
+    fn unasked<'a>(&'a self, call: &'a Call, error: ErrorData) -> Giving<'a, CallToolResult> {
+        let _ = call;
+        Box::pin(std::future::ready(Err(error)))
+    }
+
     /// Its resources.
     fn resources(&self) -> Giving<'_, Vec<Resource>> {
         Box::pin(async { Ok(Vec::new()) })

@@ -78,7 +78,9 @@ async fn request(stream: &mut tokio::net::TcpStream) -> Option<(String, String, 
     }
     let first = String::from_utf8_lossy(&bytes[..head]).lines().next()?.to_owned();
     let mut words = first.split(' ').map(str::to_owned);
-    let body = serde_json::from_slice(&bytes[head + 4..]).unwrap_or_default();
+    let body = &bytes[head + 4..];
+    // What is no JSON comes as the text it is.
+    let body = serde_json::from_slice(body).unwrap_or_else(|_| String::from_utf8_lossy(body).into());
     Some((words.next()?, words.next()?, body))
 }
 

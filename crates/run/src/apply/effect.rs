@@ -115,7 +115,30 @@ impl Run {
         let wish = Some((call.clone(), prepared.clone()));
         let inquiry = prepared.inquiry.clone().map(|inquiry| (inquiry, None));
         let (class, attempt) = (prepared.class, open.attempt);
-        open.inner.push(Inner { name: call.name.clone(), class, wish, ended: None, attempt, inquiry });
+        let turn = prepared.inquiry.as_ref().map_or(0, |inquiry| open.asked_already(inquiry));
+        let mut is_beside = false;
+        for other in &mut open.inner {
+            if other.attempt == attempt
+                && other.ended.is_none()
+                && prepared.inquiry.as_ref().is_some_and(|own| other.asks(own))
+            {
+                (other.is_beside, is_beside) = (true, true);
+            }
+        }
+        let name = call.name.clone();
+        open.inner.push(Inner { name, class, wish, ended: None, attempt, turn, is_beside, inquiry });
+    }
+
+    /// A question of an earlier attempt is one of the present attempt.
+    pub(super) fn awaited(&mut self, id: &Address) {
+        let Some((outer, k)) = id.outer().zip(id.inner) else { return };
+        let Some(open) = self.open.get_mut(&outer) else { return };
+        let asked = open.inner.get(k as usize).and_then(|inner| inner.inquiry.as_ref()).map(|(asked, _)| asked.clone());
+        let Some(asked) = asked else { return };
+        let (attempt, turn) = (open.attempt, open.asked_already(&asked));
+        if let Some(inner) = open.inner.get_mut(k as usize) {
+            (inner.attempt, inner.turn) = (attempt, turn);
+        }
     }
 
     /// A call that code asked for has ended: how is kept, for as long as the code runs.

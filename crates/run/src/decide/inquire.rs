@@ -1,4 +1,7 @@
 //! Questions of someone who is called, put to a person before the call can go on.
+//!
+//! A call that is made again asks again. What it asks the second time is what the earlier attempt asked the second time:
+//! the same words may be about two things, so answers are told apart by the names of questions and by their order.
 
 use crate::effect::{Effect, Inquiry, Prepared};
 use crate::event::Event;
@@ -9,6 +12,16 @@ use crate::state::{Inner, Open, Run};
 
 /// Questions that may be asked during one call, however often it is made.
 const MOST: usize = 50;
+
+/// What became of a question in earlier attempts.
+enum Earlier<'a> {
+    /// It waits there.
+    Waits(Address),
+    /// It was answered.
+    Answered(&'a Reply),
+    /// It was not asked, not answered, or nobody can tell which answer was meant.
+    Unknown,
+}
 
 impl Run {
     /// Decides about a question. One that an earlier attempt at the same call asked is not asked twice: it goes on
@@ -23,6 +36,10 @@ impl Run {
         if self.inquired(under, inquiry).is_some() {
             return Vec::new();
         }
+        let earlier = self.earlier(under, open, inquiry);
+        if let Earlier::Waits(id) = earlier {
+            return vec![Event::Awaited { id }];
+        }
         let id = under.within(open.inner.len() as u32);
         let wished = Event::Wished { id: id.clone(), call: call.clone(), prepared: Box::new(prepared.clone()) };
         let asked = open.inner.iter().filter(|inner| inner.inquiry.is_some()).count();
@@ -34,32 +51,54 @@ impl Run {
         let effect =
             Effect::Question { text: inquiry.words(), options: Vec::new(), inquiry: Some(inquiry.clone().into()) };
         let mut events = vec![wished, Event::Wanted { id: id.clone(), effect }];
-        if let Some(reply) = earlier_answer(open, inquiry) {
+        if let Earlier::Answered(reply) = earlier {
             events.push(Event::Replied { id, attempt: 1, reply: reply.clone(), prepared: Vec::new() });
         }
         events
     }
 
-    /// Where this question of an earlier attempt at the same call still waits.
+    /// Where this question of an earlier attempt at the same call still waits, in runs from before questions had names.
     pub fn inquired(&self, under: &Address, inquiry: &Inquiry) -> Option<Address> {
-        let open = self.open.get(under)?;
+        let open = self.open.get(under).filter(|_| inquiry.key.is_none())?;
         let waits = |(k, inner): (usize, &Inner)| {
             let id = under.within(k as u32);
-            (inner.attempt < open.attempt && is_same(inner, inquiry) && self.is_inquiry(&id)).then_some(id)
+            (inner.attempt < open.attempt && inner.asks(inquiry) && self.is_inquiry(&id)).then_some(id)
         };
         open.inner.iter().enumerate().find_map(waits)
     }
+
+    /// What became of the question that comes now, when earlier attempts had come as far.
+    fn earlier<'a>(&self, under: &Address, open: &'a Open, inquiry: &Inquiry) -> Earlier<'a> {
+        if inquiry.key.is_none() {
+            return answered_before_names(open, inquiry).map_or(Earlier::Unknown, Earlier::Answered);
+        }
+        let turn = open.asked_already(inquiry);
+        let before = || open.inner.iter().enumerate().filter(|(_, inner)| inner.attempt < open.attempt);
+        let same = || before().filter(|(_, inner)| inner.turn == turn && inner.asks(inquiry));
+        let waits = |(k, _): (usize, &Inner)| Some(under.within(k as u32)).filter(|id| self.is_inquiry(id));
+        if let Some(id) = same().find_map(waits) {
+            return Earlier::Waits(id);
+        }
+        let Some((_, last)) = same().rfind(|(_, inner)| inner.heard().is_some()) else {
+            return Earlier::Unknown;
+        };
+        let says_the_same = |(_, inner): (usize, &Inner)| inner.heard().is_none_or(|heard| Some(heard) == last.heard());
+        // Of several that were open at once, each may be any of them.
+        let has_order = !same().any(|(_, inner)| inner.is_beside);
+        let alike = if has_order {
+            same().all(says_the_same)
+        } else {
+            before().filter(|(_, inner)| inner.asks(inquiry)).all(says_the_same)
+        };
+        last.heard().filter(|_| alike).map_or(Earlier::Unknown, Earlier::Answered)
+    }
 }
 
-/// What a person said to the same question in an earlier attempt, unless this attempt has heard it already.
-fn earlier_answer<'a>(open: &'a Open, inquiry: &Inquiry) -> Option<&'a Reply> {
-    let same = || open.inner.iter().filter(|inner| is_same(inner, inquiry));
+/// What a person said to the same words in an earlier attempt, unless this attempt has heard it already.
+fn answered_before_names<'a>(open: &'a Open, inquiry: &Inquiry) -> Option<&'a Reply> {
+    let same = || open.inner.iter().filter(|inner| inner.asks(inquiry));
     if same().any(|inner| inner.attempt == open.attempt) {
         return None;
     }
-    same().rev().find_map(|inner| inner.inquiry.as_ref()?.1.as_ref())
-}
-
-fn is_same(inner: &Inner, inquiry: &Inquiry) -> bool {
-    inner.inquiry.as_ref().is_some_and(|(asked, _)| **asked == *inquiry)
+    same().rev().find_map(Inner::heard)
 }

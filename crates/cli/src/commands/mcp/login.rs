@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpListener;
 use updraft_mcp::config::Link;
-use updraft_mcp::{Doorman, Later, Server};
+use updraft_mcp::{Doorman, Later, Server, refused_login};
 
 use super::meant;
 use crate::args::McpServer;
@@ -74,13 +74,23 @@ impl Doorman for Loopback {
                 // Whoever connects and says nothing does not keep the browser out.
                 let read = tokio::time::timeout(Duration::from_secs(5), stream.read_line(&mut line)).await;
                 let path = line.split_whitespace().nth(1).filter(|path| path.starts_with("/callback?"));
-                let (status, text) = if path.is_some() { ("200 OK", PAGE) } else { ("404 Not Found", "Not here.\n") };
+                let refused = path.and_then(refused_login).map(|why| out::harmless(&why));
+                let (status, text) = match (path, &refused) {
+                    (None, _) => ("404 Not Found", "Not here.\n".to_owned()),
+                    (Some(_), None) => ("200 OK", PAGE.to_owned()),
+                    (Some(_), Some(why)) => {
+                        ("200 OK", format!("You are not signed in: {why}. This page can be closed.\n"))
+                    }
+                };
                 let answer = format!(
-                    "HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{text}",
+                    "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{text}",
                     text.len()
                 );
                 let _ = stream.write_all(answer.as_bytes()).await;
                 if let (Ok(Ok(_)), Some(path)) = (read, path) {
+                    if let Some(why) = refused {
+                        return Err(why);
+                    }
                     return Ok(format!("http://127.0.0.1:{}{path}", self.port));
                 }
             }

@@ -46,6 +46,15 @@ pub(super) fn answered(view: &View, session: &str, messages: Option<Vec<Value>>)
     result
 }
 
+/// Why an answer did not reach a run, and how that stands.
+pub(super) fn unanswered(why: &str, view: &View, session: Option<&str>) -> CallToolResult {
+    let mut data = data(view);
+    data["session"] = json!(session);
+    let mut result = both(format!("{why}\n{}", in_words(view)), data);
+    result.is_error = Some(true);
+    result
+}
+
 pub(super) fn data(view: &View) -> Value {
     json!({
         "run": view.run, "status": view.stand.as_str(), "message": view.message, "goal": view.goal,
