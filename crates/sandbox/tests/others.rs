@@ -12,9 +12,15 @@ use updraft_sandbox::{Command, Ended, Level, Policy, Sandbox, Stdin};
 
 /// Runs a script that is told to go on once someone else has done their work; before that it runs up to `read`.
 async fn meanwhile(policy: &Policy, script: &str, work: impl FnOnce()) -> Ended {
-    let command = Command { stdin: Stdin::Pipe, ..shell(script) };
-    let mut child = Sandbox::new(PROGRAM, Level::Full).unwrap().spawn(policy, command).await.unwrap();
+    let ready = tempfile::tempdir().unwrap();
+    let script = script.replace("read x", &format!("echo > {}/now; read x", ready.path().display()));
+    let policy = Policy { write: vec![ready.path().to_owned()], ..policy.clone() };
+    let command = Command { stdin: Stdin::Pipe, ..shell(&script) };
+    let mut child = Sandbox::new(PROGRAM, Level::Full).unwrap().spawn(&policy, command).await.unwrap();
     let begun = child.stdin.take();
+    while !ready.path().join("now").exists() {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
     work();
     drop(begun);
     child.wait().await.unwrap()
