@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 use crate::capture::{Captured, Collector, Meter, Over, collect, last_words};
 use crate::channel;
 use crate::command::Output;
+use crate::complaints;
 use crate::ended::Ended;
 use crate::error::{Doing, Error};
 use crate::line::Line;
@@ -180,8 +181,8 @@ impl Child {
             let known: Vec<String> = refused.iter().map(|one| one.subject.clone()).collect();
             let said = stderr.text() + &stdout.text();
             let told = match exit {
-                Some(Exit::Code(0)) => refusal::read_in_passing(&said, &self.policy),
-                _ => refusal::read_from(&said, &self.policy),
+                Some(Exit::Code(0)) => complaints::read_in_passing(&said, &self.policy),
+                _ => complaints::read_from(&said, &self.policy),
             };
             refused.extend(told.into_iter().filter(|one| !known.contains(&one.subject)));
         }

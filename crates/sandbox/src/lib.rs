@@ -57,6 +57,7 @@ mod channel;
 #[cfg(target_os = "linux")]
 mod child;
 mod command;
+mod complaints;
 mod config;
 #[cfg(any(test, not(target_os = "linux")))]
 mod elsewhere;
@@ -90,6 +91,7 @@ pub use changed::{Changed, Look, Sort, Unlisted};
 #[cfg(target_os = "linux")]
 pub use child::{Child, Handle, Reader, Writer};
 pub use command::{Command, Output, Stdin};
+pub use complaints::read_from as refusals;
 #[cfg(not(target_os = "linux"))]
 pub use elsewhere::{Child, Handle, Reader, Sandbox, Staged, Writer, launch};
 pub use ended::Ended;
@@ -99,7 +101,7 @@ pub use order::{Exit, Killed, MOVED, Moved, MovedAside, Step};
 pub use policy::{Level, Lifetime, Limits, Network, NotANetwork, Policy};
 pub use probe::{Missing, Probe};
 pub use reached::Reached;
-pub use refusal::{Denied, Grant, Refusal, read_from as refusals};
+pub use refusal::{Denied, Grant, Refusal};
 #[cfg(target_os = "linux")]
 pub use sandbox::Sandbox;
 #[cfg(target_os = "linux")]
