@@ -56,6 +56,26 @@ fn a_client_killed_in_the_middle_finds_exactly_one_result_after_our_restart() {
 }
 
 #[test]
+fn a_run_whose_server_is_gone_is_told_as_such_by_another_and_resumed_there() {
+    let world = World::new();
+    let model = world.script("script.json", &json!({ "default": { "text": "It is made.", "delay_ms": 60_000 } }));
+    let quick = world.script("quick.json", &json!({ "default": { "text": "It is made." } }));
+    let (mut first, mut second) = (serve(&world, &model), serve(&world, &quick));
+    let call = json!({ "name": "dispatch_agent_task", "arguments": { "prompt": "make it", "agent": "coder" } });
+    let id = first.ask("tools/call", call).unwrap()["taskId"].clone();
+    let run = json!({ "run": id });
+    assert_eq!(second.data("task_status", run.clone())["status"], "working");
+    first.child.kill().unwrap();
+    drop(first);
+    let told = second.data("task_status", run.clone());
+    assert!(told["status"] == "paused" && told["message"].as_str().unwrap().contains("interrupted"), "{told}");
+    std::fs::copy(quick.trim_start_matches("scripted/"), model.trim_start_matches("scripted/")).unwrap();
+    second.data("resume_task", run);
+    let done = until(&mut second, &id, "completed");
+    assert_eq!(done["result"]["structuredContent"]["answer"], "It is made.", "{done}");
+}
+
+#[test]
 fn a_task_that_asks_goes_on_with_the_answer_and_ignores_other_keys() {
     let world = World::new();
     let asks = json!({"rules": [
