@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use updraft_run::{Approvals, Narrowed, Rule, Think};
+use updraft_run::{AgentRole, Approvals, Narrowed, Rule, Think};
 
 use crate::{Error, plain};
 
@@ -48,6 +48,8 @@ pub struct Agent {
     pub think: Think,
     /// Turns it may take.
     pub turns: Option<u32>,
+    /// What its results are for.
+    pub role: AgentRole,
     /// Whether a model judges its results.
     pub reflect_by_model: bool,
     /// It may not change anything.
@@ -186,6 +188,11 @@ impl Agent {
                 Ok(turns @ 1..=1000) => self.turns = Some(turns),
                 _ => return Err(format!("`turns` is `{value}`; expected a number from 1 to 1000")),
             },
+            "role" => match unquoted(value) {
+                "work" => self.role = AgentRole::Work,
+                "judge" => self.role = AgentRole::Judge,
+                other => return Err(format!("`role` is `{other}`; expected `work` or `judge`")),
+            },
             "reflect" => match unquoted(value) {
                 "rule" => self.reflect_by_model = false,
                 "model" => self.reflect_by_model = true,
@@ -216,6 +223,7 @@ impl Agent {
                     "model",
                     "think",
                     "turns",
+                    "role",
                     "reflect",
                     "permissions",
                     "mode",

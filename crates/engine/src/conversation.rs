@@ -8,7 +8,7 @@ use updraft_journal::Journal;
 use updraft_models::{Brief, Draft, Prompt};
 use updraft_run::{
     Answer, Carried, Entry, Hash, Judgement, Kind, Message, Mode, Note, Opening, Outcome, Picture, PictureRef, Reply,
-    Role, Run, Step, Think, ToolResult, ToolSpec, outcome_words,
+    Role, Run, State, Step, Think, ToolResult, ToolSpec, outcome_words,
 };
 
 use crate::context::{Context, Ended, Past};
@@ -98,7 +98,7 @@ impl Conversation {
             system,
             tools,
             messages: Vec::new(),
-            schema: run.roster().agent(&step.spec.agent).and_then(|card| card.schema.clone()).map(Arc::new),
+            schema: schema_of(run, step),
             brief: brief_of(run, step),
             chain: hasher.finalize().into(),
             draft: Draft::default(),
@@ -160,7 +160,7 @@ impl Conversation {
             system: self.system.clone(),
             tools: Arc::from([]),
             messages: Vec::new(),
-            schema: (kind == Kind::Judge).then(judgement_schema),
+            schema: (kind == Kind::Judge).then(verdict_schema),
             brief: Brief { aside: Some(kind), ..self.brief.clone() },
             chain: Sha256::digest(self.system.as_bytes()).into(),
             draft: Draft::default(),
@@ -275,8 +275,16 @@ pub(crate) fn answer_in_words(answer: &Answer) -> String {
     text.into_iter().chain(calls).collect::<Vec<_>>().join("\n")
 }
 
-/// The form of a judgement.
-fn judgement_schema() -> Arc<Value> {
+/// The form that a step's answer must have, where there is one.
+fn schema_of(run: &Run, step: &Step) -> Option<Arc<Value>> {
+    if run.is_review(step) {
+        return Some(verdict_schema());
+    }
+    run.roster().agent(&step.spec.agent).and_then(|card| card.schema.clone()).map(Arc::new)
+}
+
+/// The form of a verdict.
+fn verdict_schema() -> Arc<Value> {
     Arc::new(json!({
         "type": "object",
         "properties": {
@@ -332,6 +340,16 @@ fn opening(run: &Run, step: &Step, kit: &Kit, context: &Context) -> String {
         Role::Distill => kit.say("distill", &[("files", &run.goal().files.join("\n")), ("goal", goal)]),
         Role::Work => match run.goal().mode {
             Mode::Agent(_) => kit.say("query", &[("goal", goal), ("context", &words), ("inputs", &inputs)]),
+            Mode::Plan | Mode::Swarm | Mode::Given if run.is_review(step) => kit.say(
+                "review",
+                &[
+                    ("goal", goal),
+                    ("description", &spec.description),
+                    ("prompt", &spec.prompt),
+                    ("inputs", &inputs),
+                    ("context", &words),
+                ],
+            ),
             Mode::Plan | Mode::Swarm | Mode::Given => kit.say(
                 "step",
                 &[
@@ -368,24 +386,60 @@ fn carried_in_words(run: &Run, carried: &Carried, frozen: &Opening, kit: &Kit) -
         }
         Judgement::Pivot { feedback } => kit.say("pivot", &[("feedback", feedback), ("previous", &carried.previous)]),
         Judgement::Again { instruction } => {
-            kit.say("again", &[("instruction", instruction), ("previous", &carried.previous)])
+            kit.say("again", &[("instruction", instruction), ("previous", &as_json(&carried.previous))])
         }
+        Judgement::Renewed { by } => kit.say("renewed", &[("step", by.as_str()), ("previous", &carried.previous)]),
         Judgement::Replan { why } => {
-            let list = |wanted: &[&str]| {
+            let list = |wanted: &[&str], line: fn(&Step) -> String| {
                 let steps = frozen.outline.iter().filter(|(_, status)| wanted.contains(status));
-                let lines = steps.filter_map(|(id, _)| run.step(id)).map(|step| {
-                    format!("- `{}` ({}) writes {}", step.spec.id, step.spec.agent, step.spec.writes.join(", "))
-                });
+                let lines = steps.filter_map(|(id, _)| run.step(id)).map(line);
                 lines.collect::<Vec<_>>().join("\n")
             };
-            let failed = list(&["failed", "skipped", "cancelled"]);
-            let done = list(&["completed", "running", "waiting"]);
-            let remaining = list(&["pending", "ready"]);
+            let failed = list(&["failed", "skipped", "cancelled"], failed_in_words);
+            let done = list(&["completed", "running", "waiting"], planned_in_words);
+            let remaining = list(&["pending", "ready"], task_in_words);
             kit.say("replan", &[("failed", &failed), ("why", why), ("done", &done), ("remaining", &remaining)])
         }
         Judgement::Accept | Judgement::GiveUp => String::new(),
         _ => String::new(),
     }
+}
+
+/// A text as a JSON value: what is JSON stays as it is, anything else is a string.
+fn as_json(text: &str) -> String {
+    let is_json = serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+    if is_json { text.to_owned() } else { Value::String(text.to_owned()).to_string() }
+}
+
+/// Bytes of an earlier result that a planner is shown.
+const MOST_OF_A_RESULT: usize = 2_000;
+
+/// A step of the plan in one line.
+fn planned_in_words(step: &Step) -> String {
+    let spec = &step.spec;
+    format!("- `{}` ({}): {}; writes {}", spec.id, spec.agent, spec.description, spec.writes.join(", "))
+}
+
+/// A step with its task, so that it can be planned again as it was.
+fn task_in_words(step: &Step) -> String {
+    let spec = &step.spec;
+    let after: Vec<&str> = spec.after.iter().map(updraft_run::StepId::as_str).collect();
+    let task = json!({ "prompt": spec.prompt, "reads": spec.reads, "after": after });
+    format!("{}\n  {task}", planned_in_words(step))
+}
+
+/// A step that failed: its task, why it failed, and what it had come to.
+fn failed_in_words(step: &Step) -> String {
+    let mut words = task_in_words(step);
+    if let State::Failed(why) = &step.state {
+        words.push_str(&format!("\n  failed: {why}"));
+    }
+    if let Some(output) = step.output.as_deref().filter(|output| !output.is_empty()) {
+        let end = output.floor_char_boundary(MOST_OF_A_RESULT);
+        let cut = if end < output.len() { " (cut)" } else { "" };
+        words.push_str(&format!("\n  its result{cut}: {}", Value::String(output[..end].to_owned())));
+    }
+    words
 }
 
 /// The steps this one comes after, as the context provider tells them.
@@ -412,7 +466,11 @@ fn results(answer: Option<&Answer>, outcomes: &[Outcome], kit: &Kit) -> Message 
     if calls.is_empty() {
         let lines: Vec<String> = outcomes
             .iter()
-            .map(|outcome| json!({ "iteration_context": { "tool_result": said(outcome, kit) } }).to_string())
+            .map(|outcome| {
+                let previous = answer.map(|answer| answer.text.as_str()).unwrap_or_default();
+                let result = said(outcome, kit);
+                json!({ "iteration_context": { "tool_result": result }, "previous_output": previous }).to_string()
+            })
             .collect();
         return Message::User(lines.join("\n").into());
     }

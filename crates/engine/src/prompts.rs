@@ -14,7 +14,6 @@ macro_rules! compiled_in {
 const COMPILED_IN: &[(&str, &str)] = compiled_in![
     "again",
     "all-tools-failed",
-    "budget",
     "compact",
     "compacted",
     "context",
@@ -27,10 +26,11 @@ const COMPILED_IN: &[(&str, &str)] = compiled_in![
     "pivot",
     "plan",
     "plan-faults",
-    "qa",
     "query",
     "repeated-call",
+    "renewed",
     "replan",
+    "review",
     "step",
     "told",
     "unfit",
@@ -89,7 +89,40 @@ pub(crate) fn fill(template: &str, values: &[(&str, &str)]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+
+    /// The places of a template: `{{name}}`.
+    fn places(template: &str) -> BTreeSet<&str> {
+        template.split("{{").skip(1).filter_map(|rest| rest.split_once("}}")).map(|(name, _)| name).collect()
+    }
+
+    /// The templates that a source file fills, each with the places it fills: `say("name", &[("place", …), …])`.
+    fn filled_in(source: &str) -> Vec<(&str, BTreeSet<&str>)> {
+        let calls = source.split("say(").skip(1).filter_map(|rest| {
+            let (name, rest) = rest.trim_start().strip_prefix('"')?.split_once('"')?;
+            let values = rest.split_once("&[")?.1;
+            let places = values.split("(\"").skip(1).filter_map(|part| part.split_once('"')).map(|(place, _)| place);
+            let end = values.len() - values.trim_start_matches(|c: char| c != ']').len();
+            let inside = places.take_while(|place| place.as_ptr() < values[end..].as_ptr());
+            Some((name, inside.collect()))
+        });
+        calls.collect()
+    }
+
+    #[test]
+    fn every_place_of_a_template_is_filled_and_every_value_has_a_place() {
+        let sources = [include_str!("conversation.rs"), include_str!("context.rs")];
+        let filled: Vec<_> = sources.into_iter().flat_map(filled_in).collect();
+        for (name, values) in &filled {
+            let (_, template) = COMPILED_IN.iter().find(|(known, _)| known == name).unwrap();
+            assert_eq!(places(template), *values, "prompts/{name}.md");
+        }
+        for (name, _) in COMPILED_IN {
+            assert!(filled.iter().any(|(used, _)| used == name), "prompts/{name}.md is not used");
+        }
+    }
 
     #[test]
     fn what_a_value_holds_is_not_filled_again() {

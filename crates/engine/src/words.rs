@@ -89,6 +89,7 @@ fn card_of(agent: &Agent, tools: Vec<String>) -> AgentCard {
         model: agent.model.clone(),
         think: agent.think,
         turns: agent.turns,
+        role: agent.role,
         reflect: if agent.reflect_by_model { Reflect::Model } else { Reflect::Rule },
         read_only: agent.read_only,
         narrowed: agent.narrowed.clone(),

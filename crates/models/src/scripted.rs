@@ -106,6 +106,7 @@ impl Scripted {
             usage: line.usage(),
             opaque: Vec::new(),
             by: None,
+            writes_calls: line.writes_calls,
         };
         answer.usage.cost = Some(line.price().unwrap_or(self.price).of(&answer.usage));
         Ok(answer)

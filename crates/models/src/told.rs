@@ -12,7 +12,7 @@ mod shown;
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
-use updraft_run::{Answer, Finish, Message, ToolCall, repair};
+use updraft_run::{Answer, Fault, Finish, Message, ToolCall, repair};
 
 pub(crate) use self::bounds::Bounds;
 use self::needed::needed;
@@ -74,7 +74,13 @@ impl Told {
 
     /// The answer with its call, or with the answer taken out of its wrapping. Anything else stays as it was written.
     pub(crate) fn read(mut answer: Answer, messages: usize) -> Answer {
+        answer.writes_calls = true;
         let Some(repaired) = repair(&answer.text) else { return answer };
+        // A call or an answer is the whole message. What is quoted in prose is neither.
+        let is_prose = |what: Fault| matches!(what, Fault::Prose | Fault::TrailingText | Fault::SeveralValues);
+        if repaired.repairs.iter().any(|repair| is_prose(repair.what)) {
+            return answer;
+        }
         let is_risky = repaired.is_risky() || answer.finish == Finish::Length;
         let Value::Object(mut said) = repaired.value else { return answer };
         if let Some(Value::String(name)) = said.get("action")
@@ -86,6 +92,7 @@ impl Told {
             answer.text.clear();
         } else if let (1, Some(inner)) = (said.len(), said.remove("answer")) {
             answer.text = if let Value::String(text) = inner { text } else { inner.to_string() };
+            answer.writes_calls = false;
         }
         answer
     }
@@ -186,6 +193,8 @@ mod tests {
         assert_eq!(read(r#"{"answer": "forty-two"}"#).text, "forty-two");
         assert_eq!(read(r#"{"answer": {"a": 1}}"#).text, r#"{"a":1}"#);
         assert_eq!(read("plain words").text, "plain words");
+        let quoted = r#"Write {"action": "read_file", "args": {"path": "a.txt"}} to call it."#;
+        assert_eq!((read(quoted).text.as_str(), read(quoted).calls.len()), (quoted, 0));
     }
 
     #[test]

@@ -162,7 +162,10 @@ impl Run {
                     self.fallen.remove(at);
                 }
             }
-            Judgement::Retry { .. } | Judgement::Pivot { .. } | Judgement::Again { .. } => self.re_enter(step, verdict),
+            Judgement::Retry { .. } | Judgement::Pivot { .. } | Judgement::Again { .. } | Judgement::Renewed { .. } => {
+                self.re_enter(step, verdict)
+            }
+            Judgement::Reject { by, why } => self.reject(step, by, why),
             Judgement::Replan { .. } => self.replan(step, verdict),
         }
     }

@@ -13,6 +13,7 @@ mod funds;
 mod inquire;
 mod judge;
 mod plan;
+mod review;
 mod turn;
 
 use crate::event::Event;

@@ -317,6 +317,18 @@ pub enum Judgement {
     },
     /// It failed for good: what depends on it is skipped.
     GiveUp,
+    /// A review rejected the result for good. It is no part of the answer.
+    Reject {
+        /// The step that reviewed it.
+        by: StepId,
+        /// What was wrong.
+        why: String,
+    },
+    /// A result that the step had read is made again, so the step is entered again after it.
+    Renewed {
+        /// The step whose result is made again.
+        by: StepId,
+    },
     /// The rest of the graph is planned anew.
     Replan {
         /// What failed.

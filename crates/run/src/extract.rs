@@ -1,9 +1,12 @@
-//! From a step's answer to the variables it writes, by the ladder of sources.
+//! From a step's answer to the variables it writes.
+//!
+//! The whole answer is the value, word for word, unless the whole answer is one JSON object (a single fence around it does
+//! not count) that has the names asked for. An object inside of prose is part of the prose: nothing is read out of it.
 
 use serde_json::{Map, Value, json};
 
 use crate::message::Answer;
-use crate::repair;
+use crate::repair::{self, Fault};
 use crate::reply::Reply;
 use crate::step::{Entry, Outcome, Step};
 
@@ -15,23 +18,23 @@ pub(crate) struct Extracted {
     pub(crate) missing: Vec<String>,
 }
 
-/// Finds a step's variables: in the result of executed code, directly, nested in `output`,
-/// and, where there is only one variable, as the final answer itself.
+/// Finds a step's variables: in the result of executed code, by name in the object that the answer is, and, where there is
+/// only one variable, as the answer itself.
 pub(crate) fn extract(step: &Step, answer: &Answer) -> Extracted {
     let writes = &step.spec.writes;
     let mut extracted = Extracted { found: Vec::new(), missing: Vec::new() };
     if writes.is_empty() {
         return extracted;
     }
-    let json = object_in(&answer.text);
+    let object = whole_object(&answer.text);
     let executed = execution_result(step);
     for name in writes {
         let value = executed
             .as_ref()
             .and_then(|result| result.get(name))
-            .or_else(|| json.as_ref().and_then(|object| in_object(object, name)))
+            .or_else(|| object.as_ref().and_then(|object| in_object(object, name)))
             .cloned()
-            .or_else(|| final_answer(writes, json.as_ref(), &answer.text));
+            .or_else(|| final_answer(writes, object.as_ref(), &answer.text));
         match value {
             Some(value) => extracted.found.push((name.clone(), value)),
             None => extracted.missing.push(name.clone()),
@@ -40,15 +43,35 @@ pub(crate) fn extract(step: &Step, answer: &Answer) -> Extracted {
     extracted
 }
 
-/// The JSON object an answer consists of, prose and fences around it taken away.
-pub(crate) fn object_in(text: &str) -> Option<Map<String, Value>> {
-    if !text.contains('{') {
+/// The JSON object that a text is as a whole, where it is one. One fence around it may be there, prose may not.
+/// What is broken in it is repaired, unless words would be left out.
+pub(crate) fn whole_object(text: &str) -> Option<Map<String, Value>> {
+    let text = without_fence(text.trim_start_matches('\u{feff}').trim());
+    if !text.starts_with('{') || !text.ends_with('}') {
         return None;
     }
-    match repair::repair_with(text, Some(&json!({ "type": "object" })))?.value {
-        Value::Object(object) => Some(object),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => None,
+    let repaired = repair::repair_with(text, Some(&json!({ "type": "object" })))?;
+    let leaves_out = |repair: &repair::Repair| {
+        matches!(
+            repair.what,
+            Fault::Prose | Fault::TrailingText | Fault::SeveralValues | Fault::StrayText | Fault::MissingKey
+        )
+    };
+    match repaired.value {
+        Value::Object(object) if !repaired.repairs.iter().any(leaves_out) => Some(object),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => None,
     }
+}
+
+/// What stands in a fence, where the text is one fence and nothing else.
+fn without_fence(text: &str) -> &str {
+    let inside = || {
+        let (info, rest) = text.strip_prefix("```")?.split_once('\n')?;
+        let inner = rest.strip_suffix("```")?;
+        let is_one = !info.contains('`') && inner.ends_with('\n') && !inner.lines().any(|line| line.starts_with("```"));
+        is_one.then(|| inner.trim())
+    };
+    inside().unwrap_or(text)
 }
 
 /// What code that the step ran gave last, where it gave named results.
@@ -73,39 +96,40 @@ fn in_object<'a>(object: &'a Map<String, Value>, name: &str) -> Option<&'a Value
 }
 
 /// The answer as a whole, where there is only one variable it can be meant for.
-fn final_answer(writes: &[String], json: Option<&Map<String, Value>>, text: &str) -> Option<Value> {
-    if writes.len() != 1 {
+fn final_answer(writes: &[String], object: Option<&Map<String, Value>>, text: &str) -> Option<Value> {
+    if writes.len() != 1 || text.trim().is_empty() {
         return None;
     }
-    if let Some(object) = json {
-        let named = ["final_answer", "answer", "output", "result"].iter().find_map(|key| object.get(*key));
-        return named.cloned().or_else(|| Some(Value::Object(object.clone())));
-    }
-    let text = text.trim();
-    (!text.is_empty()).then(|| Value::String(text.to_owned()))
+    let only = object.filter(|object| object.len() == 1).and_then(|object| object.get("final_answer"));
+    Some(only.cloned().unwrap_or_else(|| Value::String(text.to_owned())))
 }
 
-/// Why an answer says of itself that it failed, if it does.
+/// Names that an object may have which says of a step that it failed, and nothing else.
+const FAILURE_NAMES: [&str; 6] = ["error", "status", "success", "message", "reason", "details"];
+
+/// Why an answer says of itself that it failed: the whole answer is such an object, and holds no result beside it.
 pub(crate) fn failure_mark(writes: &[String], answer: &Answer) -> Option<String> {
-    let object = object_in(&answer.text)?;
-    if writes.iter().any(|name| object.contains_key(name)) {
+    let object = whole_object(&answer.text)?;
+    if writes.iter().any(|name| object.contains_key(name))
+        || !object.keys().all(|name| FAILURE_NAMES.contains(&name.as_str()))
+    {
         return None;
     }
-    let said = |key: &str| object.get(key).map(plain).filter(|text| !text.is_empty());
+    let text = |key: &str| object.get(key).map(plain).filter(|text| !text.is_empty());
     let is_failed = matches!(object.get("status").and_then(Value::as_str), Some("failed" | "error" | "failure"))
         || object.get("success") == Some(&Value::Bool(false));
-    let error = said("error").filter(|_| !object.get("error").is_some_and(says_nothing));
+    let error = text("error").filter(|_| !object.get("error").is_some_and(is_nothing));
     match (is_failed, error) {
         (_, Some(error)) => Some(error),
         (true, None) => {
-            Some(said("message").or_else(|| said("reason")).unwrap_or_else(|| "the agent says it failed".into()))
+            Some(text("message").or_else(|| text("reason")).unwrap_or_else(|| "the agent says it failed".into()))
         }
         (false, None) => None,
     }
 }
 
 /// Whether a value under `error` means that there was none.
-fn says_nothing(value: &Value) -> bool {
+fn is_nothing(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::Bool(is_error) => !is_error,

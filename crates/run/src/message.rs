@@ -155,6 +155,10 @@ pub struct Answer {
     /// The model that answered, where another was asked first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
+    /// The model was told of its tools in words, so it writes its calls as text. Otherwise calls are in `calls` and
+    /// nowhere else, whatever the text says.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub writes_calls: bool,
 }
 
 /// The result of one call, as a model is told.

@@ -62,6 +62,36 @@ pub fn read(text: &str, known: &dyn Fn(&str) -> bool) -> Parsed {
     Parsed { reasoning, text: text.trim().to_owned(), calls: reader.calls }
 }
 
+/// The calls that a text consists of: nothing stands beside them but reasoning and a fence. Empty for every other text.
+///
+/// Any name counts, so that a call to a tool there is not can be refused in words; an object that has one of the `results`
+/// asked for is that result.
+pub(crate) fn calls_alone(text: &str, results: &[String]) -> Vec<TextCall> {
+    let is_result = || {
+        crate::extract::whole_object(text).is_some_and(|object| results.iter().any(|name| object.contains_key(name)))
+    };
+    let parsed = read(text, &is_name);
+    if parsed.calls.is_empty() || !without_thoughts(&parsed.text).is_empty() || is_result() {
+        return Vec::new();
+    }
+    parsed.calls
+}
+
+/// Whether a word can be a tool's name.
+fn is_name(word: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':' | '/');
+    (1..=128).contains(&word.len()) && word.chars().all(fits)
+}
+
+/// The text without the lines in which models think before they act.
+fn without_thoughts(text: &str) -> &str {
+    let mut rest = text.trim();
+    while rest.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("thought:")) {
+        rest = rest.split_once('\n').map_or("", |(_, rest)| rest.trim_start());
+    }
+    rest
+}
+
 struct Reader<'t, 'k> {
     text: &'t str,
     known: Known<'k>,

@@ -42,6 +42,8 @@ pub struct Step {
     pub output: Option<Arc<str>>,
     /// A new plan stands in for it: its failure is no longer the run's.
     pub superseded: bool,
+    /// The review that rejected its result for good.
+    pub rejected_by: Option<StepId>,
     pub(crate) next: Vec<usize>,
     pub(crate) waits: u32,
     /// What is known about the calls of the last answer.

@@ -18,7 +18,8 @@ pub const ASK_USER: &str = "ask_user";
 pub(crate) const RUN_PYTHON: &str = "run_python";
 
 impl Run {
-    /// The calls an answer of this step asks for: native ones, or else those its text spells out.
+    /// The calls an answer of this step asks for: native ones, or, of a model that was told of its tools in words, the call
+    /// that its whole text is. A call that is quoted in an answer is part of the answer.
     ///
     /// Whoever prepares calls and whoever decides on them look here, so that both count them alike.
     pub fn calls_in<'a>(&self, step: &Step, answer: &'a Answer) -> Cow<'a, [ToolCall]> {
@@ -28,8 +29,9 @@ impl Run {
         let Some(card) = self.card(&step.spec.agent).filter(|card| !card.tools.is_empty()) else {
             return Cow::Borrowed(&[]);
         };
-        let mut calls: Vec<ToolCall> = protocol::read(&answer.text, &|name| known(card, name).is_some())
-            .calls
+        let written =
+            if answer.writes_calls { protocol::calls_alone(&answer.text, &step.spec.writes) } else { Vec::new() };
+        let mut calls: Vec<ToolCall> = written
             .into_iter()
             .enumerate()
             .map(|(n, call)| ToolCall {
@@ -64,10 +66,11 @@ impl Run {
 }
 
 impl Run {
-    /// What an answer says beside the calls that its text spells out.
-    pub(crate) fn text_beside_calls(&self, step: &Step, answer: &Answer) -> String {
-        let Some(card) = self.card(&step.spec.agent) else { return answer.text.clone() };
-        protocol::read(&answer.text, &|name| known(card, name).is_some()).text
+    /// The tool that an answer calls in the middle of other text, of a model that writes its calls as text.
+    pub(crate) fn call_among_text(&self, step: &Step, answer: &Answer) -> Option<String> {
+        let card = self.card(&step.spec.agent).filter(|_| answer.writes_calls && answer.calls.is_empty())?;
+        let read = protocol::read(&answer.text, &|name| known(card, name).is_some());
+        read.calls.into_iter().next().map(|call| call.name)
     }
 }
 
@@ -99,7 +102,7 @@ pub(crate) fn again(text: &str) -> Option<Again> {
     if !text.contains("call_self") {
         return None;
     }
-    let value = crate::repair::repair_with(text, Some(&serde_json::json!({ "type": "object" })))?.value;
+    let value = crate::extract::whole_object(text)?;
     let wish = value.get("call_self")?;
     let inside = |key: &str| wish.get(key).or_else(|| value.get(key)).and_then(Value::as_str).map(str::to_owned);
     match wish {

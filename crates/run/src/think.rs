@@ -87,7 +87,11 @@ impl Run {
     pub fn needed_thinking(&self, step: &Step) -> Think {
         let failed_before = step.carried.as_ref().is_some_and(|carried| match carried.judgement {
             Judgement::Retry { .. } | Judgement::Pivot { .. } | Judgement::Replan { .. } => true,
-            Judgement::Again { .. } | Judgement::Accept | Judgement::GiveUp => false,
+            Judgement::Again { .. }
+            | Judgement::Accept
+            | Judgement::GiveUp
+            | Judgement::Reject { .. }
+            | Judgement::Renewed { .. } => false,
         });
         let task = if step.spec.prompt.is_empty() { &step.spec.description } else { &step.spec.prompt };
         let task = if task.is_empty() { &self.goal.text } else { task };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop, prop_oneof, proptest};
 use serde_json::json;
-use support::{World, calls, cancel, costs, fails, gives, graph, plan, raise, resume, says};
+use support::{World, calls, cancel, costs, fails, gives, graph, plan, raise, resume, says, writes};
 use updraft_run::{
     Address, Approvals, Budget, Ceiling, Class, Cost, Effect, Event, Finding, Found, Funds, Graph, Input, Kind, Millis,
     Mode, Phase, Prepared, Reflect, Reply, Roster, Settings, Start, Verdict,
@@ -167,7 +167,7 @@ fn words(world: &World, id: &Address, n: u8) -> Reply {
         3 => says("{\"verdict\": \"reject\", \"feedback\": \"no\"}"),
         4 => says("{\"call_self\": true, \"next_instruction\": \"more\"}"),
         5 => says("{\"call_self\": true, \"code\": \"print(1)\"}"),
-        6 => says("TOOL_CALL: read\nARGUMENTS: {\"q\": 1}"),
+        6 => writes("TOOL_CALL: read\nARGUMENTS: {\"q\": 1}"),
         7 => says(&format!("{{\"v{name}\": 7}}")),
         _ => says("a good answer"),
     }

@@ -203,8 +203,11 @@ fn reasoning_is_told_from_the_answer() {
     for (text, reasoning, rest) in [
         ("<think>hm</think>answer", "hm", "answer"),
         ("<think>hm", "hm", ""),
-        ("hm</think>answer", "hm", "answer"),
-        ("<thinking>a</thinking> b <thinking>c</thinking> d", "a\n\nc", "b  d"),
+        ("hm\n</think>\n\nanswer", "hm", "answer"),
+        ("<thinking>a</thinking> <thinking>c</thinking> d", "a\n\nc", "d"),
+        ("It thinks in <think>a</think> tags.", "", "It thinks in <think>a</think> tags."),
+        ("It ends\n```\n</think>\n```\nso.", "", "It ends\n```\n</think>\n```\nso."),
+        ("See [Thinking: x] there.", "", "See [Thinking: x] there."),
         ("<reasoning>\nhm\n</reasoning>\n\nanswer", "hm", "answer"),
         ("[Thinking: a [b] c] answer", "a [b] c", "answer"),
         ("[Thinking: a", "a", ""),

@@ -36,10 +36,13 @@ fn the_ladder_goes_from_execution_over_keys_and_output_to_the_answer_itself() {
         ("{\"x\": 2, \"output\": {\"x\": 3}, \"final_answer\": 4}", json!(2)),
         ("{\"output\": {\"x\": 3}, \"final_answer\": 4}", json!(3)),
         ("{\"final_answer\": 4}", json!(4)),
-        ("{\"answer\": 5}", json!(5)),
-        ("{\"other\": 6}", json!({ "other": 6 })),
-        ("plain words", json!("plain words")),
-        ("Here:\n```json\n{\"x\": [7]}\n```", json!([7])),
+        ("{\"answer\": 5}", json!("{\"answer\": 5}")),
+        ("{\"other\": 6}", json!("{\"other\": 6}")),
+        (" plain words\n", json!(" plain words\n")),
+        ("```json\n{\"x\": [7]}\n```", json!([7])),
+        ("{'x': [7,],}", json!([7])),
+        ("Here:\n```json\n{\"x\": [7]}\n```", json!("Here:\n```json\n{\"x\": [7]}\n```")),
+        ("{\"x\": 1}\n{\"x\": 2}", json!("{\"x\": 1}\n{\"x\": 2}")),
     ] {
         assert_eq!(variable(&answered(&["x"], answer), "x"), x, "{answer}");
     }
@@ -94,6 +97,20 @@ fn a_failure_mark_gets_one_more_visit_with_the_reason() {
     let world =
         World::of(given(&["a"])).says("a", [says("{\"error\": \"no disk\"}"), says("{\"error\": \"still\"}")]).go();
     assert_eq!(world.status("a"), "failed");
+}
+
+#[test]
+fn a_failure_that_an_answer_quotes_is_no_failure() {
+    for answer in [
+        "The server says {\"error\": \"unauthorized\"}: renew the token.",
+        "```json\n{\"status\": \"failed\"}\n```\nis what you get without a key.",
+        "{\"status\": \"failed\", \"rows\": 12, \"error\": \"disk full\"}",
+    ] {
+        for start in [given(&["a"]), writing(&["x"])] {
+            let world = World::of(start).says("a", [says(answer)]).go();
+            assert_eq!((world.status("a"), world.answer().as_str()), ("completed", answer));
+        }
+    }
 }
 
 #[test]
@@ -220,39 +237,6 @@ fn a_judge_who_wants_another_plan_gets_one_or_else_another_way() {
     // Without a planner there is no other plan.
     let world = judged(["replan", "accept"]);
     assert_eq!(world.answer(), "try 1");
-}
-
-#[test]
-fn qa_sends_work_back_to_the_planner() {
-    let world = World::of(start(Mode::Plan))
-        .says("plan", [plan(&["a", "check:qa < a"]), plan(&["b < a"])])
-        .says("a", [says("A")])
-        .says("check", [says("{\"verdict\": \"Reject\", \"feedback\": \"too short\"}")])
-        .says("b", [says("B")])
-        .go();
-    insta::assert_snapshot!(world.transcript(), @r#"
-    started: the goal
-    planned because "goal": plan
-    wants plan/0/0/ask.0
-    plan/0/0/ask.0 says "{\"steps\":[{\"id\":\"a\",\"agent\":\"thinker\"},{\"id\":\"check\",\"agent\":\"qa\",\"after\":[\"a\"]}]}"
-    plan done
-    planned because "first": a, check < a
-    wants a/0/0/ask.0
-    a/0/0/ask.0 says "A"
-    a done
-    wants check/0/0/ask.0
-    check/0/0/ask.0 says "{\"verdict\": \"Reject\", \"feedback\": \"too short\"}"
-    check judged: {"replan":{"why":"the review of step `check` says reject: too short"}}
-    wants plan/1/0/ask.0
-    plan/1/0/ask.0 says "{\"steps\":[{\"id\":\"b\",\"agent\":\"thinker\",\"after\":[\"a\"]}]}"
-    plan done
-    planned because {"failed":"check"}: b < a
-    wants b/0/0/ask.0
-    b/0/0/ask.0 says "B"
-    b done
-    finished: B
-    "#);
-    assert_eq!(world.run.status(), "done");
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod support;
 use std::sync::Arc;
 
 use serde_json::json;
-use support::{World, at, calls, fails, given, gives, gives_value, says, start};
+use support::{World, at, calls, fails, given, gives, gives_value, says, start, writes};
 use updraft_run::{Answer, Mode, Reply, Settings, Start, ToolCall};
 
 fn with(settings: Settings, start: Start) -> Start {
@@ -69,10 +69,10 @@ fn a_best_effort_without_variables_keeps_what_the_tools_gave() {
 fn a_best_effort_is_not_the_text_of_a_call_that_was_not_made() {
     let call = "TOOL_CALL: read\nARGUMENTS: {\"q\": 1}";
     let world = World::of(with(turns(2), given(&["a"])))
-        .says("a", [says(call), says(&format!("It is probably blue.\n{call}"))])
+        .says("a", [writes(call), writes(call)])
         .gives("read", gives("the facts"))
         .go();
-    assert_eq!(world.answer(), "It is probably blue.");
+    assert_eq!(world.answer(), "the facts");
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn a_remote_tool_is_known_by_its_bare_name() {
     let mut start = given(&["a"]);
     Arc::make_mut(&mut start.roster).agents.iter_mut().for_each(|agent| agent.tools.push("mcp_web_lookup".into()));
     let world = World::of(start)
-        .says("a", [says("{\"tool\": \"lookup\", \"args\": {}}"), says("found")])
+        .says("a", [writes("{\"tool\": \"lookup\", \"args\": {}}"), writes("found")])
         .gives("mcp_web_lookup", gives("page"))
         .go();
     assert_eq!(world.answer(), "found");

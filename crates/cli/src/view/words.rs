@@ -271,6 +271,8 @@ fn verdict_words(verdict: &Judgement) -> String {
         Judgement::Pivot { feedback } => format!("another way: {}", short(feedback, 140)),
         Judgement::Again { instruction } => format!("goes on: {}", short(instruction, 140)),
         Judgement::GiveUp => "given up".into(),
+        Judgement::Reject { by, why } => format!("rejected by the review `{by}`: {}", short(why, 140)),
+        Judgement::Renewed { by } => format!("again, with the new result of `{by}`"),
         Judgement::Replan { why } => format!("a new plan: {}", short(why, 140)),
         _ => String::new(),
     }

@@ -71,6 +71,9 @@ pub(super) struct Line {
     pub(super) reasoning: String,
     #[serde(default)]
     pub(super) finish: Finish,
+    /// The model writes its calls as text.
+    #[serde(default)]
+    pub(super) writes_calls: bool,
     #[serde(default)]
     pub(super) delay_ms: u64,
     #[serde(default)]

@@ -35,16 +35,24 @@ impl Run {
     }
 
     fn drop_what_has_not_begun(&mut self) {
-        if let Some(at) = self.replanning.take() {
-            self.steps[at].superseded = true;
-        }
+        let failed = self.replanning.take();
+        let because = failed.map(|at| self.steps[at].spec.id.clone());
         for (at, step) in self.steps.iter_mut().enumerate() {
-            if step.role == Role::Work && !step.has_begun() && !step.has_ended() {
+            step.superseded |= Some(at) == failed || (because.is_some() && step.rejected_by == because);
+            if step.role != Role::Work || step.has_ended() {
+                continue;
+            }
+            if !step.has_begun() {
                 step.state = State::Dropped;
                 self.places.remove(&step.spec.id);
-                self.ready.remove(&at);
-                self.unfinished = self.unfinished.saturating_sub(1);
+            } else if let (State::Waiting, Some(because)) = (&step.state, &because) {
+                // It was entered before, so its id stays taken.
+                step.state = State::Skipped { because: because.clone() };
+            } else {
+                continue;
             }
+            self.ready.remove(&at);
+            self.unfinished = self.unfinished.saturating_sub(1);
         }
     }
 
@@ -77,7 +85,9 @@ impl Run {
             // The planner is entered again and again; nobody waits for its later plans.
             for at in waits_for.into_iter().filter(|at| Some(*at) != self.planner) {
                 self.steps[at].next.push(first + place);
-                waits += u32::from(self.steps[at].state != State::Done);
+                // A rejected result can be read, and nothing more comes from its step.
+                let is_over = self.steps[at].state == State::Done || self.steps[at].rejected_by.is_some();
+                waits += u32::from(!is_over);
             }
             let step = &mut self.steps[first + place];
             step.waits = waits;
@@ -104,6 +114,7 @@ fn fresh(spec: &StepSpec, role: Role) -> Step {
         origins: crate::Origins::default(),
         output: None,
         superseded: false,
+        rejected_by: None,
         next: Vec::new(),
         waits: 0,
         prepared: Vec::new(),

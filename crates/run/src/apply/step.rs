@@ -32,6 +32,20 @@ impl Run {
     pub(super) fn re_enter(&mut self, id: &StepId, judgement: &Judgement) {
         let Some(at) = self.places.get(id).copied() else { return };
         self.forget_effects(id);
+        let was_done = self.steps[at].state == State::Done;
+        self.begin_anew(at, judgement);
+        // A step whose input is being made again waits for it.
+        if self.steps[at].waits == 0 {
+            self.steps[at].state = State::Ready;
+            self.ready.insert(at);
+        }
+        if was_done {
+            self.reopen_dependants(at);
+        }
+    }
+
+    /// Puts a step back to where it waits for its next visit.
+    fn begin_anew(&mut self, at: usize, judgement: &Judgement) {
         let step = &mut self.steps[at];
         if step.is_at_work() {
             self.running = self.running.saturating_sub(1);
@@ -43,15 +57,55 @@ impl Run {
         step.visit += 1;
         step.context = None;
         step.opening = None;
+        step.output = None;
         step.talk.clear();
         step.pending.clear();
         step.prepared.clear();
         step.trouble = None;
         step.aside = None;
-        step.state = State::Ready;
+        step.state = State::Waiting;
         self.attention.remove(&at);
         self.fallen.remove(&at);
-        self.ready.insert(at);
+        self.ready.remove(&at);
+    }
+
+    /// A step that was done is made again: what was built on its result waits for the new one. Steps at work finish first;
+    /// `decide` then enters them again.
+    fn reopen_dependants(&mut self, at: usize) {
+        let renewed = Judgement::Renewed { by: self.steps[at].spec.id.clone() };
+        let mut todo = vec![at];
+        while let Some(at) = todo.pop() {
+            for later in self.steps[at].next.clone() {
+                self.steps[later].waits += 1;
+                match self.steps[later].state {
+                    State::Ready => {
+                        self.steps[later].state = State::Waiting;
+                        self.ready.remove(&later);
+                    }
+                    State::Done => {
+                        self.begin_anew(later, &renewed);
+                        todo.push(later);
+                    }
+                    State::Waiting
+                    | State::Thinking { .. }
+                    | State::Acting { .. }
+                    | State::Judging { .. }
+                    | State::Compacting { .. }
+                    | State::Failed(_)
+                    | State::Skipped { .. }
+                    | State::Cancelled
+                    | State::Dropped => {}
+                }
+            }
+        }
+    }
+
+    /// A review rejected a result for good.
+    pub(super) fn reject(&mut self, id: &StepId, by: &StepId, why: &str) {
+        let Some(at) = self.places.get(id).copied() else { return };
+        let why = format!("the review `{by}` rejected its result: {why}");
+        self.leave(at, State::Failed(Failure::new(crate::FailureKind::ModelBehavior, why)));
+        self.steps[at].rejected_by = Some(by.clone());
     }
 
     pub(super) fn step_done(&mut self, id: &StepId, output: Option<&str>) {
@@ -146,6 +200,8 @@ impl Run {
                 | Judgement::GiveUp
                 | Judgement::Retry { .. }
                 | Judgement::Pivot { .. }
+                | Judgement::Reject { .. }
+                | Judgement::Renewed { .. }
                 | Judgement::Again { .. } => String::new(),
             };
             let failure = Failure::new(crate::FailureKind::ModelBehavior, why);

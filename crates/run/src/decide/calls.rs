@@ -17,6 +17,16 @@ impl Run {
     pub(super) fn after_answer(&self, step: &Step, turn: u32, answer: &Answer) -> Vec<Event> {
         let calls = self.calls_in(step, answer);
         if calls.is_empty() {
+            if let Some(name) = self.call_among_text(step, answer).filter(|_| step.corrections() == 0)
+                && turn + 1 < self.turns_of(step)
+            {
+                let what = format!(
+                    "it calls `{name}` among other text, so nothing was called. To call a tool, answer with the call alone. \
+                     If the text is your answer, give it again"
+                );
+                let otherwise = Failure::new(FailureKind::ModelBehavior, what.clone());
+                return self.correct(step, turn, Note::Unfit { what }, otherwise);
+            }
             return self.conclude(step, turn, answer);
         }
         if turn + 1 >= self.turns_of(step) {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::effect::Effect;
 use crate::event::{Event, Judgement, Note};
-use crate::extract::{extract, failure_mark, object_in};
+use crate::extract::{Extracted, extract, failure_mark, whole_object};
 use crate::goal::Reflect;
 use crate::id::Kind;
 use crate::message::Answer;
@@ -32,12 +32,15 @@ impl Run {
         if let Some(why) = failure_mark(&step.spec.writes, answer) {
             return self.retry_or_fail(step, why);
         }
+        if self.is_review(step) {
+            return self.conclude_review(step, turn, answer);
+        }
         if step.spec.writes.is_empty() && answer.text.trim().is_empty() {
             let what = "the answer is empty".to_owned();
             let otherwise = Failure::new(FailureKind::ModelBehavior, what.clone());
             return self.correct_once(step, turn, Note::Unfit { what }, otherwise);
         }
-        let extracted = extract(step, answer);
+        let extracted = self.extracted(step, answer);
         let is_last = turn + 1 >= self.turns_of(step);
         if !extracted.missing.is_empty() && is_last && !answer.text.trim().is_empty() {
             return self.best_effort(step);
@@ -74,15 +77,31 @@ impl Run {
         mut found: Vec<(String, Value)>,
         best_effort: bool,
     ) -> Vec<Event> {
-        if let Some(why) = sent_back(step, answer).filter(|_| self.may_replan()) {
-            return vec![Event::Judged { step: step.spec.id.clone(), verdict: Judgement::Replan { why } }];
-        }
-        let id = &step.spec.id;
         if best_effort {
             let missing = step.spec.writes.iter().filter(|name| !found.iter().any(|(had, _)| had == *name));
             let text = Value::String(answer.text.trim().to_owned());
             let filled: Vec<(String, Value)> = missing.map(|name| (name.clone(), text.clone())).collect();
             found.extend(filled);
+        }
+        let output = step.spec.writes.is_empty().then(|| self.final_words(step));
+        self.end_well(step, found, best_effort, output)
+    }
+
+    /// Ends a step well, unless an input it read is being made again: then it is entered again after that.
+    pub(super) fn end_well(
+        &self,
+        step: &Step,
+        found: Vec<(String, Value)>,
+        best_effort: bool,
+        output: Option<String>,
+    ) -> Vec<Event> {
+        let id = &step.spec.id;
+        if step.waits > 0
+            && let Some(place) = self.places.get(id)
+            && let Some(awaited) = self.steps().find(|other| !other.has_ended() && other.next.contains(place))
+        {
+            let verdict = Judgement::Renewed { by: awaited.spec.id.clone() };
+            return vec![Event::Judged { step: id.clone(), verdict }];
         }
         let wrote = found.into_iter().map(|(name, value)| Event::Wrote {
             step: id.clone(),
@@ -91,7 +110,6 @@ impl Run {
             untrusted: step.is_untrusted(),
             origins: step.origins.clone(),
         });
-        let output = step.spec.writes.is_empty().then(|| self.final_words(step));
         wrote.chain([Event::StepDone { step: id.clone(), best_effort, output }]).collect()
     }
 
@@ -119,8 +137,24 @@ impl Run {
 
     fn misfit(&self, step: &Step, answer: &Answer) -> Option<String> {
         let schema = self.card(&step.spec.agent)?.schema.as_ref()?;
-        let value = object_in(&answer.text).map_or(Value::Null, Value::Object);
-        schema::misfit(schema, &value)
+        let object = whole_object(&answer.text).unwrap_or_default();
+        let inner = step.spec.writes.first().and_then(|name| object.get(name)).filter(|_| step.spec.writes.len() == 1);
+        if inner.is_some_and(|inner| schema::misfit(schema, inner).is_none()) {
+            return None;
+        }
+        schema::misfit(schema, &Value::Object(object))
+    }
+
+    /// A step's variables. The result of an agent whose file prescribes a form is data of that form.
+    pub(super) fn extracted(&self, step: &Step, answer: &Answer) -> Extracted {
+        let mut extracted = extract(step, answer);
+        let has_form = self.card(&step.spec.agent).is_some_and(|card| card.schema.is_some());
+        if let ([(_, value @ Value::String(_))], true) = (extracted.found.as_mut_slice(), has_form)
+            && let Some(object) = whole_object(&answer.text).filter(|_| self.misfit(step, answer).is_none())
+        {
+            *value = Value::Object(object);
+        }
+        extracted
     }
 
     pub(super) fn may_re_enter(&self, step: &Step) -> bool {
@@ -138,22 +172,6 @@ impl Run {
 /// The step asked for another visit.
 pub(super) fn run_again(step: &Step, instruction: String) -> Vec<Event> {
     vec![Event::Judged { step: step.spec.id.clone(), verdict: Judgement::Again { instruction } }]
-}
-
-/// Why a review sends the work back, if this step is one and does.
-fn sent_back(step: &Step, answer: &Answer) -> Option<String> {
-    if !matches!(step.spec.agent.as_str(), "qa" | "reviewer") {
-        return None;
-    }
-    let object = object_in(&answer.text)?;
-    let nested = step.spec.writes.iter().find_map(|name| object.get(name)?.as_object());
-    let review = if object.contains_key("verdict") { &object } else { nested? };
-    let verdict = review.get("verdict")?.as_str()?.to_ascii_lowercase();
-    if !matches!(verdict.as_str(), "reject" | "rejected" | "retry" | "revise" | "replan" | "fail" | "failed") {
-        return None;
-    }
-    let feedback = review.get("feedback").map(crate::extract::plain).unwrap_or_default();
-    Some(format!("the review of step `{}` says {verdict}: {feedback}", step.spec.id))
 }
 
 /// Names in backticks, with commas.

@@ -33,11 +33,15 @@ impl Run {
     /// What the run has come to so far: the results that no other step went on with. Where nothing is done yet, the last
     /// words of the steps at work.
     pub fn answer(&self) -> String {
+        let rejected: Vec<&Step> = self.steps().filter(|step| step.rejected_by.is_some() && !step.superseded).collect();
+        let builds_on_rejected = |step: &Step| rejected.iter().any(|maker| self.leads_to(maker, &step.spec.id));
+        // A review that accepts leaves the result it accepted as the answer, beside what it remarks.
+        let says_nothing = |step: &Step| self.is_review(step) && step.output.as_deref().is_none_or(str::is_empty);
         let is_last = |step: &&Step| {
-            let used = self.dependants(step).any(|next| next.state == State::Done);
-            step.role == Role::Work && step.state == State::Done && !used
+            let used = self.dependants(step).any(|next| next.state == State::Done && !self.is_review(next));
+            step.role == Role::Work && step.state == State::Done && !used && !builds_on_rejected(step)
         };
-        let last: Vec<&Step> = self.steps().filter(is_last).collect();
+        let last: Vec<&Step> = self.steps().filter(is_last).filter(|step| !says_nothing(step)).collect();
         if last.is_empty() && !self.is_over() {
             let at_work = self.steps().filter(|step| step.role == Role::Work && step.is_at_work());
             let words: Vec<String> = at_work.filter_map(|step| self.best_words(step)).collect();
@@ -71,9 +75,8 @@ impl Run {
     pub(crate) fn best_words(&self, step: &Step) -> Option<String> {
         step.talk.iter().rev().find_map(|entry| match entry {
             Entry::Answer(answer) => {
-                let spelt_out = answer.calls.is_empty() && !self.calls_in(step, answer).is_empty();
-                let text = if spelt_out { self.text_beside_calls(step, answer) } else { answer.text.clone() };
-                (!text.trim().is_empty()).then_some(text)
+                let is_call = answer.calls.is_empty() && !self.calls_in(step, answer).is_empty();
+                (!is_call && !answer.text.trim().is_empty()).then(|| answer.text.clone())
             }
             Entry::Results(outcomes) => {
                 let good = outcomes.iter().rev().find(|outcome| outcome.is_good());
@@ -86,7 +89,7 @@ impl Run {
 
     /// What a step that writes no variable gave: what it said.
     pub(super) fn final_words(&self, step: &Step) -> String {
-        self.best_words(step).map(|text| final_text(&text)).unwrap_or_default()
+        self.best_words(step).unwrap_or_default()
     }
 
     /// What a step wrote, as text: its only variable, or all of them as JSON.
@@ -122,15 +125,4 @@ fn failure_of(step: &Step) -> Option<Failure> {
         | State::Skipped { .. }
         | State::Dropped => None,
     }
-}
-
-/// An answer's text without the marks of reasoning, and out of its JSON where that holds only an answer.
-fn final_text(text: &str) -> String {
-    let (_, text) = crate::protocol::split_reasoning(text);
-    if let Some(object) = crate::extract::object_in(&text)
-        && let Some(answer) = ["final_answer", "answer"].iter().find_map(|key| object.get(*key))
-    {
-        return plain(answer);
-    }
-    text.trim().to_owned()
 }

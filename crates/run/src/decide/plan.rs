@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::event::{Because, Event, Note};
-use crate::extract::object_in;
+use crate::extract::whole_object;
 use crate::goal::{Mode, Start};
 use crate::graph::{Graph, StepSpec, Surroundings};
 use crate::id::StepId;
 use crate::message::Answer;
 use crate::reply::{Failure, FailureKind};
 use crate::state::{Phase, Run};
-use crate::step::{Role, State, Step};
+use crate::step::{Entry, Role, State, Step};
 
 use super::fall::fail;
 
@@ -37,9 +37,14 @@ impl Run {
         let graph = match plan_in(&answer.text).and_then(|plan| Graph::checked(&plan, &self.surroundings())) {
             Ok(graph) => graph,
             Err(faults) => {
-                let is_last = step.corrections() + 1 >= self.settings.plan_attempts || turn + 1 >= self.turns_of(step);
+                // A planner that has answered in prose twice will not write a plan the third time.
+                let is_prose = prose_answers(step) > 1;
+                let is_last = is_prose
+                    || step.corrections() + 1 >= self.settings.plan_attempts
+                    || turn + 1 >= self.turns_of(step);
                 let faults = the_first(faults);
-                let Some(graph) = self.fallback(step).filter(|_| is_last) else {
+                let fallback = || self.fallback(step).or_else(|| self.one_step(step, answer));
+                let Some(graph) = fallback().filter(|_| is_last) else {
                     let why = Failure::new(FailureKind::Json, format!("the plan has faults: {}", faults.join("; ")));
                     if is_last {
                         return fail(step, why);
@@ -53,8 +58,16 @@ impl Run {
             Some(failed) => Because::Failed(self.steps[failed].spec.id.clone()),
             None => Because::First,
         };
+        let reads_words = graph.steps.iter().any(|step| step.reads.iter().any(|name| name == PLANNER_WORDS));
+        let words = reads_words.then(|| Event::Wrote {
+            step: step.spec.id.clone(),
+            name: PLANNER_WORDS.into(),
+            value: serde_json::Value::String(answer.text.clone()),
+            untrusted: step.is_untrusted(),
+            origins: step.origins.clone(),
+        });
         let done = Event::StepDone { step: step.spec.id.clone(), best_effort: false, output: None };
-        vec![done, Event::Planned { graph: Arc::new(graph), because }]
+        words.into_iter().chain([done, Event::Planned { graph: Arc::new(graph), because }]).collect()
     }
 
     /// What a swarm does when its router's plans cannot be read, where that can be planned here and now.
@@ -64,13 +77,29 @@ impl Run {
         fits.then_some(graph)
     }
 
+    /// A plan of one step, where the planner answers in words instead of a plan. What it said goes along: it may be all
+    /// there is to say.
+    fn one_step(&self, planner: &Step, answer: &Answer) -> Option<Graph> {
+        if plan_in(&answer.text).is_ok() || answer.text.trim().is_empty() {
+            return None;
+        }
+        let agent = ["coder", "thinker"].into_iter().find(|name| self.roster.agent(name).is_some())?;
+        let id = if planner.visit == 0 { named("answer") } else { named(&format!("answer.{}", planner.visit)) };
+        let mut step = StepSpec::new(id, agent);
+        step.description = "Answer the goal in one step".into();
+        step.prompt.clone_from(&self.goal.text);
+        step.reads = vec![PLANNER_WORDS.into()];
+        Some(Graph { steps: vec![step] })
+    }
+
     /// What a plan is checked against, here and now.
     pub fn surroundings(&self) -> Surroundings<'_> {
         let mut variables: BTreeSet<&str> = self.variables.keys().map(String::as_str).collect();
         let mut begun = BTreeMap::new();
         for step in self.steps() {
             if step.role != Role::Work || step.has_begun() {
-                let failed = matches!(step.state, State::Failed(_) | State::Skipped { .. } | State::Cancelled);
+                let failed = matches!(step.state, State::Failed(_) | State::Skipped { .. } | State::Cancelled)
+                    && step.rejected_by.is_none();
                 begun.insert(&step.spec.id, !failed);
                 if !step.has_ended() {
                     variables.extend(step.spec.writes.iter().map(String::as_str));
@@ -82,12 +111,24 @@ impl Run {
     }
 }
 
+/// The variable with what a planner said instead of a plan.
+const PLANNER_WORDS: &str = "planner_answer";
+
 /// What the distiller found in the files, as JSON or in words.
 pub(super) fn conclude_profile(step: &Step, answer: &Answer) -> Vec<Event> {
-    let files = object_in(&answer.text)
+    let files = whole_object(&answer.text)
         .map_or_else(|| serde_json::Value::String(answer.text.trim().to_owned()), serde_json::Value::Object);
     let output = Some(answer.text.trim().to_owned());
     vec![Event::Profiled { files }, Event::StepDone { step: step.spec.id.clone(), best_effort: false, output }]
+}
+
+/// How often a planner has answered without a plan.
+fn prose_answers(step: &Step) -> usize {
+    let is_prose = |entry: &&Entry| match entry {
+        Entry::Answer(answer) => plan_in(&answer.text).is_err(),
+        Entry::Results(_) | Entry::Note(_) | Entry::Summary(_) => false,
+    };
+    step.talk.iter().filter(is_prose).count()
 }
 
 /// Faults that a planner is told at once: a broken plan of thousands of steps repeats itself.
@@ -102,14 +143,15 @@ fn the_first(mut faults: Vec<String>) -> Vec<String> {
     faults
 }
 
-/// Reads a plan out of a model's text.
+/// Reads a plan out of a model's text: the whole text, or an object in it that holds a list of steps.
 fn plan_in(text: &str) -> Result<serde_json::Value, Vec<String>> {
     if let Ok(value) = serde_json::from_str(text) {
         return Ok(value);
     }
-    let repaired = crate::repair::repair_with(text, Some(&serde_json::json!({ "type": "object" })));
-    let repaired = repaired.map(|repaired| repaired.value);
-    repaired.ok_or_else(|| vec!["the answer holds no JSON; answer with the plan as one JSON object".into()])
+    let schema = serde_json::json!({ "type": "object", "required": ["steps"] });
+    let repaired = crate::repair::repair_with(text, Some(&schema)).map(|repaired| repaired.value);
+    let plan = repaired.filter(|value| whole_object(text).is_some() || Graph::has_steps(value));
+    plan.ok_or_else(|| vec!["the answer holds no plan; answer with the plan as one JSON object".into()])
 }
 
 /// A step's id out of an agent's name.

@@ -23,6 +23,11 @@ impl Graph {
         if faults.is_empty() { Ok(graph) } else { Err(faults) }
     }
 
+    /// Whether a value holds a list of steps, in any of the forms that are read.
+    pub(crate) fn has_steps(plan: &Value) -> bool {
+        nodes_of(plan).is_some()
+    }
+
     /// The steps that can be read, and what is wrong with the others.
     pub fn read_what_can_be(plan: &Value) -> (Graph, Vec<String>) {
         let mut faults = Vec::new();

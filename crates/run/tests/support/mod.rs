@@ -19,9 +19,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use updraft_run::{
-    Address, AgentCard, Answer, Budget, Ceiling, Class, Effect, Entry, Event, Facts, Failure, FailureKind, Finding,
-    Funds, Goal, Graph, Input, Kind, Mode, Open, Output, Prepared, Record, Reply, Roster, Run, Settings, Start, Step,
-    StepId, StepSpec, Timestamp, ToolCall, Usage, Verdict, outcome_words,
+    Address, AgentCard, AgentRole, Answer, Budget, Ceiling, Class, Effect, Entry, Event, Facts, Failure, FailureKind,
+    Finding, Funds, Goal, Graph, Input, Kind, Mode, Open, Output, Prepared, Record, Reply, Roster, Run, Settings,
+    Start, Step, StepId, StepSpec, Timestamp, ToolCall, Usage, Verdict, outcome_words,
 };
 
 pub const AGENTS: [&str; 10] =
@@ -48,7 +48,13 @@ pub struct World {
 /// A start with ten agents, all tools and the usual settings.
 pub fn start(mode: Mode) -> Start {
     let tools = TOOLS.iter().map(ToString::to_string).collect::<Vec<_>>();
-    let card = |name: &&str| AgentCard { name: (*name).to_owned(), tools: tools.clone(), ..AgentCard::default() };
+    let role = |name: &str| if matches!(name, "qa" | "reviewer") { AgentRole::Judge } else { AgentRole::Work };
+    let card = |name: &&str| AgentCard {
+        name: (*name).to_owned(),
+        tools: tools.clone(),
+        role: role(name),
+        ..AgentCard::default()
+    };
     Start {
         goal: Goal { text: "the goal".into(), mode, ..Goal::default() },
         roster: Arc::new(Roster { agents: AGENTS.iter().map(card).collect(), ..Roster::default() }),
@@ -89,6 +95,12 @@ pub fn at(address: &str) -> Address {
 
 pub fn says(text: &str) -> Reply {
     Reply::Answer(Arc::new(Answer { text: text.into(), usage: used(10), ..Answer::default() }))
+}
+
+/// The answer of a model that was told of its tools in words.
+pub fn writes(text: &str) -> Reply {
+    let answer = Answer { text: text.into(), usage: used(10), writes_calls: true, ..Answer::default() };
+    Reply::Answer(Arc::new(answer))
 }
 
 pub fn used(tokens: u64) -> Usage {

@@ -1,0 +1,174 @@
+//! Reviews: a step whose agent judges says accept, retry, pivot or replan about the results it read, and each word leads
+//! somewhere. Retry and pivot go back to the steps that made the results, replan to the planner. Where neither can be asked
+//! again, the results are rejected and are no part of the answer.
+
+use serde_json::{Map, Value};
+
+use crate::event::{Event, Judgement, Note};
+use crate::extract::{plain, whole_object};
+use crate::goal::{AgentRole, Mode};
+use crate::message::Answer;
+use crate::reply::{Failure, FailureKind};
+use crate::state::Run;
+use crate::step::{Role, State, Step};
+
+use super::conclude::quoted;
+use super::fall::fail;
+
+/// What a review comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Word {
+    Accept,
+    Retry,
+    Pivot,
+    Replan,
+}
+
+impl Word {
+    /// Reads a word. The prompts ask for `accept`, `retry`, `pivot` or `replan`; the others are what models write instead.
+    fn parse(text: &str) -> Option<Word> {
+        match text.trim().to_ascii_lowercase().as_str() {
+            "accept" | "accepted" | "approve" | "approved" | "pass" | "passed" => Some(Word::Accept),
+            "retry" | "revise" | "reject" | "rejected" | "send back" | "send_back" | "fail" | "failed" => {
+                Some(Word::Retry)
+            }
+            "pivot" => Some(Word::Pivot),
+            "replan" => Some(Word::Replan),
+            _ => None,
+        }
+    }
+}
+
+/// A verdict and what is to be put right.
+pub(super) struct Review {
+    pub(super) word: Word,
+    pub(super) feedback: String,
+    /// As it was given.
+    object: Map<String, Value>,
+}
+
+impl Review {
+    /// Reads a review. The whole text is an object with `verdict`, or has one under a variable that the step writes.
+    pub(super) fn read(text: &str, writes: &[String]) -> Option<Review> {
+        let object = whole_object(text)?;
+        let nested = writes.iter().find_map(|name| object.get(name)?.as_object());
+        let own = nested.filter(|nested| nested.contains_key("verdict")).unwrap_or(&object).clone();
+        let word = Word::parse(own.get("verdict")?.as_str()?)?;
+        let feedback = own.get("feedback").or_else(|| object.get("feedback")).map(plain).unwrap_or_default();
+        Some(Review { word, feedback, object: own })
+    }
+}
+
+impl Run {
+    /// Whether a step's result is a verdict on the results it reads. One agent alone has nothing to send back.
+    pub fn is_review(&self, step: &Step) -> bool {
+        let is_judge = self.card(&step.spec.agent).is_some_and(|card| card.role == AgentRole::Judge);
+        is_judge && step.role == Role::Work && !matches!(self.goal.mode, Mode::Agent(_))
+    }
+
+    /// A review has answered.
+    pub(super) fn conclude_review(&self, step: &Step, turn: u32, answer: &Answer) -> Vec<Event> {
+        if let Some(review) = Review::read(&answer.text, &step.spec.writes) {
+            return match review.word {
+                Word::Accept => self.accept_review(step, &Value::Object(review.object), review.feedback),
+                Word::Retry | Word::Pivot | Word::Replan => self.send_back(step, review.word, &review.feedback),
+            };
+        }
+        if step.corrections() == 0 && turn + 1 < self.turns_of(step) {
+            let what = "it holds no verdict".to_owned();
+            let otherwise = Failure::new(FailureKind::ModelBehavior, what.clone());
+            return self.correct(step, turn, Note::Unfit { what }, otherwise);
+        }
+        // A review in words and without a verdict stops nothing.
+        self.accept_review(step, &Value::String(answer.text.clone()), answer.text.clone())
+    }
+
+    fn accept_review(&self, step: &Step, review: &Value, words: String) -> Vec<Event> {
+        let value = |name: &String| match review.get(name) {
+            Some(own) if step.spec.writes.len() > 1 => own.clone(),
+            Some(_) | None => review.clone(),
+        };
+        let found = step.spec.writes.iter().map(|name| (name.clone(), value(name))).collect();
+        self.end_well(step, found, false, Some(words))
+    }
+
+    /// The results are made again, planned anew, or rejected.
+    fn send_back(&self, review: &Step, word: Word, feedback: &str) -> Vec<Event> {
+        let makers = self.makers(review);
+        let may_be_made_again = !makers.is_empty() && makers.iter().all(|maker| self.may_re_enter(maker));
+        let feedback = || feedback.to_owned();
+        let again = match word {
+            Word::Replan if self.may_replan() => return self.reject_results(review, &makers, &feedback()),
+            Word::Retry => Judgement::Retry { feedback: feedback() },
+            Word::Pivot | Word::Replan | Word::Accept => Judgement::Pivot { feedback: feedback() },
+        };
+        let (Some(first), true) = (makers.first(), may_be_made_again) else {
+            return self.reject_results(review, &makers, &feedback());
+        };
+        let back = makers.iter().map(|maker| judged(maker, again.clone()));
+        let waits = judged(review, Judgement::Renewed { by: first.spec.id.clone() });
+        back.chain([waits]).collect()
+    }
+
+    /// The results will not do, and nobody makes them again as they were planned.
+    fn reject_results(&self, review: &Step, makers: &[&Step], feedback: &str) -> Vec<Event> {
+        let by = review.spec.id.clone();
+        let verdict = Judgement::Reject { by: by.clone(), why: feedback.to_owned() };
+        let mut events: Vec<Event> = makers.iter().map(|maker| judged(maker, verdict.clone())).collect();
+        let names: Vec<String> = makers.iter().map(|maker| maker.spec.id.to_string()).collect();
+        let of = if names.is_empty() { "what it read".to_owned() } else { format!("the result of {}", quoted(&names)) };
+        let why = format!("the review `{by}` rejected {of}: {feedback}");
+        if self.may_replan() {
+            events.push(judged(review, Judgement::Replan { why }));
+            return events;
+        }
+        let below = makers.iter().filter_map(|maker| self.places.get(&maker.spec.id)).flat_map(|at| {
+            let below = self.waiting_below(*at).into_iter();
+            below.map(|later| (later, self.steps[*at].spec.id.clone()))
+        });
+        let below: std::collections::BTreeMap<usize, crate::StepId> = below.collect();
+        let skipped = below.into_iter().map(|(later, because)| {
+            let step = self.steps[later].spec.id.clone();
+            Event::StepSkipped { step, because }
+        });
+        events.extend(skipped);
+        events.extend(fail(review, Failure::new(FailureKind::ModelBehavior, why)));
+        events
+    }
+
+    /// The steps whose results a review looks at: those that wrote what it reads, or else those it comes after. Of two of
+    /// which one builds on the other, only the later one counts.
+    fn makers(&self, review: &Step) -> Vec<&Step> {
+        let Some(place) = self.places.get(&review.spec.id) else { return Vec::new() };
+        let before = self.steps().filter(|step| {
+            step.role == Role::Work && step.state == State::Done && step.next.contains(place) && !self.is_review(step)
+        });
+        let before: Vec<&Step> = before.collect();
+        let writes = |step: &&&Step| step.spec.writes.iter().any(|name| review.spec.reads.contains(name));
+        let writers: Vec<&Step> = before.iter().filter(writes).copied().collect();
+        let makers = if writers.is_empty() { before } else { writers };
+        let feeds_another = |maker: &&Step| {
+            makers.iter().any(|other| other.spec.id != maker.spec.id && self.leads_to(maker, &other.spec.id))
+        };
+        makers.iter().filter(|maker| !feeds_another(maker)).copied().collect()
+    }
+
+    /// Whether what one step gives goes into another, directly or through others.
+    pub(super) fn leads_to(&self, from: &Step, to: &crate::StepId) -> bool {
+        let mut seen = std::collections::BTreeSet::new();
+        let mut todo: Vec<usize> = from.next.clone();
+        while let Some(at) = todo.pop() {
+            if self.steps[at].spec.id == *to {
+                return true;
+            }
+            if seen.insert(at) {
+                todo.extend(self.steps[at].next.iter().copied());
+            }
+        }
+        false
+    }
+}
+
+fn judged(step: &Step, verdict: Judgement) -> Event {
+    Event::Judged { step: step.spec.id.clone(), verdict }
+}
