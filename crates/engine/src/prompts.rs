@@ -103,7 +103,8 @@ mod tests {
         let calls = source.split("say(").skip(1).filter_map(|rest| {
             let (name, rest) = rest.trim_start().strip_prefix('"')?.split_once('"')?;
             let values = rest.split_once("&[")?.1;
-            let places = values.split("(\"").skip(1).filter_map(|part| part.split_once('"')).map(|(place, _)| place);
+            let places = values.split("(\"").skip(1).filter_map(|part| part.split_once("\","));
+            let places = places.map(|(place, _)| place).filter(|place| !place.contains('"'));
             let end = values.len() - values.trim_start_matches(|c: char| c != ']').len();
             let inside = places.take_while(|place| place.as_ptr() < values[end..].as_ptr());
             Some((name, inside.collect()))

@@ -3,13 +3,13 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 #[allow(dead_code, reason = "shared with the tests of the dialects")]
-#[path = "wire/houses.rs"]
+#[path = "all/wire/houses.rs"]
 mod houses;
 #[allow(dead_code, reason = "shared with the tests of the dialects")]
-#[path = "wire/server.rs"]
+#[path = "all/wire/server.rs"]
 mod server;
 #[allow(dead_code, reason = "shared with the tests of the dialects")]
-#[path = "wire/talk.rs"]
+#[path = "all/wire/talk.rs"]
 mod talk;
 
 use std::time::Duration;

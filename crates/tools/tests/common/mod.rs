@@ -1,5 +1,6 @@
 //! A workspace in a temporary folder, and short ways to call tools in it.
 #![allow(dead_code, reason = "each test file uses what it needs")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a helper of tests fails by panicking")]
 
 pub(crate) mod confined;
 pub(crate) mod dropped;

@@ -1,0 +1,54 @@
+//! Whole runs through the engine: real journal, real tools, scripted models.
+
+use crate::support::{World, by, calls, goal, says, settings, start, step, turn};
+use serde_json::json;
+use updraft_engine::{Report, node_link, replay};
+use updraft_run::Graph;
+
+#[tokio::test]
+async fn one_agent_reads_a_file_and_answers() {
+    let world = World::new();
+    std::fs::write(world.workspace().join("notes.txt"), "the key is under the mat\n").unwrap();
+    let engine = world.engine(|prompt| match turn(prompt) {
+        0 => calls(&[("read_file", json!({ "path": "notes.txt" })), ("read_file", json!({ "path": "missing.txt" }))]),
+        _ => says("under the mat"),
+    });
+    let handle = start(&engine, "one", by("retriever", "where is the key?"), settings(&world.workspace()), None).await;
+    let id = handle.id().clone();
+    let rested = handle.drive().await.unwrap();
+    assert_eq!(rested.run.status(), "done", "{:?}", rested.run.phase());
+    assert_eq!(rested.run.answer(), "under the mat");
+    let replayed = replay(engine.journal(), &id).unwrap();
+    assert_eq!(replayed.differences, []);
+    assert_eq!(replayed.prompts, 2);
+    assert_eq!(engine.load(&id).unwrap(), rested.run);
+}
+
+#[tokio::test]
+async fn a_planned_graph_runs_and_its_answer_is_the_last_steps() {
+    let world = World::new();
+    let engine = world.engine(|prompt| match prompt.brief.agent.as_str() {
+        "planner" => {
+            let steps = vec![
+                step("a", "thinker", &[], &["x"]),
+                step("b", "thinker", &[], &["y"]),
+                step("c", "formatter", &["x", "y"], &["z"]),
+            ];
+            says(serde_json::to_string(&Graph { steps }).unwrap())
+        }
+        "formatter" => {
+            let both = [&prompt.brief.inputs["x"], &prompt.brief.inputs["y"]];
+            says(format!("{} and {}", both[0].as_str().unwrap(), both[1].as_str().unwrap()))
+        }
+        _ => says(format!("from {}", prompt.brief.step)),
+    });
+    let handle = start(&engine, "graph", goal("combine"), settings(&world.workspace()), None).await;
+    let id = handle.id().clone();
+    let rested = handle.drive().await.unwrap();
+    assert_eq!(rested.run.answer(), "from a and from b");
+    let report = Report::of(engine.journal(), &id).unwrap();
+    let graph = node_link(&report);
+    assert_eq!(graph["graph"]["status"], "completed");
+    assert_eq!(graph["nodes"].as_array().unwrap().len(), 5);
+    assert_eq!(replay(engine.journal(), &id).unwrap().differences, []);
+}

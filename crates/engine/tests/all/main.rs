@@ -1,0 +1,20 @@
+//! All integration tests of this crate in one program, which is built and linked once.
+
+mod answers;
+mod budget;
+mod changing;
+mod compact;
+mod crash;
+mod drive;
+mod fork;
+mod injection;
+mod power_cut;
+mod processes;
+#[path = "../recorder/mod.rs"]
+mod recorder;
+mod replay;
+mod steer;
+#[path = "../support/mod.rs"]
+mod support;
+#[path = "../../../journal/tests/support/tape.rs"]
+mod tape;

@@ -1,0 +1,20 @@
+//! All integration tests of this crate in one program, which is built and linked once.
+
+#![allow(clippy::unwrap_used, reason = "the helpers of tests fail by panicking, as tests do")]
+
+mod append;
+mod blobs;
+mod damage;
+mod delete;
+mod export;
+mod fork;
+mod inbox;
+mod lease;
+mod list;
+mod power_cut;
+mod processes;
+mod tail;
+#[path = "../support/tape.rs"]
+mod tape;
+#[path = "../support/world.rs"]
+mod world;

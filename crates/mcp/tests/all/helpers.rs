@@ -1,0 +1,67 @@
+//! What a model is told about servers, and how it finds tools where there are too many to show.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use crate::support::{World, chaos};
+use serde_json::{Value, json};
+use updraft_mcp::Servers;
+use updraft_run::ToolCall;
+use updraft_tools::{Dispatcher, Limits, Registry};
+
+async fn offered(servers: &Servers) -> Dispatcher {
+    let mut registry = Registry::default();
+    for tool in servers.offered(Duration::from_mins(1), &BTreeSet::new()).await {
+        registry.insert(tool).unwrap();
+    }
+    Dispatcher::new(registry, Limits::default())
+}
+
+#[tokio::test]
+async fn the_helpers_tell_of_servers_and_their_tools() {
+    let world = World::new();
+    let servers = world.servers(json!({"c": chaos("old"), "gone": {"command": "no-such-program"}})).await;
+    let dispatcher = offered(&servers).await;
+    let listed = world.output(&dispatcher, "list_mcp_servers", json!({})).await;
+    let start = "c: running, 19 tools\n  how it says it should be used: Mind the gap.\ngone: failed: could not start";
+    assert!(listed.text.starts_with(start), "{}", listed.text);
+    let tools = world.output(&dispatcher, "list_mcp_tools", json!({"server": "c"})).await;
+    assert!(tools.text.contains("mcp_c_echo: Does echo."), "{}", tools.text);
+    let help = world.output(&dispatcher, "get_mcp_tool_help", json!({"tool": "echo"})).await;
+    assert!(help.text.starts_with("mcp_c_echo (MCP server c)\nDoes echo.\narguments: {"), "{}", help.text);
+    let health = world.output(&dispatcher, "mcp_health_check", json!({"server": "c"})).await;
+    assert_eq!(health.text, "c: well, 19 tools, MCP 2025-06-18\n");
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn many_tools_are_searched_for_instead_of_shown_and_checked_as_strictly() {
+    let world = World::new();
+    let many: serde_json::Map<String, Value> = (0..4).map(|n| (format!("c{n}"), chaos("old"))).collect();
+    let servers = world.servers(Value::Object(many)).await;
+    let dispatcher = offered(&servers).await;
+    let all = dispatcher.registry();
+    let names = |wanted: &[&str]| all.specs_for(wanted).into_iter().map(|spec| spec.name).collect::<Vec<_>>();
+    let helpers = ["call_mcp_tool", "get_mcp_tool_help", "list_mcp_servers", "list_mcp_tools", "mcp_health_check"];
+    assert_eq!(names(&["mcp"]), [&helpers[..], &["search_tools"]].concat());
+    assert_eq!(names(&["mcp_c1_echo"]), ["mcp_c1_echo"], "by its name it is there all the same");
+    let found = world.output(&dispatcher, "search_tools", json!({"query": "make structured data"})).await;
+    assert!(found.text.lines().next().unwrap().contains("mcp_c0_structured"), "{}", found.text);
+    let called = json!({"tool": "mcp_c1_echo", "arguments": {"text": "hello"}});
+    assert_eq!(world.output(&dispatcher, "call_mcp_tool", called.clone()).await.text, "hello");
+    let place = world.context().place;
+    let prepared = |args: Value| {
+        let call = ToolCall { id: "1".into(), name: "call_mcp_tool".into(), args, fault: None };
+        dispatcher.prepare(&call, &place)
+    };
+    let known = prepared(called);
+    assert_eq!((known.fault, known.passed_on_to.as_deref()), (None, Some("mcp_c1_echo")));
+    let wrong = prepared(json!({"tool": "mcp_c1_echo", "arguments": {"text": 5}})).fault.unwrap();
+    assert!(wrong.message.contains("the arguments of `mcp_c1_echo`"), "{wrong}");
+    let several = prepared(json!({"tool": "echo"})).fault.unwrap();
+    assert!(several.message.contains("several servers have it: mcp_c0_echo, mcp_c1_echo"), "{several}");
+    servers.close().await;
+}

@@ -1,0 +1,145 @@
+//! What the built-in model does in place of each agent.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use updraft_models::Brief;
+use updraft_run::{Graph, Message, ToolSpec};
+
+use super::world::{World, ask, tools};
+
+fn brief(agent: &str, goal: &str) -> Brief {
+    Brief { agent: agent.into(), goal: goal.into(), step: "only".into(), task: "Do it.".into(), ..Brief::default() }
+}
+
+fn told(text: &str) -> Message {
+    Message::User(text.into())
+}
+
+#[test]
+fn a_plan_looks_and_searches_at_once_then_reads_then_answers() {
+    let plan: Graph = serde_json::from_str(&ask(&brief("planner", "Who is Tom?"), &[], &[]).text).unwrap();
+    let steps: Vec<_> =
+        plan.steps.iter().map(|s| format!("{} {} {:?} {:?}", s.agent, s.id, s.reads, s.writes)).collect();
+    assert_eq!(
+        steps,
+        [
+            r#"retriever look [] ["files"]"#,
+            r#"retriever search [] ["hits"]"#,
+            r#"retriever read_1 ["files", "hits"] ["quotes_1"]"#,
+            r#"retriever read_2 ["files", "hits"] ["quotes_2"]"#,
+            r#"retriever read_3 ["files", "hits"] ["quotes_3"]"#,
+            r#"summarizer compose ["files", "hits", "quotes_1", "quotes_2", "quotes_3"] ["answer"]"#,
+        ]
+    );
+}
+
+#[test]
+fn a_plan_after_a_failure_uses_no_name_twice() {
+    let messages = [told("The plan met a failure. Write a new plan.\n\n# Failed\n\nread_1")];
+    let plan: Graph = serde_json::from_str(&ask(&brief("planner", "Who is Tom?"), &messages, &[]).text).unwrap();
+    assert!(
+        plan.steps.iter().all(|step| step.id.to_string().ends_with("_2") && step.writes[0].ends_with("_2")),
+        "{plan:?}"
+    );
+}
+
+#[test]
+fn a_swarm_researches_reviews_and_answers() {
+    let goal = "How much does the tank at Marlowe hold?";
+    let world = World::new().with("a.md", "The tank at Marlowe holds 40 litres.\n");
+    let plan: Graph = serde_json::from_str(&ask(&brief("router", goal), &[], &[]).text).unwrap();
+    assert_eq!(
+        plan.steps.iter().map(|step| step.agent.as_str()).collect::<Vec<_>>(),
+        ["researcher", "reviewer", "thinker"]
+    );
+    let found = world.converse(&Brief { writes: vec!["findings".into()], ..brief("researcher", goal) });
+    let findings: Value = serde_json::from_str::<Value>(&found).unwrap()["findings"].clone();
+    let inputs = [("findings".to_owned(), Arc::new(findings))].into();
+    let answer = world.converse(&Brief { inputs, writes: vec!["answer".into()], ..brief("thinker", goal) });
+    assert!(answer.starts_with("- \"The tank at Marlowe holds 40 litres.\" (a.md:1)"), "{answer}");
+}
+
+#[test]
+fn an_agent_by_itself_does_it_all_in_one_step() {
+    let world = World::new().with("a.md", "The tank at Marlowe holds 40 litres.\n");
+    let answer = world.converse(&brief("helper", "How much does the tank at Marlowe hold?"));
+    assert!(answer.starts_with("- \"The tank at Marlowe holds 40 litres.\" (a.md:1)"), "{answer}");
+}
+
+#[test]
+fn the_last_turn_is_an_answer() {
+    let messages = [told("Do it."), told("This is your last turn: no further tool call will be made.")];
+    let answer = ask(&brief("helper", "Who is Tom?"), &messages, &tools());
+    assert!(answer.calls.is_empty() && answer.text.starts_with("I found no evidence"), "{answer:?}");
+}
+
+#[test]
+fn without_tools_it_quotes_its_inputs() {
+    let inputs = [("notes".to_owned(), Arc::new(json!("Some text.\nTom is the cook.\n")))].into();
+    let answer = ask(&Brief { inputs, ..brief("thinker", "Who is Tom?") }, &[], &[]).text;
+    assert!(answer.contains("Tom is the cook."), "{answer}");
+    assert!(ask(&brief("thinker", "Who is Tom?"), &[], &[]).text.contains("nothing to read"));
+}
+
+#[test]
+fn files_handed_over_are_profiled() {
+    let world = World::new().with("a.md", "\n# Tanks\n\nText.\n");
+    let answer = world.converse(&Brief { files: vec!["a.md".into()], ..brief("distiller", "") });
+    let profile: Value = serde_json::from_str(&answer).unwrap();
+    assert_eq!(profile, json!({ "files": [{ "path": "a.md", "kind": "document", "lines": 4, "title": "# Tanks" }] }));
+}
+
+#[test]
+fn a_person_is_asked_once() {
+    let spec = ToolSpec { name: "ask_user".into(), description: String::new(), parameters: json!({}) };
+    let brief =
+        Brief { task: "Which colour?".into(), writes: vec!["colour".into()], ..brief("clarification", "Paint it") };
+    let first = ask(&brief, &[], std::slice::from_ref(&spec));
+    assert_eq!(first.calls[0].args, json!({ "question": "Which colour?" }));
+    let result = updraft_run::ToolResult {
+        call: first.calls[0].id.clone(),
+        name: "ask_user".into(),
+        text: "blue".into(),
+        is_error: false,
+    };
+    let messages = [told("Ask."), Message::Assistant(Arc::new(first)), Message::Results(vec![result])];
+    assert_eq!(ask(&brief, &messages, &[spec]).text, "blue");
+}
+
+#[test]
+fn judges_accept_and_reviewers_say_that_they_did_not_judge() {
+    let verdict = |agent: &str, text: &str, writes: &[&str]| -> Value {
+        let writes = writes.iter().map(|name| (*name).to_owned()).collect();
+        serde_json::from_str(&ask(&Brief { writes, ..brief(agent, "Who is Tom?") }, &[told(text)], &[]).text).unwrap()
+    };
+    let judge = "Judge whether a step's result fits. Answer with {\"verdict\": \"accept|retry\"}";
+    assert_eq!(verdict("retriever", judge, &["hits"]), json!({ "verdict": "accept", "feedback": "" }));
+    assert_eq!(verdict("qa", judge, &["review"])["verdict"], "accept");
+    assert_eq!(verdict("qa", "Check it. Give {\"verdict\": \"accept\"}", &["review"])["review"]["verdict"], "accept");
+}
+
+#[test]
+fn a_summary_is_shorter_than_what_it_replaces() {
+    let messages = [told(&"Find Tom.\n".repeat(100)), told("Summarise the conversation so far.")];
+    let summary = ask(&brief("retriever", "Who is Tom?"), &messages, &tools());
+    assert!(
+        summary.calls.is_empty() && summary.text.starts_with("Find Tom.") && summary.text.len() < 200,
+        "{summary:?}"
+    );
+}
+
+#[test]
+fn what_takes_a_language_model_is_declined_in_one_sentence() {
+    for agent in ["coder", "browser"] {
+        let answer = ask(&brief(agent, "Write a parser"), &[], &tools());
+        assert!(answer.calls.is_empty() && answer.text.contains("cannot") && !answer.text.contains('\n'), "{answer:?}");
+    }
+}
+
+#[test]
+fn a_formatter_hands_its_input_on() {
+    let inputs = [("draft".to_owned(), Arc::new(json!("As it is.")))].into();
+    let brief = Brief { inputs, writes: vec!["report".into()], ..brief("formatter", "A report") };
+    assert_eq!(ask(&brief, &[], &[]).text, "As it is.");
+}

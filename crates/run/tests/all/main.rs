@@ -1,0 +1,29 @@
+//! All integration tests of this crate in one program, which is built and linked once.
+
+mod bills;
+mod budgets;
+mod code;
+mod compaction;
+mod control;
+mod crash;
+mod graph;
+mod inquiries;
+mod journals;
+mod marks;
+mod origins;
+mod permissions;
+mod plain_text;
+mod planning;
+mod properties;
+mod protocol;
+mod recovery;
+mod repair;
+mod repair_corpus;
+mod repair_properties;
+mod results;
+mod review;
+mod rights;
+mod scheduling;
+#[path = "../support/mod.rs"]
+mod support;
+mod turns;

@@ -1,0 +1,113 @@
+//! What a new process makes of what the old one left open.
+
+use crate::support::{World, at, calls, given, gives, opaque};
+use updraft_run::{Class, Finding, Found, Prepared};
+
+/// A call of a class, begun or not, when the process ends.
+fn cut_off(class: Class, begun: bool, found: Option<Found>) -> World {
+    let mut world = World::of(given(&["a"])).prepares("write", Prepared { class, ..Prepared::default() });
+    world.reply(&at("a/0/0/ask.0"), calls(&["write x"]));
+    let id = at("a/0/0/call.0");
+    if begun {
+        world.begin(&id);
+    }
+    world.recover(found.map(|found| Finding { id, found }).into_iter().collect());
+    world
+}
+
+#[test]
+fn what_may_be_repeated_is_made_again() {
+    for class in [Class::Pure, Class::Idempotent] {
+        let world = cut_off(class, true, None);
+        assert_eq!(world.last(), "a/0/0/call.0 interrupted at attempt 1");
+        assert!(world.run.may_begin(&at("a/0/0/call.0")));
+        assert_eq!(world.run.open()[&at("a/0/0/call.0")].attempt, 2);
+    }
+}
+
+#[test]
+fn what_had_not_begun_is_made_as_if_nothing_had_happened() {
+    for class in [Class::Checkable, Class::Opaque] {
+        let world = cut_off(class, false, None);
+        assert_eq!(world.last(), "");
+        assert_eq!(world.run.open()[&at("a/0/0/call.0")].attempt, 1);
+    }
+}
+
+#[test]
+fn what_left_traces_is_finished_made_again_or_told_by_them() {
+    let happened = cut_off(Class::Checkable, true, Some(Found::Happened(gives("written"))));
+    insta::assert_snapshot!(happened.last(), @"
+    a/0/0/call.0 gives written
+    wants a/0/1/ask.0
+    ");
+    let not = cut_off(Class::Checkable, true, Some(Found::DidNotHappen));
+    insta::assert_snapshot!(not.last(), @"a/0/0/call.0 interrupted at attempt 1");
+    let unknown = cut_off(Class::Checkable, true, Some(Found::CannotTell("the file has changed since".into())));
+    insta::assert_snapshot!(unknown.last(), @"
+    a/0/0/call.0 gives outcome unknown: the file has changed since
+    wants a/0/1/ask.0
+    ");
+}
+
+#[test]
+fn what_nobody_can_tell_is_told_to_the_agent() {
+    let world = cut_off(Class::Opaque, true, None);
+    insta::assert_snapshot!(world.talk("a"), @r#"
+    model: write({"q":"x"})
+    tools: outcome unknown: it had begun when the process ended, and left no trace
+    "#);
+    assert_eq!(world.open(), ["a/0/1/ask.0"]);
+}
+
+#[test]
+fn a_late_reply_of_the_old_process_decides_nothing() {
+    let mut world = cut_off(Class::Pure, true, None);
+    let late =
+        updraft_run::Input::Replied { id: at("a/0/0/call.0"), attempt: 1, reply: gives("old"), prepared: vec![] };
+    assert_eq!(world.feed(late).events, []);
+    world.reply(&at("a/0/0/call.0"), gives("new"));
+    assert!(world.talk("a").contains("tools: new"));
+}
+
+#[test]
+fn a_model_cut_off_three_times_fails() {
+    let mut world = World::of(given(&["a"]));
+    for _ in 0..2 {
+        world.begin(&at("a/0/0/ask.0"));
+        world.recover(Vec::new());
+    }
+    assert_eq!(world.run.open()[&at("a/0/0/ask.0")].attempt, 3);
+    world.begin(&at("a/0/0/ask.0"));
+    world.recover(Vec::new());
+    insta::assert_snapshot!(world.last(), @r#"
+    a/0/0/ask.0 interrupted at attempt 3
+    a/0/0/ask.0 gives failed: the model call was cut off 3 times
+    a failed (model): the model call was cut off 3 times
+    a judged: "give_up"
+    finished:  [model: step `a` failed: the model call was cut off 3 times]
+    "#);
+}
+
+#[test]
+fn people_are_not_asked_anew() {
+    let mut world = World::of(given(&["a"])).prepares("send", crate::support::outside());
+    world.reply(&at("a/0/0/ask.0"), calls(&["send x", "ask_user y"]));
+    world.recover(Vec::new());
+    assert_eq!(world.last(), "");
+    assert_eq!(world.open(), ["a/0/0/call.1", "a/0/0/approve.0"]);
+}
+
+#[test]
+fn one_call_in_doubt_does_not_hold_up_the_others() {
+    let mut world = World::of(given(&["a"])).prepares("send", opaque());
+    world.reply(&at("a/0/0/ask.0"), calls(&["send x", "read y"]));
+    world.begin(&at("a/0/0/call.0"));
+    world.recover(Vec::new());
+    assert_eq!(world.open(), ["a/0/0/call.1"]);
+    world.reply(&at("a/0/0/call.1"), gives("Y"));
+    insta::assert_snapshot!(world.talk("a"), @r#"
+    model: send({"q":"x"}), read({"q":"y"})
+    tools: outcome unknown: it had begun when the process ended, and left no trace | Y
+    "#);
+}

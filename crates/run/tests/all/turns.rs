@@ -1,0 +1,298 @@
+//! The turns of a step: asking, calling, being told, and coming to an end.
+
+use std::sync::Arc;
+
+use crate::support::{World, at, calls, fails, given, gives, gives_value, says, start, writes};
+use serde_json::json;
+use updraft_run::{Answer, Mode, Reply, Settings, Start, ToolCall};
+
+fn with(settings: Settings, start: Start) -> Start {
+    Start { settings: Arc::new(settings), ..start }
+}
+
+fn turns(turns: u32) -> Settings {
+    Settings { turns, query_turns: turns, ..Settings::default() }
+}
+
+#[test]
+fn a_single_agent_is_one_step_with_the_turns_of_a_query() {
+    let world = World::of(start(Mode::Agent("thinker".into()))).says("thinker", [says("42")]).go();
+    assert_eq!(world.run.turns_of(world.step("thinker")), 10);
+    insta::assert_snapshot!(world.transcript(), @r#"
+    started: the goal
+    planned because "first": thinker
+    wants thinker/0/0/ask.0
+    thinker/0/0/ask.0 says "42"
+    thinker done
+    finished: 42
+    "#);
+}
+
+#[test]
+fn the_last_turn_is_announced_once_and_a_call_in_it_is_not_made() {
+    let settings = Settings { repeats: 9, ..turns(3) };
+    let world = World::of(with(settings, given(&["a"])))
+        .says("a", [calls(&["read x"]), calls(&["read y"]), calls(&["read z"])])
+        .gives("read", gives("the facts"))
+        .go();
+    insta::assert_snapshot!(world.transcript(), @r#"
+    started: the goal
+    planned because "first": a
+    wants a/0/0/ask.0
+    a/0/0/ask.0 says read({"q":"x"})
+    wants a/0/0/call.0
+    a/0/0/call.0 gives the facts
+    wants a/0/1/ask.0
+    a/0/1/ask.0 says read({"q":"y"})
+    wants a/0/1/call.0
+    a/0/1/call.0 gives the facts
+    tells a: "last_turn"
+    wants a/0/2/ask.0
+    a/0/2/ask.0 says read({"q":"z"})
+    a done, as well as it could
+    finished: the facts
+    "#);
+}
+
+#[test]
+fn a_best_effort_without_variables_keeps_what_the_tools_gave() {
+    let world = World::of(with(turns(2), given(&["a"])))
+        .says("a", [calls(&["read x"]), calls(&["read y"])])
+        .gives("read", gives("the facts"))
+        .go();
+    assert_eq!(world.answer(), "the facts");
+}
+
+#[test]
+fn a_best_effort_is_not_the_text_of_a_call_that_was_not_made() {
+    let call = "TOOL_CALL: read\nARGUMENTS: {\"q\": 1}";
+    let world = World::of(with(turns(2), given(&["a"])))
+        .says("a", [writes(call), writes(call)])
+        .gives("read", gives("the facts"))
+        .go();
+    assert_eq!(world.answer(), "the facts");
+}
+
+#[test]
+fn a_step_that_never_says_anything_fails_with_that_reason() {
+    let world = World::of(with(turns(1), given(&["a"]))).says("a", [calls(&["read x"])]).go();
+    insta::assert_snapshot!(world.last(), @r#"
+    a/0/0/ask.0 says read({"q":"x"})
+    a failed (model_behavior): used all its turns and said nothing
+    a judged: "give_up"
+    finished:  [model_behavior: step `a` failed: used all its turns and said nothing]
+    "#);
+}
+
+#[test]
+fn when_all_tools_fail_the_model_is_told_to_answer_from_what_it_knows() {
+    let world = World::of(given(&["a"]))
+        .says("a", [calls(&["read x", "fetch y"]), calls(&["read z"])])
+        .gives("read", fails("gone"))
+        .gives("fetch", Reply::TimedOut { limit: updraft_run::Millis(30_000) });
+    let mut world = world;
+    for _ in 0..3 {
+        world.step_on();
+    }
+    insta::assert_snapshot!(world.talk("a"), @r#"
+    model: read({"q":"x"}), fetch({"q":"y"})
+    tools: failed: gone | stopped: took longer than 30 s
+    note: "all_tools_failed"
+    "#);
+}
+
+#[test]
+fn a_refusal_or_a_doubt_is_no_reason_to_do_without_tools() {
+    let mut world = World::of(given(&["a"])).prepares("send", crate::support::opaque());
+    world.reply(&at("a/0/0/ask.0"), calls(&["send mail", "no_such_tool"]));
+    world.reply(&at("a/0/0/call.0"), Reply::InDoubt { evidence: "nobody knows".into() });
+    assert_eq!(world.talk("a").matches("all_tools_failed").count(), 0);
+}
+
+#[test]
+fn the_same_call_again_and_again_is_noticed_then_stopped_with_its_name() {
+    let world = World::of(given(&["a"]))
+        .says("a", [calls(&["read x"]), calls(&["read x"]), calls(&["read x"]), calls(&["read x"]), calls(&["read x"])])
+        .gives("read", gives("same"))
+        .go();
+    insta::assert_snapshot!(world.transcript(), @r#"
+    started: the goal
+    planned because "first": a
+    wants a/0/0/ask.0
+    a/0/0/ask.0 says read({"q":"x"})
+    wants a/0/0/call.0
+    a/0/0/call.0 gives same
+    wants a/0/1/ask.0
+    a/0/1/ask.0 says read({"q":"x"})
+    wants a/0/1/call.0
+    a/0/1/call.0 gives same
+    wants a/0/2/ask.0
+    a/0/2/ask.0 says read({"q":"x"})
+    tells a: {"repeated_call":{"name":"read"}}
+    wants a/0/2/call.0
+    a/0/2/call.0 gives same
+    wants a/0/3/ask.0
+    a/0/3/ask.0 says read({"q":"x"})
+    tells a: {"repeated_call":{"name":"read"}}
+    wants a/0/3/call.0
+    a/0/3/call.0 gives same
+    wants a/0/4/ask.0
+    a/0/4/ask.0 says read({"q":"x"})
+    a failed (model_behavior): called `read` 5 times with the same arguments
+    a judged: "give_up"
+    finished:  [model_behavior: step `a` failed: called `read` 5 times with the same arguments]
+    "#);
+}
+
+#[test]
+fn other_arguments_are_no_repetition() {
+    let world = World::of(given(&["a"]))
+        .says(
+            "a",
+            [
+                calls(&["read 1"]),
+                calls(&["read 2"]),
+                calls(&["read 1"]),
+                calls(&["read 2"]),
+                calls(&["read 1"]),
+                says("ok"),
+            ],
+        )
+        .gives("read", gives("same"))
+        .go();
+    assert_eq!(world.answer(), "ok");
+}
+
+#[test]
+fn a_setting_of_no_repeats_does_not_forbid_the_first_call() {
+    let settings = Settings { repeats: 0, ..Settings::default() };
+    let world = World::of(with(settings, given(&["a"])))
+        .says("a", [calls(&["read x"]), says("ok")])
+        .gives("read", gives("X"))
+        .go();
+    assert_eq!(world.answer(), "ok");
+}
+
+#[test]
+fn call_self_runs_its_code_first_and_carries_what_it_gave() {
+    let wish = json!({ "call_self": true, "next_instruction": "now sum up", "code": "print(6*7)" }).to_string();
+    let mut world =
+        World::of(given(&["a"])).says("a", [says(&wish), says("42 it is")]).gives("run_python", gives("42"));
+    world.step_on();
+    assert_eq!(world.open(), ["a/0/0/call.0"]);
+    world.step_on();
+    assert_eq!(world.open(), ["a/1/0/ask.0"]);
+    let carried = world.step("a").carried.as_ref().unwrap();
+    insta::assert_snapshot!(format!("{:?}\n{}", carried.judgement, carried.previous), @r#"
+    Again { instruction: "now sum up" }
+    {"call_self":true,"code":"print(6*7)","next_instruction":"now sum up"}
+    42
+    "#);
+    world.work();
+    assert_eq!(world.answer(), "42 it is");
+}
+
+#[test]
+fn call_self_is_bounded_and_ends_with_what_its_code_gave() {
+    let wish = json!({ "call_self": true, "code": "print(1)" }).to_string();
+    let settings = Settings { revisits: 1, ..Settings::default() };
+    let mut start = with(settings, given(&["a"]));
+    Arc::make_mut(start.plan.as_mut().unwrap()).steps[0].writes = vec!["n".into()];
+    let world = World::of(start)
+        .says("a", [says(&wish), says(&wish)])
+        .gives("run_python", gives_value("1", json!({ "result": { "n": 1 } })))
+        .go();
+    insta::assert_snapshot!(world.transcript(), @r#"
+    started: the goal
+    planned because "first": a
+    wants a/0/0/ask.0
+    a/0/0/ask.0 says "{\"call_self\":true,\"code\":\"print(1)\"}"
+    wants a/0/0/call.0
+    a/0/0/call.0 gives 1
+    a judged: {"again":{"instruction":""}}
+    wants a/1/0/ask.0
+    a/1/0/ask.0 says "{\"call_self\":true,\"code\":\"print(1)\"}"
+    wants a/1/0/call.0
+    a/1/0/call.0 gives 1
+    a writes n = 1
+    a done
+    finished: 1
+    "#);
+}
+
+#[test]
+fn an_empty_answer_is_asked_about_once_and_is_no_result() {
+    let world = World::of(given(&["a"])).says("a", [says("  "), says("sorry: 42")]).go();
+    assert_eq!(world.answer(), "sorry: 42");
+    let world = World::of(given(&["a"])).says("a", [says(""), says("")]).go();
+    assert_eq!(world.status("a"), "failed");
+}
+
+#[test]
+fn a_remote_tool_is_known_by_its_bare_name() {
+    let mut start = given(&["a"]);
+    Arc::make_mut(&mut start.roster).agents.iter_mut().for_each(|agent| agent.tools.push("mcp_web_lookup".into()));
+    let world = World::of(start)
+        .says("a", [writes("{\"tool\": \"lookup\", \"args\": {}}"), writes("found")])
+        .gives("mcp_web_lookup", gives("page"))
+        .go();
+    assert_eq!(world.answer(), "found");
+    assert!(world.transcript().contains("a/0/0/call.0 gives page"));
+}
+
+#[test]
+fn a_call_whose_arguments_were_guessed_is_not_made() {
+    let call = ToolCall { id: "1".into(), name: "read".into(), args: json!({}), fault: Some("torn JSON".into()) };
+    let answer = Reply::Answer(Arc::new(Answer { calls: vec![call], ..Answer::default() }));
+    let mut world = World::of(given(&["a"]));
+    world.reply(&at("a/0/0/ask.0"), answer);
+    insta::assert_snapshot!(world.last(), @"
+    a/0/0/ask.0 says read({})
+    rejects a/0/0/call.0: torn JSON
+    wants a/0/1/ask.0
+    ");
+}
+
+#[test]
+fn fewer_or_more_preparations_than_calls_confuse_nobody() {
+    for prepared_for in [0, 1, 5] {
+        let mut world = World::of(given(&["a"]));
+        let prepared = vec![updraft_run::Prepared::default(); prepared_for];
+        let id = at("a/0/0/ask.0");
+        world.feed(updraft_run::Input::Replied {
+            id,
+            attempt: 1,
+            reply: calls(&["read x", "nope", "fetch y"]),
+            prepared,
+        });
+        let open = world.open();
+        assert!(open.iter().any(|id| id.ends_with(".0")) && open.iter().any(|id| id.ends_with(".2")), "{open:?}");
+        // What nobody looked at is not made without asking.
+        assert_eq!(open.contains(&"a/0/0/approve.2".to_owned()), prepared_for < 3, "{open:?}");
+        for id in world.run.open().keys().cloned().collect::<Vec<_>>() {
+            let reply = if id.kind == updraft_run::Kind::Approve {
+                Reply::Verdict(crate::support::deny(""))
+            } else {
+                gives("ok")
+            };
+            world.reply(&id, reply);
+        }
+        assert_eq!(world.open(), ["a/0/1/ask.0"]);
+        let results = world.step("a").talk.iter().find_map(|entry| match entry {
+            updraft_run::Entry::Results(outcomes) => Some(outcomes.len()),
+            _ => None,
+        });
+        assert_eq!(results, Some(3), "every call gets exactly one result");
+    }
+}
+
+#[test]
+fn late_and_repeated_replies_decide_nothing() {
+    let mut world = World::of(given(&["a", "b < a"]));
+    world.reply(&at("a/0/0/ask.0"), says("A"));
+    let before = world.run.clone();
+    world.reply(&at("a/0/0/ask.0"), says("another A"));
+    assert_eq!(world.last(), "");
+    assert_eq!(world.run.ledger(), before.ledger());
+    assert_eq!(world.step("a").output.as_deref(), Some("A"));
+}
