@@ -150,10 +150,18 @@ impl Run {
         if let Some(at) = self.fallen.first().filter(|_| self.replanning.is_none()) {
             return self.fall(*at);
         }
-        if let Some(at) = self.ready.first().filter(|_| self.running < self.settings.parallel.max(1)) {
+        if let Some(at) = self.ready.first().filter(|_| self.running - self.halted < self.settings.parallel.max(1)) {
             return self.enter(*at);
         }
-        if self.unfinished == 0 { self.finish() } else { Vec::new() }
+        if self.unfinished == 0 {
+            return self.finish();
+        }
+        // Everyone who could go on without the steps that are out of turns has done so.
+        if self.halted > 0 && self.open.is_empty() {
+            vec![Event::Exhausted { which: Limit::Turns }]
+        } else {
+            Vec::new()
+        }
     }
 
     fn has_begun(&self, id: &crate::Address) -> bool {
