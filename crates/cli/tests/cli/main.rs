@@ -28,6 +28,7 @@ mod mcp_many;
 mod mcp_shelf;
 mod mcp_trust;
 mod mcp_words;
+mod outage;
 mod permissions;
 mod python;
 mod run;
