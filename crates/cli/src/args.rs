@@ -297,7 +297,7 @@ pub(crate) struct Events {
     pub(crate) json: bool,
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct Resume {
     /// The run's id, any unique beginning of it, or `last`
     #[arg(value_name = "RUN", required_unless_present = "all", add = crate::complete::runs())]

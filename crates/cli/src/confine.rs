@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use updraft_run::{Grants, Input, Run};
+use updraft_run::{GrantFlags, Grants, Input, Run};
 use updraft_sandbox::{Level, Network, Probe};
 use updraft_tools::{Confinement, Witness};
 
@@ -70,11 +70,56 @@ pub(crate) fn bounded(args: &Confine, bounds: &Bounds) -> Result<WrittenSandbox,
     })
 }
 
-/// What children are granted, as it is recorded.
-pub(crate) fn grants(settings: &Settings) -> Grants {
+/// What children are granted, as it is recorded, with what of it these flags say.
+pub(crate) fn grants(settings: &Settings, args: &Confine) -> Grants {
     let meant = &settings.meant.sandbox;
     let all = |paths: &[PathBuf]| paths.iter().map(|path| path.display().to_string()).collect();
-    Grants { network: meant.network.value.to_string(), read: all(&meant.read.value), write: all(&meant.write.value) }
+    let real = |paths: &[PathBuf]| {
+        let real = paths.iter().filter_map(|path| path.canonicalize().ok());
+        real.map(|path| path.display().to_string()).collect()
+    };
+    let flags = GrantFlags {
+        network: args.network.as_ref().map(ToString::to_string),
+        read: real(&args.readable),
+        write: real(&args.writable),
+        level: if args.no_sandbox { Some("none".to_owned()) } else { args.level.clone() },
+    };
+    Grants {
+        network: meant.network.value.to_string(),
+        read: all(&meant.read.value),
+        write: all(&meant.write.value),
+        flags,
+    }
+}
+
+/// The flags that a run goes on with: those that are said now, and else those that it began with. Says which those are.
+pub(crate) fn kept(began: &GrantFlags, said: &Confine) -> (Confine, Vec<String>) {
+    let mut all = said.clone();
+    let (mut kept, mut gone) = (Vec::new(), Vec::new());
+    if let Some(network) = began.network.as_ref().filter(|_| said.network.is_none()) {
+        all.network = network.parse().ok();
+        kept.push(format!("--network {network}"));
+    }
+    if let Some(level) = began.level.as_ref().filter(|_| said.level.is_none() && !said.no_sandbox) {
+        all.level = Some(level.clone());
+        kept.push(format!("--level {level}"));
+    }
+    let lists = [("--read", &began.read, &mut all.readable), ("--write", &began.write, &mut all.writable)];
+    for (flag, paths, list) in lists {
+        for path in paths.iter().map(PathBuf::from).filter(|path| !list.contains(path)).collect::<Vec<_>>() {
+            let shown = format!("{flag} {}", path.display());
+            if path.exists() {
+                list.push(path);
+                kept.push(shown);
+            } else {
+                gone.push(format!("the run began with {shown}, which is not there any more; going on without it"));
+            }
+        }
+    }
+    if !kept.is_empty() {
+        gone.insert(0, format!("as the run began: {}", kept.join(" ")));
+    }
+    (all, gone)
 }
 
 /// Takes from the settings what a run was not granted when it began and no flag says now. Says what was taken.
@@ -108,6 +153,27 @@ pub(crate) fn hold_to(began: &Grants, meant: &mut Confined, args: Option<&Confin
         });
     }
     taken
+}
+
+/// What the settings no longer grant of what they granted when a run began, where no flag says otherwise.
+pub(crate) fn lost(began: &Grants, meant: &Confined, args: Option<&Confine>) -> Vec<String> {
+    let mut lost = Vec::new();
+    let was = began.network.parse().unwrap_or(Network::None);
+    let now = &meant.network.value;
+    if args.is_none_or(|args| args.network.is_none()) && both(now, &was) != was {
+        lost.push(format!(
+            "the run began with the network {was}, and the settings now say {now} (`--network {was}` grants it again)"
+        ));
+    }
+    for (what, now, was) in [("read", &meant.read.value, &began.read), ("write", &meant.write.value, &began.write)] {
+        for path in was.iter().filter(|path| !now.iter().any(|own| own.display().to_string() == **path)) {
+            lost.push(format!(
+                "the run began with the right to {what} `{path}`, which the settings no longer grant (`--{what} {path}` \
+                 grants it again)"
+            ));
+        }
+    }
+    lost
 }
 
 /// What two networks have in common.

@@ -55,6 +55,7 @@ pub(crate) fn access(places: &Places, settings: &Settings, workspace: &Path) -> 
         probe: settings.meant.probe.value,
         patience: Patience {
             stall: Duration::from_millis(settings.meant.stall.value.0.max(1_000)),
+            outage: Duration::from_millis(settings.meant.max_wait.value.0),
             ..Patience::default()
         },
         cache: settings.meant.cache.value.then(|| Cache::at(places.data.join("answers"))),

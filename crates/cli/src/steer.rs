@@ -2,8 +2,8 @@
 
 use std::convert::Infallible;
 
-use updraft_engine::{Engine, Handle, Rested, Sender, waiting_for};
-use updraft_run::{Approvals, Budget, FailureKind, Input, Limit, Millis, Phase, Run, RunId};
+use updraft_engine::{Engine, Handle, Rested, Sender, command_to_go_on, waiting_for, why_stopped};
+use updraft_run::{Approvals, Budget, FailureKind, Input, Millis, Phase, Run, RunId};
 
 use crate::args::{ModeWord, Permission, Spending};
 use crate::fault::{Code, Fault, Outcome};
@@ -112,7 +112,7 @@ pub(crate) fn conclude(rested: &Rested, face: &Face, signals: &Signals) -> Code 
             out::note(&format!("stopped; nothing is lost\n  hint: `updraft resume {id}` goes on"));
             signals.code()
         }
-        Phase::Exhausted(which) => exhausted(id, run, *which, face),
+        Phase::Exhausted(_) => exhausted(id, run, face),
         Phase::Paused => {
             out::note(&format!("paused\n  hint: `updraft resume {id}` goes on"));
             Code::Interrupted
@@ -130,6 +130,9 @@ fn over(id: &RunId, run: &Run, answer: &str, failed: Option<&updraft_run::Failur
         out::answer(answer);
         face.space();
     }
+    if failed.is_none() && !run.unapproved().is_empty() {
+        return unapproved(id, run);
+    }
     let Some(why) = failed else {
         face.say(&paint.dim(&format!("done in {}", view::figures(run))));
         return Code::Done;
@@ -142,27 +145,38 @@ fn over(id: &RunId, run: &Run, answer: &str, failed: Option<&updraft_run::Failur
     if why.kind == FailureKind::Config { Code::Config } else { Code::Failed }
 }
 
-fn exhausted(id: &RunId, run: &Run, which: Limit, face: &Face) -> Code {
-    let so_far = run.answer();
-    if !face.json && !so_far.trim().is_empty() {
-        out::answer(&so_far);
+/// The run came to an end without what nobody could be asked about.
+fn unapproved(id: &RunId, run: &Run) -> Code {
+    let refused = run.unapproved();
+    let calls = view::count(refused.len() as u64, "call");
+    out::note(&format!("ended, but {calls} refused because nobody could be asked ({}):", view::figures(run)));
+    for (step, what) in refused.iter().take(10) {
+        out::note(&format!("  {step}: {}", out::short(what, 200)));
     }
-    let (word, flag) = which.flag();
-    let limit = limit_words(run.budget(), which);
-    out::note(&format!("limit reached: {word}{limit}; this is the result so far ({})", view::figures(run)));
-    out::note(&format!("  hint: `updraft resume {id} {flag} …` goes on with more"));
-    Code::Exhausted
+    if refused.len() > 10 {
+        out::note(&format!("  … and {} more: `updraft events {id}`", refused.len() - 10));
+    }
+    out::note("  hint: run it at a terminal, with `--yes`, or with rules that allow it (docs/permissions.md)");
+    Code::NeedsPerson
 }
 
-fn limit_words(budget: &Budget, which: Limit) -> String {
-    let limit = match which {
-        Limit::Cost => budget.cost.map(|cost| cost.to_string()),
-        Limit::Tokens => budget.tokens.map(|n| n.to_string()),
-        Limit::Time => budget.time.map(crate::moment::length),
-        Limit::Turns => budget.turns.map(|n| n.to_string()),
-        Limit::Calls => budget.calls.map(|n| n.to_string()),
-    };
-    limit.map(|limit| format!(" ({limit})")).unwrap_or_default()
+fn exhausted(id: &RunId, run: &Run, face: &Face) -> Code {
+    let so_far = run.answer();
+    let has_words = !so_far.trim().is_empty();
+    if !face.json && has_words {
+        face.space();
+        out::answer(&so_far);
+        face.space();
+    }
+    let result = if has_words { "this is the unfinished result so far" } else { "there is no result yet" };
+    out::note(&format!(
+        "{}: {}",
+        Paint::for_stderr().yellow("stopped"),
+        out::harmless(&why_stopped(run).unwrap_or_default())
+    ));
+    out::note(&format!("not done; {result} ({})", view::figures(run)));
+    out::note(&format!("  hint: `{}` goes on where it stopped", command_to_go_on(id, run)));
+    Code::Exhausted
 }
 
 fn needs_person(id: &RunId, run: &Run) -> Code {

@@ -139,7 +139,13 @@ impl Conversation {
                         self.push(shown);
                     }
                 }
-                Entry::Note(note) => self.push(Message::User(note_in_words(note, kit).into())),
+                Entry::Note(note) => {
+                    // A run from before a note had words goes on without them.
+                    let words = note_in_words(note, kit);
+                    if !words.is_empty() {
+                        self.push(Message::User(words.into()));
+                    }
+                }
                 Entry::Summary(summary) => {
                     self.push(Message::User(kit.say("compacted", &[("summary", summary)]).into()));
                 }
@@ -493,6 +499,7 @@ fn said(outcome: &Outcome, kit: &Kit) -> String {
 fn note_in_words(note: &Note, kit: &Kit) -> String {
     match note {
         Note::LastTurn => kit.say("last-turn", &[]),
+        Note::MoreTurns => kit.say("more-turns", &[]),
         Note::MissingOutput { names } => kit.say("missing-output", &[("names", &names.join(", "))]),
         Note::Unfit { what } => kit.say("unfit", &[("what", what)]),
         Note::AllToolsFailed => kit.say("all-tools-failed", &[]),

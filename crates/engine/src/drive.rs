@@ -121,6 +121,7 @@ impl Drive {
         self.read_ahead(&mut records);
         let mut begin = Begin::after(&records);
         begin.everything |= everything;
+        self.effects.let_wait(*self.run.phase() == Phase::Running);
         if matches!(self.run.phase(), Phase::Exhausted(Limit::Time)) {
             // What does not end soon is left to whoever resumes the run with more time.
             self.patience.get_or_insert_with(|| tokio::time::Instant::now() + gather::GRACE);

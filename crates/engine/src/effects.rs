@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio_util::sync::CancellationToken;
@@ -11,6 +12,7 @@ use updraft_tools::{Around, Called, Log};
 
 use crate::consult::Question;
 use crate::conversation::{Conversation, Way};
+use crate::outage::{self, Patience};
 use crate::perform::{Doing, Given, Perform};
 
 /// An effect that has ended.
@@ -36,6 +38,8 @@ pub(crate) type Listener = Box<dyn FnMut(Delta<'_>) + Send>;
 pub(crate) struct Effects {
     running: FuturesUnordered<Doing<'static, Ended>>,
     stops: BTreeMap<Address, CancellationToken>,
+    /// Ends the waits for models that cannot be had.
+    hurry: CancellationToken,
 }
 
 impl Effects {
@@ -57,16 +61,26 @@ impl Effects {
 
     /// Asks a model.
     pub(crate) fn ask(&mut self, id: Address, attempt: u32, asking: Asking) {
-        let stop = self.stop_for(&id);
+        let (stop, hurry) = (self.stop_for(&id), self.hurry.clone());
         self.running.push(Box::pin(async move {
-            let Asking { model, mut conversation, way, mut hear } = asking;
+            let Asking { model, mut conversation, way, mut hear, limit } = asking;
             let (prompt, draft) = conversation.parts(way);
+            let patience = Patience { limit, hurry };
             let answer = tokio::select! {
-                answer = model.ask(&prompt, draft, &mut *hear) => answer.map_err(|error| failed(&error)),
+                answer = outage::ask(&*model, (&prompt, draft), &mut hear, &patience) => answer,
                 () = stop.cancelled() => Err(Reply::Cancelled),
             };
             Ended { id, attempt, what: What::Asked(answer, conversation) }
         }));
+    }
+
+    /// Whether models that cannot be had are waited for. Where not, those waits end that are under way.
+    pub(crate) fn let_wait(&mut self, waits: bool) {
+        match (waits, self.hurry.is_cancelled()) {
+            (true, true) => self.hurry = CancellationToken::new(),
+            (false, false) => self.hurry.cancel(),
+            (true, false) | (false, true) => {}
+        }
     }
 
     /// Calls a tool.
@@ -124,6 +138,8 @@ pub(crate) struct Asking {
     pub(crate) conversation: Box<Conversation>,
     pub(crate) way: Way,
     pub(crate) hear: Listener,
+    /// How long it is waited for where it cannot be had.
+    pub(crate) limit: Duration,
 }
 
 /// Everything a tool call needs.

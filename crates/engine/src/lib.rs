@@ -11,7 +11,7 @@
 //! | agents and templates as files | `agents.rs`, `prompts.rs` |
 //! | starting and opening runs | `engine.rs`, `start.rs` |
 //! | which files hold words from outside | `marks.rs`, `drive/marks.rs` |
-//! | looking back | `report.rs`, `replay.rs`, `nodelink.rs`, `touched.rs` |
+//! | looking back | `report.rs`, `stopped.rs`, `replay.rs`, `nodelink.rs`, `touched.rs` |
 //! | taking back | `undo.rs`, then `undo/plan.rs` and `undo/carry.rs` |
 
 mod agents;
@@ -25,6 +25,7 @@ mod engine;
 mod error;
 mod marks;
 mod nodelink;
+mod outage;
 mod perform;
 mod plain;
 mod prompts;
@@ -32,6 +33,7 @@ mod recorded;
 mod replay;
 mod report;
 mod start;
+mod stopped;
 mod touched;
 mod undo;
 mod used;
@@ -52,6 +54,7 @@ pub use recorded::recorded;
 pub use replay::{Difference, Differs, Replayed, Told, prompts as prompts_of, replay};
 pub use report::{Report, Statistics, StepReport, dollars, failure_of, messages, waiting_for};
 pub use start::NewRun;
+pub use stopped::{command_to_go_on, why_stopped};
 pub use touched::{Approved, Touched, touched};
 pub use undo::{Left, Made, Move, Plan as UndoPlan, Side, Undo, Undone, Unlisted, Which, Why};
 pub use updraft_models::Delta;

@@ -5,6 +5,7 @@ use std::future::Future;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use updraft_models::{Access, Model};
 use updraft_run::{Facts, Failure, FailureKind, Found, Prepared, Reply, ToolCall};
@@ -19,6 +20,11 @@ pub type Doing<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub trait Perform: Send + Sync {
     /// The model of this name.
     fn model(&self, name: &str) -> Result<Arc<dyn Model>, updraft_models::Error>;
+
+    /// How long a model that cannot be had is waited for.
+    fn patience(&self) -> Duration {
+        Duration::ZERO
+    }
 
     /// The name of the tool that is meant, where it was called by a shorter one.
     fn full_name(&self, called: &str) -> Option<String> {
@@ -151,6 +157,10 @@ impl Perform for Hands {
         let model = updraft_models::resolve(name, &self.access)?;
         models.insert(name.to_owned(), model.clone());
         Ok(model)
+    }
+
+    fn patience(&self) -> Duration {
+        self.access.patience.outage
     }
 
     fn full_name(&self, called: &str) -> Option<String> {

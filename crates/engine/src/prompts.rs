@@ -23,6 +23,7 @@ const COMPILED_IN: &[(&str, &str)] = compiled_in![
     "judge",
     "last-turn",
     "missing-output",
+    "more-turns",
     "pivot",
     "plan",
     "plan-faults",

@@ -117,6 +117,7 @@ impl Report {
             "events": self.run.events(),
             "answer": self.answer(),
             "failure": failure_of(&self.run),
+            "stopped": crate::why_stopped(&self.run),
             "statistics": self.statistics(),
             "variables": self.run.variables().iter().map(|(name, v)| (name.clone(), (*v.value).clone())).collect::<serde_json::Map<_, _>>(),
             "waiting_for": waiting_for(&self.run),
@@ -126,9 +127,10 @@ impl Report {
 }
 
 impl StepReport {
-    /// Why it failed or was skipped.
+    /// Why it failed, was skipped, or cannot go on for now.
     pub fn error(&self) -> Option<String> {
         match &self.step.state {
+            _ if self.step.halted.is_some() => self.step.halted.as_ref().map(|why| why.message.clone()),
             State::Failed(why) => Some(why.message.clone()),
             State::Skipped { because } => Some(format!("skipped because `{because}` did not end well")),
             _ => None,

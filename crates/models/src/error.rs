@@ -79,7 +79,32 @@ pub enum Error {
     },
 }
 
+/// Why a model cannot be had for now, whatever it is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outage {
+    /// It may be back by itself: no connection, an overload, a limit.
+    Passing,
+    /// Somebody must do something about it: a key, a bill, a setting.
+    Lasting,
+}
+
 impl Error {
+    /// Whether the model cannot be had for now, whatever it is asked.
+    pub fn outage(&self) -> Option<Outage> {
+        match self {
+            Error::Unreachable { .. } => Some(Outage::Passing),
+            Error::Unknown { .. } | Error::Config { .. } => Some(Outage::Lasting),
+            // 429 is here where the wait that is asked for is too long.
+            Error::Refused { status: 401..=403 | 429, .. } => Some(Outage::Lasting),
+            Error::Refused { message, .. } if hint::is_about_account(message) => Some(Outage::Lasting),
+            Error::Refused { .. }
+            | Error::Broken { .. }
+            | Error::Garbled { .. }
+            | Error::Unheard { .. }
+            | Error::Script { .. } => None,
+        }
+    }
+
     /// What to do about it, where we know.
     pub fn hint(&self) -> Option<String> {
         match self {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use updraft_run::{Ceiling, Price};
 
-use crate::{Asking, Delta, Draft, Error, Hear, Model, Prompt};
+use crate::{Asking, Delta, Draft, Error, Hear, Model, Outage, Prompt};
 
 /// How long a model that failed is asked last.
 const REST: Duration = Duration::from_mins(1);
@@ -69,7 +69,7 @@ impl Model for Fallback {
 
     fn ask<'a>(&'a self, prompt: &'a Prompt<'a>, draft: &'a mut Draft, hear: Hear<'a>) -> Asking<'a> {
         Box::pin(async move {
-            let mut failed: Option<Error> = None;
+            let (mut failed, mut away): (Option<Error>, Option<Error>) = (None, None);
             for at in self.line() {
                 let model = &self.models[at];
                 if let Some(error) = &failed {
@@ -91,10 +91,16 @@ impl Model for Fallback {
                     Err(error) => {
                         tracing::debug!(model = model.name(), %error, "asking the next model");
                         self.note(at, true);
-                        failed = Some(error);
+                        let before = failed.replace(error);
+                        away = away.or(before.filter(|error| error.outage() == Some(Outage::Passing)));
                     }
                 }
             }
+            // One that may be back is worth waiting for, whatever the others said.
+            let failed = match failed {
+                Some(last) if last.outage() != Some(Outage::Passing) => away.or(Some(last)),
+                last => last,
+            };
             Err(failed.unwrap_or_else(|| Error::Unknown { name: self.name.clone(), close: Vec::new() }))
         })
     }

@@ -19,14 +19,29 @@ pub(crate) fn about_key(model: &str) -> String {
     }
 }
 
+/// What providers say of a key that does not count.
+const KEY: [&str; 4] = ["api_key_invalid", "api key not valid", "invalid api key", "invalid x-api-key"];
+
+/// What they say of an account that has nothing left.
+const MONEY: [&str; 4] = ["insufficient_quota", "credit balance", "payment required", "billing"];
+
+fn has(said: &str, words: &[&str]) -> bool {
+    let said = said.to_lowercase();
+    words.iter().any(|word| said.contains(word))
+}
+
+/// Whether a refusal is about the key or the account, and not about what was asked.
+pub(crate) fn is_about_account(message: &str) -> bool {
+    has(message, &KEY) || has(message, &MONEY)
+}
+
 /// What to do about a refusal that says why in words.
 pub(crate) fn about_refusal(model: &str, message: &str) -> Option<String> {
-    let said = message.to_lowercase();
-    let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
-    if has(&["api_key_invalid", "api key not valid", "invalid api key", "invalid x-api-key"]) {
+    let has = |words: &[&str]| has(message, words);
+    if has(&KEY) {
         return Some(about_key(model));
     }
-    if has(&["insufficient_quota", "credit balance", "payment required", "billing"]) {
+    if has(&MONEY) {
         return Some("the account has nothing left to spend: look at its billing, or take another model".to_owned());
     }
     if has(&["context length", "context_length", "too long", "maximum context", "too many tokens", "exceeds the"]) {
@@ -56,8 +71,14 @@ pub(crate) fn about_name(model: &str) -> String {
     }
 }
 
+/// Asked where a provider far away cannot be reached: the nearest cause is this machine's own network.
+pub(crate) const ONLINE: &str = "are you online?";
+
 /// What to check where nobody answered; one that did answer, with a status, was reached.
 pub(crate) fn about_reach(model: &str, message: &str) -> Option<String> {
+    if message.contains(ONLINE) {
+        return None;
+    }
     let was_reached = message.starts_with("status ");
     let known = match known(model) {
         Ok(known) => known,

@@ -77,7 +77,7 @@ pub use builtin::Builtin;
 pub use cache::{Cache, Key};
 pub use draft::Draft;
 pub use endpoint::{Endpoint, Tuning};
-pub use error::Error;
+pub use error::{Error, Outage};
 pub use http::{Http, Token};
 pub use limits::{Limit, Limits, Permit, exhausted_for, reset_after};
 pub use manner::ToolsBy;

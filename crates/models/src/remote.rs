@@ -20,7 +20,7 @@ use crate::retry::Trouble;
 use crate::scripted::tell;
 use crate::told::{Bounds, Told};
 use crate::watch::Watch;
-use crate::{Asking, Delta, Draft, Error, Hear, Model, Permit, Prompt, exhausted_for, prices, refusal};
+use crate::{Asking, Delta, Draft, Error, Hear, Model, Permit, Prompt, exhausted_for, hint, prices, refusal};
 
 /// After the last part the end of the body is awaited this long: read to its end, a connection serves again.
 const FAREWELL: Duration = Duration::from_millis(50);
@@ -178,10 +178,11 @@ impl Remote {
         *began = Began::Perhaps;
         let response = watch.over(self.client.execute(request)).await?;
         let response = response.map_err(|why| {
-            if why.is_connect() {
+            // A server of one's own bills nothing: behind a tunnel or a container's port, one that is down looks so.
+            if why.is_connect() || is_local(&self.endpoint.base) {
                 *began = Began::No;
             }
-            cut(why)
+            if why.is_connect() { self.unreached(&why) } else { cut(why) }
         })?;
         permit.heard();
         if !response.status().is_success() {
@@ -205,6 +206,14 @@ impl Remote {
         let answer = fold.into_answer(prompt, sent, |usage| self.price_of(usage))?;
         permit.used(answer.usage.tokens());
         Ok(answer)
+    }
+
+    /// Nobody answers at the address.
+    fn unreached(&self, why: &reqwest::Error) -> Trouble {
+        let place = self.url.host_str().unwrap_or_default();
+        let question = if is_local(&self.endpoint.base) { "is the server running?" } else { hint::ONLINE };
+        let port = self.url.port().map(|port| format!(":{port}")).unwrap_or_default();
+        Trouble::Cut(format!("{place}{port} can't be reached: {question} ({})", innermost(why)))
     }
 
     /// Lets everybody wait who asks with the same key. A wait of hours is a refusal: another model may do meanwhile.
@@ -426,6 +435,15 @@ fn in_words(wait: Duration) -> String {
         seconds @ 1..60 => format!("{seconds} s"),
         seconds => format!("{} min {} s", seconds / 60, seconds % 60),
     }
+}
+
+/// The cause behind all others.
+fn innermost(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(next) = cause.source() {
+        cause = next;
+    }
+    cause.to_string()
 }
 
 fn cut(why: reqwest::Error) -> Trouble {

@@ -19,6 +19,8 @@ pub struct Patience {
     /// A provider that sends nothing for this long in the midst of an answer is given up. Its beginning is waited for
     /// five times as long: some load a model first, or think in silence.
     pub stall: Duration,
+    /// Whoever asks on behalf of a run waits so long for a model that cannot be had, after the attempts above.
+    pub outage: Duration,
 }
 
 impl Default for Patience {
@@ -28,6 +30,7 @@ impl Default for Patience {
             first_wait: Duration::from_millis(250),
             longest_wait: Duration::from_mins(1),
             stall: Duration::from_mins(2),
+            outage: Duration::from_mins(10),
         }
     }
 }

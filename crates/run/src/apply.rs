@@ -99,6 +99,7 @@ impl Run {
             }
             Event::Judged { step, verdict } => self.judged(step, verdict),
             Event::StepDone { step, output, .. } => self.step_done(step, output.as_deref()),
+            Event::Halted { step, ask, why } => self.step_halted(step, ask.as_ref(), why),
             Event::StepFailed { step, why } => self.step_ended(step, State::Failed(why.clone())),
             Event::StepSkipped { step, because } => {
                 self.step_ended(step, State::Skipped { because: because.clone() });
@@ -109,10 +110,12 @@ impl Run {
             Event::Resumed { budget, approvals } => {
                 if let Some(budget) = budget {
                     self.budget = self.budget.raised_by(budget);
+                    self.raise_turns(budget.turns);
                 }
                 if let Some(approvals) = approvals {
                     Arc::make_mut(&mut self.settings).approvals = *approvals;
                 }
+                self.let_go_on();
                 self.phase = Phase::Running;
             }
             Event::Marked { files } => self.is_marked(files),

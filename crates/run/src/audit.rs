@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::state::{Funds, Phase, Run};
-use crate::step::State;
+use crate::step::{State, Step};
 
 impl Run {
     /// Names what does not agree with itself. Empty, unless there is a bug here or a hole in the journal.
@@ -16,6 +16,7 @@ impl Run {
         };
         same("busy", self.busy.into(), self.open.iter().filter(|(id, open)| self.is_busy(id, &open.effect)).count());
         same("running", self.running.into(), self.steps.iter().filter(|step| step.is_at_work()).count());
+        same("halted", self.halted.into(), self.steps.iter().filter(|step| step.halted.is_some()).count());
         same("unfinished", self.unfinished.into(), self.steps.iter().filter(|step| !step.has_ended()).count());
         let reserved = self.open.values().filter_map(|open| match open.funds {
             Funds::Reserved(ceiling) => Some(ceiling.tokens),
@@ -66,7 +67,8 @@ impl Run {
             faults.push(format!("quiet, and a decision is due about {:?}", self.attention));
         }
         let busy: BTreeSet<_> = self.open.keys().map(|id| &id.step).collect();
-        for step in self.steps.iter().filter(|step| step.is_at_work() && !busy.contains(&step.spec.id)) {
+        let waits = |step: &&Step| step.is_at_work() && step.halted.is_none();
+        for step in self.steps.iter().filter(waits).filter(|step| !busy.contains(&step.spec.id)) {
             faults.push(format!("step `{}` is at work and waits for nothing", step.spec.id));
         }
     }

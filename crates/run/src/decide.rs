@@ -89,7 +89,19 @@ impl Run {
             }
             Input::Replied { id, attempt, reply, .. } if self.is_asked(id, *attempt) && broke_off(reply).is_some() => {
                 let why = format!("{} (attempt {attempt})", broke_off(reply).unwrap_or_default());
-                vec![Event::Interrupted { id: id.clone(), attempt: *attempt }, self.gives_up(id, attempt + 1, why)]
+                let mut events = vec![Event::Interrupted { id: id.clone(), attempt: *attempt }];
+                match reply {
+                    Reply::InDoubt { .. } if self.can_halt(id) => {
+                        events.extend(self.halt(id, Failure::new(FailureKind::Outage, why)));
+                    }
+                    _ => events.push(self.gives_up(id, attempt + 1, why)),
+                }
+                events
+            }
+            Input::Replied { id, attempt, reply: Reply::Failed(why), .. }
+                if why.kind == FailureKind::Outage && self.is_current(id, *attempt) && self.can_halt(id) =>
+            {
+                self.halt(id, why.clone())
             }
             Input::Replied { id, attempt, reply, prepared } if self.is_current(id, *attempt) => {
                 let prepared = self.one_for_each_call(id, reply, prepared);
@@ -150,10 +162,18 @@ impl Run {
         if let Some(at) = self.fallen.first().filter(|_| self.replanning.is_none()) {
             return self.fall(*at);
         }
-        if let Some(at) = self.ready.first().filter(|_| self.running < self.settings.parallel.max(1)) {
+        if let Some(at) = self.ready.first().filter(|_| self.running - self.halted < self.settings.parallel.max(1)) {
             return self.enter(*at);
         }
-        if self.unfinished == 0 { self.finish() } else { Vec::new() }
+        if self.unfinished == 0 {
+            return self.finish();
+        }
+        // Everyone who could go on without the steps that are out of turns has done so.
+        if self.halted > 0 && self.open.is_empty() {
+            vec![Event::Exhausted { which: Limit::Turns }]
+        } else {
+            Vec::new()
+        }
     }
 
     fn has_begun(&self, id: &crate::Address) -> bool {

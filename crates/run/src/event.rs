@@ -175,6 +175,17 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         output: Option<String>,
     },
+    /// A step cannot go on for now: its turns are used up, or its model cannot be had. It goes on where it stopped when
+    /// the run is resumed.
+    Halted {
+        /// Which step.
+        step: StepId,
+        /// The question that gets put again then, where one was under way.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ask: Option<Address>,
+        /// Why.
+        why: Failure,
+    },
     /// A step failed.
     StepFailed {
         /// Which step.
@@ -343,6 +354,8 @@ pub enum Judgement {
 pub enum Note {
     /// The next answer is the last one.
     LastTurn,
+    /// The last answer was not the last one after all: the step was given more turns.
+    MoreTurns,
     /// These variables are missing from the result.
     MissingOutput {
         /// Their names.
@@ -395,6 +408,7 @@ impl Event {
             Event::Wrote { .. } => "wrote",
             Event::Judged { .. } => "judged",
             Event::StepDone { .. } => "step_done",
+            Event::Halted { .. } => "halted",
             Event::StepFailed { .. } => "step_failed",
             Event::StepSkipped { .. } => "step_skipped",
             Event::StepCancelled { .. } => "step_cancelled",

@@ -177,6 +177,9 @@ pub struct Settings {
     pub turns: u32,
     /// The same for a run of one agent.
     pub query_turns: u32,
+    /// Every step may take so many turns at least, whatever its agent's file says: what `--max-turns` gave.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub least_turns: Option<u32>,
     /// Steps at work at once.
     pub parallel: u32,
     /// Visits a step gets by retry, pivot or `call_self`, beyond the first.
@@ -238,6 +241,34 @@ pub struct Grants {
     /// More that they may write.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub write: Vec<String>,
+    /// What of it was said on the command line: it holds for whoever goes on with the run, until they say otherwise.
+    #[serde(skip_serializing_if = "GrantFlags::is_empty")]
+    pub flags: GrantFlags,
+}
+
+/// What was said of commands' rights on the command line.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GrantFlags {
+    /// `--network`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<String>,
+    /// `--read`, as real paths.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub read: Vec<String>,
+    /// `--write`, as real paths.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub write: Vec<String>,
+    /// `--level`, or `none` for `--no-sandbox`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub level: Option<String>,
+}
+
+impl GrantFlags {
+    /// Whether nothing was said.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl Default for Settings {
@@ -248,6 +279,7 @@ impl Default for Settings {
             workspace: String::new(),
             turns: 15,
             query_turns: 10,
+            least_turns: None,
             parallel: 64,
             revisits: 3,
             replans: 2,
@@ -329,6 +361,8 @@ pub enum Limit {
     Turns,
     /// Tool calls.
     Calls,
+    /// The wait for a model that cannot be had.
+    Model,
 }
 
 impl Limit {
@@ -340,6 +374,8 @@ impl Limit {
             Limit::Time => ("time", "--max-time"),
             Limit::Turns => ("turns", "--max-turns"),
             Limit::Calls => ("tool calls", "--max-calls"),
+            // Nothing raises it: the run goes on when the model is there again.
+            Limit::Model => ("waiting for a model", ""),
         }
     }
 }

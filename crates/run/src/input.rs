@@ -298,6 +298,7 @@ fn told_by(event: &Event) -> Option<Input> {
         | Event::Wrote { .. }
         | Event::Judged { .. }
         | Event::StepDone { .. }
+        | Event::Halted { .. }
         | Event::StepFailed { .. }
         | Event::StepSkipped { .. }
         | Event::StepCancelled { .. }

@@ -64,7 +64,8 @@ pub use budget::Ledger;
 pub use effect::{Class, Effect, Expected, Facts, Inquiry, Part, Prepared};
 pub use event::{Because, Event, Judgement, Note};
 pub use goal::{
-    AgentCard, AgentRole, Approvals, Budget, Ceiling, Goal, Grants, Limit, Mode, Reflect, Roster, Settings, Start,
+    AgentCard, AgentRole, Approvals, Budget, Ceiling, Goal, GrantFlags, Grants, Limit, Mode, Reflect, Roster, Settings,
+    Start,
 };
 pub use graph::{Graph, StepSpec, Surroundings, close_to};
 pub use id::{Address, BadId, Cost, Hash, Kind, Millis, RunId, StepId, Timestamp};

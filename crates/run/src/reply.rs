@@ -236,6 +236,8 @@ impl fmt::Display for Failure {
 pub enum FailureKind {
     /// A permission or the sandbox refused it.
     Security,
+    /// It needs a person's approval, and nobody could be asked.
+    Unapproved,
     /// A tool failed.
     Tool,
     /// A time limit was reached.
@@ -246,6 +248,8 @@ pub enum FailureKind {
     ModelBehavior,
     /// The model could not be reached or refused.
     Model,
+    /// The model cannot be had for now: no connection, no key that counts, nothing left to spend.
+    Outage,
     /// What should have been JSON was not.
     Json,
     /// A budget or limit is used up.
@@ -263,11 +267,13 @@ impl FailureKind {
     pub fn name(self) -> &'static str {
         match self {
             FailureKind::Security => "security",
+            FailureKind::Unapproved => "unapproved",
             FailureKind::Tool => "tool",
             FailureKind::Timeout => "timeout",
             FailureKind::Validation => "validation",
             FailureKind::ModelBehavior => "model_behavior",
             FailureKind::Model => "model",
+            FailureKind::Outage => "outage",
             FailureKind::Json => "json",
             FailureKind::Budget => "budget",
             FailureKind::Cancelled => "cancelled",

@@ -8,6 +8,7 @@ use crate::effect::Prepared;
 use crate::goal::{AgentCard, Approvals, Settings};
 use crate::origins::{Origins, STRANGE_DEFINITIONS, STRANGE_WORKSPACE};
 use crate::permit::{Asking, Permission, denied, reach};
+use crate::reply::{Failure, FailureKind};
 use crate::rules::{Fit, Rule, Rules, is_allowed, to_remember};
 
 /// What someone may do less than whoever stands above.
@@ -125,7 +126,10 @@ impl<'a> Rights<'a> {
     /// Asks, where someone can be asked.
     fn ask(&self, asking: Asking) -> Permission {
         match self.silent {
-            Some(why) => denied(format!("{}, and {why}", asking.why)),
+            Some(why) => {
+                let why = format!("{}, and {why}", asking.why);
+                Permission::Denied(Failure::new(FailureKind::Unapproved, why))
+            }
             None => Permission::Asked(asking),
         }
     }
@@ -154,6 +158,8 @@ impl Layer<'_> {
         }
         let outside = match self.mode {
             Some(Approvals::Ask) if prepared.outside && !lifted => Word::Ask(reach(tool, prepared)),
+            // Nobody can be asked, which is said where it would be.
+            Some(Approvals::Refuse) if depth == 0 && prepared.outside && !lifted => Word::Ask(reach(tool, prepared)),
             Some(Approvals::Refuse | Approvals::ReadOnly) if prepared.outside && !lifted => {
                 Word::Deny(format!("{}, and nobody is there to approve it", reach(tool, prepared)))
             }

@@ -43,6 +43,8 @@ pub struct Run {
     pub(crate) running: u32,
     /// Steps that have not ended.
     pub(crate) unfinished: u32,
+    /// Steps at work that cannot go on until the run is resumed.
+    pub(crate) halted: u32,
     /// The step that makes the graph, where one does.
     pub(crate) planner: Option<usize>,
     /// Model calls that wait until others give money back.
@@ -54,6 +56,8 @@ pub struct Run {
     /// What each model is expected to bill.
     pub(crate) bills: Bills,
     pub(crate) told: Vec<String>,
+    /// Calls that nobody could be asked about: the step, and what it was.
+    pub(crate) unapproved: Vec<(StepId, String)>,
     pub(crate) profile: Option<Arc<Value>>,
     /// Rules that a person gave with "always".
     pub(crate) remembered: Vec<Rule>,
@@ -312,6 +316,11 @@ impl Run {
         &self.told
     }
 
+    /// Calls that were refused because nobody could be asked about them: the step, and what it was.
+    pub fn unapproved(&self) -> &[(StepId, String)] {
+        &self.unapproved
+    }
+
     /// What the distiller found in the files handed over.
     pub fn profile(&self) -> Option<&Arc<Value>> {
         self.profile.as_ref()
@@ -453,6 +462,11 @@ impl Run {
         own.filter(|_| !self.settings.same_model).unwrap_or(&self.settings.model)
     }
 
+    /// The steps that cannot go on until the run is resumed, and why.
+    pub fn halted(&self) -> impl Iterator<Item = (&Step, &Failure)> {
+        self.steps().filter_map(|step| Some((step, step.halted.as_ref()?)))
+    }
+
     /// Turns a visit of the step may take.
     pub fn turns_of(&self, step: &Step) -> u32 {
         let own = self.card(&step.spec.agent).and_then(|card| card.turns);
@@ -460,6 +474,6 @@ impl Run {
             Mode::Agent(_) => self.settings.query_turns,
             Mode::Plan | Mode::Swarm | Mode::Given => self.settings.turns,
         };
-        own.unwrap_or(usual).max(1)
+        own.unwrap_or(usual).max(self.settings.least_turns.unwrap_or(1)).max(1)
     }
 }

@@ -40,6 +40,8 @@ pub struct Step {
     pub origins: Origins,
     /// What it gave, once it is done.
     pub output: Option<Arc<str>>,
+    /// Why it cannot go on until the run is resumed.
+    pub halted: Option<Failure>,
     /// A new plan stands in for it: its failure is no longer the run's.
     pub superseded: bool,
     /// The review that rejected its result for good.
@@ -183,6 +185,7 @@ impl Step {
     /// The status people see.
     pub fn status(&self) -> &'static str {
         match &self.state {
+            _ if self.halted.is_some() => "waiting",
             State::Waiting => "pending",
             State::Ready => "ready",
             State::Thinking { .. } | State::Judging { .. } | State::Compacting { .. } => "running",

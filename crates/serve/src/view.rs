@@ -1,7 +1,7 @@
 //! A run as someone outside sees it.
 
 use serde_json::Value;
-use updraft_engine::{Report, failure_of, waiting_for};
+use updraft_engine::{Report, command_to_go_on, failure_of, waiting_for, why_stopped};
 use updraft_journal::Journal;
 use updraft_mcp::server::{Refusal, Stand, View, Wait};
 use updraft_run::{Phase, Run, RunId, State, Timestamp};
@@ -22,7 +22,7 @@ pub(crate) fn of(report: &Report) -> View {
     View {
         run: report.head.id.to_string(),
         stand,
-        message: message(run, stand, &waits),
+        message: message(&report.head.id, run, stand, &waits),
         goal: run.goal().text.clone(),
         answer: report.answer(),
         waits: if stand == Stand::Waiting { waits } else { Vec::new() },
@@ -48,13 +48,16 @@ fn stand(run: &Run, is_owned: bool) -> Stand {
     }
 }
 
-fn message(run: &Run, stand: Stand, waits: &[Wait]) -> String {
+fn message(id: &RunId, run: &Run, stand: Stand, waits: &[Wait]) -> String {
     match stand {
         Stand::Done => "it ended well".to_owned(),
         Stand::Failed | Stand::Cancelled => failure_of(run).map(|why| why.message.clone()).unwrap_or_default(),
         Stand::Waiting => waits.first().map_or_else(|| "it waits".to_owned(), |wait| wait.text.clone()),
         Stand::Paused => match run.phase() {
-            Phase::Exhausted(limit) => format!("a limit was reached: {}", limit.flag().0),
+            Phase::Exhausted(_) => {
+                let why = why_stopped(run).unwrap_or_default();
+                format!("{why}; `{}` goes on", command_to_go_on(id, run))
+            }
             Phase::Paused => "a person paused it".to_owned(),
             _ => "it was interrupted: the process that was at work on it is gone; resume it to go on".to_owned(),
         },

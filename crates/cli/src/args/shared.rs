@@ -20,7 +20,7 @@ pub(crate) struct Spending {
     /// Time it may work, e.g. 90s, 10m, 1h30m
     #[arg(long, value_name = "DURATION", value_parser = moment::duration)]
     pub(crate) max_time: Option<Duration>,
-    /// Questions to models
+    /// Questions to models, of the run and of each step (without it a step has 15, `--agent` 50)
     #[arg(long, value_name = "N")]
     pub(crate) max_turns: Option<u64>,
     /// Tool calls

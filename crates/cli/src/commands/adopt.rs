@@ -71,7 +71,7 @@ pub(super) async fn adopt(
         workspace_trusted: settings.standing.is_trusted(),
         context: run.settings().context,
         sandbox: level,
-        grants: Some(confine::grants(&settings)),
+        grants: Some(confine::grants(&settings, &args.confine)),
         ..rules
     };
     Ok(Some((workspace, Input::Adopt { settings: Arc::new(rules) })))

@@ -1,5 +1,6 @@
 //! `updraft fork`: a new run that begins with the first events of another.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use updraft_journal::Journal;
 use updraft_models::choose;
-use updraft_run::{ForkChange, Input, Run, RunId, Settings as Rules};
+use updraft_run::{ForkChange, Input, Mode, Role, Run, RunId, Settings as Rules};
 
 use super::import::UNKNOWN;
 use super::{adopt, resume, tighten};
@@ -48,10 +49,15 @@ async fn fork(places: &Places, journal: &Journal, from: &RunId, args: Fork) -> O
     let mut signals = Signals::listen(stop.clone())?;
     let face = Face::of(&args.output);
     let copied = first_events(journal, from, args.at)?;
+    counts(&copied, &args)?;
+    let (confine, remarks) = resume::confine_of(journal, from, &args.confine)?;
+    for remark in remarks {
+        face.say(&out::harmless(&remark));
+    }
     // A copy that only stays is confined when someone goes on with it.
-    let confined = if is_left { None } else { confined(places, &copied, &workspace, &args.confine, &face).await? };
+    let confined = if is_left { None } else { confined(places, &copied, &workspace, &confine, &face).await? };
     let (dispatcher, servers) =
-        resume::tools(places, (journal, from), &workspace, &face, (Some(&args.confine), None)).await?;
+        resume::tools(places, (journal, from), &workspace, &face, (Some(&confine), None)).await?;
     let tightened = tighten::by(&Settings::load(places, &workspace, Written::default())?, &dispatcher, &servers);
     let engine = resume::engine(places, journal, &workspace, &args.output, dispatcher, Some((&face, stop.clone())))?;
     let model = match args.model.clone() {
@@ -103,6 +109,37 @@ fn first_events(journal: &Journal, from: &RunId, at: u64) -> Result<Run, Fault> 
         ControlFlow::Continue(())
     })?;
     Ok(run)
+}
+
+/// Refuses a variable that nobody would read, or that is written again before anyone does.
+fn counts(copied: &Run, args: &Fork) -> Result<(), Fault> {
+    let earlier = || format!("fork earlier: `updraft events {}` numbers the events", args.run.run);
+    let is_planned = copied.steps().any(|step| step.role == Role::Work);
+    for name in args.variables.iter().map(|(name, _)| name).filter(|_| is_planned) {
+        let to_come = || copied.steps().filter(|step| !step.has_begun() && !step.has_ended());
+        let reads_all = matches!(copied.goal().mode, Mode::Agent(_));
+        if !to_come().any(|step| reads_all || step.spec.reads.contains(name)) {
+            let read = copied.steps().any(|step| step.spec.reads.contains(name));
+            let why = if read { "the steps that read it have begun by then" } else { "no step of the plan reads it" };
+            let fault = Fault::usage(format!("--set {name} would change nothing: {why}"));
+            return Err(if read { fault.hint(earlier()) } else { fault.hint(variables_read(copied)) });
+        }
+        if let Some(writer) = copied.steps().find(|step| !step.has_ended() && step.spec.writes.contains(name)) {
+            let id = &writer.spec.id;
+            return Err(Fault::usage(format!("--set {name} would be overwritten: step `{id}` has yet to write it"))
+                .hint(format!(
+                    "fork after step `{id}` is done: `updraft events {}` numbers the events",
+                    args.run.run
+                )));
+        }
+    }
+    Ok(())
+}
+
+fn variables_read(copied: &Run) -> String {
+    let names: BTreeSet<&str> = copied.steps().flat_map(|step| &step.spec.reads).map(String::as_str).collect();
+    let names: Vec<&str> = names.into_iter().collect();
+    if names.is_empty() { "its steps read no variables".to_owned() } else { format!("they read: {}", names.join(", ")) }
 }
 
 /// What the copy is told of its sandbox; refused where that is less than the run had and nobody said so.

@@ -15,7 +15,7 @@ use updraft_serve::{Begin, Beginning, Office, Parts, Token};
 use updraft_tools::{Dispatcher, Workspace};
 
 use super::tighten;
-use crate::args::Served;
+use crate::args::{Confine, Served};
 use crate::fault::Fault;
 use crate::places::Places;
 use crate::settings::{Consent, Settings, Written, said};
@@ -146,7 +146,7 @@ impl Starter {
         rules.model.clone_from(name);
         rules.workspace.clone_from(&self.workspace);
         rules.sandbox.clone_from(&self.level);
-        rules.grants = Some(confine::grants(&self.settings));
+        rules.grants = Some(confine::grants(&self.settings, &Confine::default()));
         rules.workspace_trusted = self.settings.standing.is_trusted();
         wire::name_in_full(&self.dispatcher, &self.servers, &mut rules);
         rules.strange_tools = self.dispatcher.registry().strange();

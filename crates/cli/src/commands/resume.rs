@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use updraft_engine::{Engine, Hands, Rested};
 use updraft_journal::{Filter, Journal, Status};
 use updraft_mcp::Servers;
-use updraft_run::{Approvals, Grants, Input, Phase, Run, RunId};
+use updraft_run::{Approvals, GrantFlags, Grants, Input, Phase, Run, RunId};
 use updraft_tools::Dispatcher;
 
 use super::{adopt, tighten};
@@ -78,19 +78,29 @@ async fn one(places: &Places, journal: &Journal, id: &RunId, args: &Resume) -> O
         Some((workspace, input)) => (workspace, Some(input)),
         None => (still_there(&adopt::load(journal, id)?, id)?, None),
     };
-    let level = level_now(places, &workspace, &args.confine).await?;
+    let (confine, remarks) = match &adopting {
+        Some(_) => (args.confine.clone(), Vec::new()),
+        None => confine_of(journal, id, &args.confine)?,
+    };
+    for remark in remarks {
+        face.say(&out::harmless(&remark));
+    }
+    let level = level_now(places, &workspace, &confine).await?;
     confine::warn(&level, &face);
     let said = match &adopting {
         Some(Input::Adopt { settings }) => Some(settings.approvals == Approvals::ReadOnly),
         _ => args.permission.mode().map(|mode| mode == ModeWord::ReadOnly),
     };
-    let (dispatcher, servers) = tools(places, (journal, id), &workspace, &face, (Some(&args.confine), said)).await?;
+    let (dispatcher, servers) = tools(places, (journal, id), &workspace, &face, (Some(&confine), said)).await?;
     let told = match adopting {
         Some(input) => adopt::with_tools(input, &dispatcher, &servers),
         None => tighten::by(&settings(places, &workspace, None)?, &dispatcher, &servers),
     };
     let ended = match engine(places, journal, &workspace, &args.output, dispatcher, Some((&face, stop))) {
-        Ok(engine) => go_on(places, (&engine, journal, id), (args, &level, told), &face, &mut signals).await,
+        Ok(engine) => {
+            let args = Resume { confine, ..args.clone() };
+            go_on(places, (&engine, journal, id), (&args, &level, told), &face, &mut signals).await
+        }
         Err(fault) => Err(fault),
     };
     // In any case: others may go on in this process.
@@ -144,6 +154,12 @@ async fn go_on(
     }
 }
 
+/// The flags on commands' rights that a run goes on with, and what to say about them.
+pub(super) fn confine_of(journal: &Journal, id: &RunId, said: &Confine) -> Result<(Confine, Vec<String>), Fault> {
+    let began = began_with(journal, id)?.0.unwrap_or_default();
+    Ok(confine::kept(&began.flags, said))
+}
+
 /// The level that commands run at from now on.
 pub(super) async fn level_now(places: &Places, workspace: &Path, args: &Confine) -> Result<String, Fault> {
     confine::level_of(places, &settings(places, workspace, Some(args))?).await
@@ -192,7 +208,12 @@ fn held(
 ) -> Result<(Settings, Vec<String>), Fault> {
     let mut settings = settings(places, workspace, confined)?;
     let (began, approvals) = began_with(journal, id)?;
-    let taken = began.map(|began| confine::hold_to(&began, &mut settings.meant.sandbox, confined)).unwrap_or_default();
+    let taken = began.map(|began| {
+        let lost = confine::lost(&began, &settings.meant.sandbox, confined);
+        let taken = confine::hold_to(&began, &mut settings.meant.sandbox, confined);
+        lost.into_iter().chain(taken).collect()
+    });
+    let taken = taken.unwrap_or_default();
     if only_reads.unwrap_or(approvals == Some(Approvals::ReadOnly)) {
         settings.meant.approvals.value = Consent::ReadOnly;
     }
@@ -227,7 +248,13 @@ fn began_with(journal: &Journal, id: &RunId) -> Result<(Option<Grants>, Option<A
                 granted.clone_from(&start.settings.grants);
                 approvals = Some(start.settings.approvals);
             }
-            Input::Adopt { settings } => approvals = Some(settings.approvals),
+            // What a file says was granted, nobody here has granted.
+            Input::Import => granted.iter_mut().for_each(|granted: &mut Grants| granted.flags = GrantFlags::default()),
+            Input::Adopt { settings } => {
+                approvals = Some(settings.approvals);
+                let flags = settings.grants.as_ref().map(|grants| grants.flags.clone()).unwrap_or_default();
+                granted.iter_mut().for_each(|granted| granted.flags.clone_from(&flags));
+            }
             Input::Resume { approvals: Some(said), .. } => approvals = Some(*said),
             _ => {}
         }

@@ -118,6 +118,10 @@ impl Plan {
         model.clone_into(&mut rules.model);
         rules.workspace = self.workspace.display().to_string();
         rules.workspace_trusted = self.settings.standing.is_trusted();
+        if self.args.agent.is_some() {
+            rules.query_turns = self.settings.meant.agent_turns.value;
+        }
+        rules.least_turns = self.args.spending.max_turns.map(|turns| u32::try_from(turns).unwrap_or(u32::MAX));
         if rules.approvals == Approvals::Ask && !face.can_ask {
             rules.approvals = Approvals::Refuse;
         }
@@ -146,7 +150,7 @@ async fn carry_out(places: &Places, mut plan: Plan, id: RunId) -> Outcome {
     let only_reads = |name: &str| wire::only_reads(&known, name);
     let models = |wanted: &str| reach::agents_model(wanted, &spec, &name, &access);
     let hands = Hands::new(access.clone(), dispatcher).with_model(&name, model);
-    let grants = Some(confine::grants(&plan.settings));
+    let grants = Some(confine::grants(&plan.settings, &plan.args.confine));
     let strange_tools = known.registry().strange();
     let mut rules = Rules { sandbox: level, grants, strange_tools, ..plan.rules(&name, &face) };
     wire::name_in_full(&known, &servers, &mut rules);

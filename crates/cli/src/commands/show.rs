@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use updraft_engine::{Report, Told, prompts_of, waiting_for};
+use updraft_engine::{Report, Told, command_to_go_on, prompts_of, waiting_for, why_stopped};
 use updraft_journal::Journal;
 use updraft_run::{Ledger, RunId};
 
@@ -74,9 +74,13 @@ fn in_words(report: &Report) -> String {
     if let Some(why) = updraft_engine::failure_of(&report.run) {
         lines.push(format!("\n{}: {} ({})", paint.red("failed"), out::harmless(&why.message), why.kind.name()));
     }
+    if let Some(why) = why_stopped(&report.run) {
+        lines.push(format!("\n{}: {}", paint.yellow("not done"), out::harmless(&why)));
+        lines.push(format!("  `{}` goes on where it stopped", command_to_go_on(&head.id, &report.run)));
+    }
     let answer = report.answer();
     if !answer.trim().is_empty() {
-        let title = if report.run.is_over() { "answer" } else { "so far" };
+        let title = if report.run.is_over() { "answer" } else { "so far, unfinished" };
         lines.push(format!("\n{}\n{}", paint.bold(title), out::harmless(answer.trim_end())));
     }
     lines.join("\n") + "\n"

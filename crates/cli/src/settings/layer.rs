@@ -48,6 +48,8 @@ impl Layer {
             model: places::set("UPDRAFT_MODEL").map(unplaced),
             turns: number("UPDRAFT_TURNS")?,
             query_turns: number("UPDRAFT_QUERY_TURNS")?,
+            agent_turns: number("UPDRAFT_AGENT_TURNS")?,
+            max_wait: parsed("UPDRAFT_MAX_WAIT", time)?,
             parallel: number("UPDRAFT_PARALLEL")?,
             revisits: number("UPDRAFT_REVISITS")?,
             replans: number("UPDRAFT_REPLANS")?,

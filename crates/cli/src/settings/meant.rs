@@ -57,6 +57,8 @@ pub(crate) struct Meant {
     pub(crate) model: Sourced<String>,
     pub(crate) turns: Sourced<u32>,
     pub(crate) query_turns: Sourced<u32>,
+    /// The turns of `updraft run --agent`.
+    pub(crate) agent_turns: Sourced<u32>,
     pub(crate) parallel: Sourced<u32>,
     pub(crate) revisits: Sourced<u32>,
     pub(crate) replans: Sourced<u32>,
@@ -73,6 +75,8 @@ pub(crate) struct Meant {
     pub(crate) think: Sourced<Think>,
     /// How long a model may be silent in the midst of an answer.
     pub(crate) stall: Sourced<Millis>,
+    /// How long a model that cannot be had is waited for.
+    pub(crate) max_wait: Sourced<Millis>,
     /// Whether `auto` looks for servers on this machine.
     pub(crate) probe: Sourced<bool>,
     /// Whether identical requests are answered from a cache.
@@ -99,6 +103,7 @@ impl Default for Meant {
             model: Sourced::default_of("auto".into()),
             turns: Sourced::default_of(rules.turns),
             query_turns: Sourced::default_of(rules.query_turns),
+            agent_turns: Sourced::default_of(50),
             parallel: Sourced::default_of(rules.parallel),
             revisits: Sourced::default_of(rules.revisits),
             replans: Sourced::default_of(rules.replans),
@@ -111,6 +116,7 @@ impl Default for Meant {
             step_budget: Spending::default(),
             think: Sourced::default_of(Think::Auto),
             stall: Sourced::default_of(Millis(120_000)),
+            max_wait: Sourced::default_of(Millis(600_000)),
             probe: Sourced::default_of(true),
             cache: Sourced::default_of(false),
             models: Models::default(),
@@ -133,6 +139,7 @@ impl Meant {
         taking.free("model", &mut self.model, written.model.as_ref());
         taking.within("turns", 1..=1000, &mut self.turns, written.turns.as_ref())?;
         taking.within("query_turns", 1..=1000, &mut self.query_turns, written.query_turns.as_ref())?;
+        taking.within("agent_turns", 1..=1000, &mut self.agent_turns, written.agent_turns.as_ref())?;
         taking.within("parallel", 1..=1000, &mut self.parallel, written.parallel.as_ref())?;
         taking.within("revisits", 0..=100, &mut self.revisits, written.revisits.as_ref())?;
         taking.within("replans", 0..=100, &mut self.replans, written.replans.as_ref())?;
@@ -166,6 +173,7 @@ impl Meant {
             taking.free("think", &mut self.think, Some(&Spanned::new(think.span(), meant)));
         }
         taking.free("stall", &mut self.stall, written.stall.as_ref());
+        taking.free("max_wait", &mut self.max_wait, written.max_wait.as_ref());
         taking.free("probe", &mut self.probe, written.probe.as_ref());
         taking.free("cache", &mut self.cache, written.cache.as_ref());
         self.web.take(&mut taking, &written.web)?;
@@ -223,6 +231,7 @@ impl Meant {
             row("model", &self.model, |value| format!("{value:?}")),
             row("turns", &self.turns, ToString::to_string),
             row("query_turns", &self.query_turns, ToString::to_string),
+            row("agent_turns", &self.agent_turns, ToString::to_string),
             row("parallel", &self.parallel, ToString::to_string),
             row("revisits", &self.revisits, ToString::to_string),
             row("replans", &self.replans, ToString::to_string),
@@ -232,6 +241,7 @@ impl Meant {
             row("deny", &self.deny, |value| format!("{value:?}")),
             row("think", &self.think, |value| format!("{:?}", format!("{value:?}").to_lowercase())),
             row("stall", &self.stall, |value| format!("\"{} s\"", value.0 / 1000)),
+            row("max_wait", &self.max_wait, |value| format!("\"{} s\"", value.0 / 1000)),
             row("probe", &self.probe, ToString::to_string),
             row("cache", &self.cache, ToString::to_string),
             row("python.program", &self.python_program, |value| format!("{value:?}")),

@@ -21,6 +21,7 @@ pub(crate) struct Written {
     pub(crate) model: Option<Spanned<String>>,
     pub(crate) turns: Option<Spanned<u32>>,
     pub(crate) query_turns: Option<Spanned<u32>>,
+    pub(crate) agent_turns: Option<Spanned<u32>>,
     pub(crate) parallel: Option<Spanned<u32>>,
     pub(crate) revisits: Option<Spanned<u32>>,
     pub(crate) replans: Option<Spanned<u32>>,
@@ -36,6 +37,8 @@ pub(crate) struct Written {
     pub(crate) think: Option<Spanned<String>>,
     #[serde(deserialize_with = "time")]
     pub(crate) stall: Option<Spanned<Millis>>,
+    #[serde(deserialize_with = "time")]
+    pub(crate) max_wait: Option<Spanned<Millis>>,
     pub(crate) probe: Option<Spanned<bool>>,
     pub(crate) cache: Option<Spanned<bool>>,
     pub(crate) profiles: BTreeMap<String, Spanned<WrittenProfile>>,

@@ -3,9 +3,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Map, Value, json};
-use updraft_engine::{Statistics, Watch, failure_of, waiting_for};
+use updraft_engine::{Statistics, Watch, failure_of, waiting_for, why_stopped};
 use updraft_models::Delta;
-use updraft_run::{Address, Because, Effect, Event, Kind, Outcome, Phase, Record, Reply, Run, RunId, outcome_words};
+use updraft_run::{
+    Address, Because, Effect, Event, Kind, Limit, Outcome, Phase, Record, Reply, Run, RunId, outcome_words,
+};
 
 use crate::fault::{Code, Fault};
 use crate::{moment, out};
@@ -118,6 +120,9 @@ fn lines(event: &Event, run: &Run) -> Vec<Line> {
                 json!({ "step": step, "agent": agent(step), "output": output, "turns": turns, "best_effort": best_effort }),
             )
         }
+        Event::Halted { step, why, .. } => {
+            one("step.halted", json!({ "step": step, "agent": agent(step), "kind": why.kind, "message": why.message }))
+        }
         Event::StepFailed { step, why } => {
             one("step.failed", json!({ "step": step, "agent": agent(step), "kind": why.kind, "message": why.message }))
         }
@@ -137,14 +142,21 @@ fn lines(event: &Event, run: &Run) -> Vec<Line> {
         Event::Cancelled { by } => one("run.cancelled", json!({ "by": by })),
         Event::Exhausted { which } => one(
             "run.exhausted",
-            json!({ "kind": "budget", "limit": which, "flag": which.flag().1, "answer": run.answer(), "statistics": Statistics::of(run) }),
+            json!({ "kind": if *which == Limit::Model { "outage" } else { "budget" }, "limit": which, "flag": which.flag().1,
+                    "reason": why_stopped(run), "answer": run.answer(), "statistics": Statistics::of(run) }),
         ),
         Event::Finished { answer, .. } => one(
             "run.finished",
-            json!({ "status": run.status(), "answer": answer, "failure": failure_of(run), "statistics": Statistics::of(run) }),
+            json!({ "status": run.status(), "answer": answer, "failure": failure_of(run), "refused": refused(run),
+                    "statistics": Statistics::of(run) }),
         ),
         _ => Vec::new(),
     }
+}
+
+/// Calls that nobody could be asked about.
+fn refused(run: &Run) -> Vec<Value> {
+    run.unapproved().iter().map(|(step, what)| json!({ "step": step, "call": what })).collect()
 }
 
 fn wanted(id: &Address, effect: &Effect, run: &Run) -> Vec<Line> {

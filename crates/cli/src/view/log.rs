@@ -85,6 +85,7 @@ impl Log {
                 let cut = if *best_effort { ", cut short" } else { "" };
                 format!("✓ {} {}, {}{cut}", named(step), words::count(turns, "turn"), self.took(step, record.at))
             }
+            Event::Halted { step, why, .. } => format!("! {}: {}", named(step), out::short(&why.message, 300)),
             Event::StepFailed { step, why } => format!("✗ {}: {}", named(step), out::short(&why.message, 300)),
             Event::StepSkipped { step, because } => format!("- {step} skipped because of `{because}`"),
             Event::StepCancelled { step } => format!("- {step} cancelled"),

@@ -183,7 +183,10 @@ impl Drawing {
                 self.rows.entry(step.clone()).or_default().ended = Some(at);
                 step
             }
-            Event::Wrote { step, .. } | Event::Judged { step, .. } | Event::Advised { step, .. } => step,
+            Event::Wrote { step, .. }
+            | Event::Judged { step, .. }
+            | Event::Advised { step, .. }
+            | Event::Halted { step, .. } => step,
             _ => return,
         };
         self.look(&step.clone(), run);
@@ -209,6 +212,9 @@ impl Drawing {
         }
         row.status = found.status();
         row.turns = found.ledger.turns;
+        if let Some(why) = &found.halted {
+            row.now.clone_from(&why.message);
+        }
         if found.has_ended() {
             row.now.clear();
             if let Some(error) = error_of(found) {

@@ -180,7 +180,9 @@ pub(crate) fn event_words(event: &Event) -> String {
         Event::StepDone { step, best_effort, .. } => {
             format!("{step}{}", if *best_effort { "  as far as it came" } else { "" })
         }
-        Event::StepFailed { step, why } => format!("{step}  {}", short(&why.message, 160)),
+        Event::StepFailed { step, why } | Event::Halted { step, why, .. } => {
+            format!("{step}  {}", short(&why.message, 160))
+        }
         Event::StepSkipped { step, because } => format!("{step}  because of {because}"),
         Event::StepCancelled { step } => step.to_string(),
         Event::Compacted { step, upto, .. } => format!("{step}  {}", count(u64::from(*upto), "entry")),
@@ -254,6 +256,7 @@ fn reply_words(reply: &Reply) -> String {
 fn note_words(note: &Note) -> String {
     match note {
         Note::LastTurn => "the next answer is the last".into(),
+        Note::MoreTurns => "it has more turns".into(),
         Note::MissingOutput { names } => format!("missing: {}", names.join(", ")),
         Note::Unfit { what } => format!("does not fit: {}", short(what, 120)),
         Note::AllToolsFailed => "all tools failed".into(),

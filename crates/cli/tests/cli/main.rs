@@ -30,6 +30,7 @@ mod mcp_shelf;
 mod mcp_trust;
 mod mcp_words;
 mod networkx;
+mod outage;
 mod permissions;
 mod planted;
 mod python;

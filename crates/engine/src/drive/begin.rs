@@ -16,6 +16,7 @@ use crate::consult::Question;
 use crate::context::Context;
 use crate::conversation::{Conversation, Sources, Way};
 use crate::effects::{Asking, Calling, Listener, failed};
+use crate::outage::not_to_be_had;
 use crate::watch::telling;
 
 /// A conversation to go on with, and the context it began with, where that is not the run's.
@@ -147,7 +148,7 @@ impl Drive {
         let model = match self.engine.hands.model(self.run.model_of(&id.step)) {
             Ok(model) => model,
             Err(error) => {
-                let reply = failed(&error);
+                let reply = not_to_be_had(&error);
                 self.queued.push(Input::Replied { id: id.clone(), attempt, reply, prepared: Vec::new() }.into());
                 return Ok(());
             }
@@ -159,7 +160,8 @@ impl Drive {
             ..Facts::default()
         };
         self.riding.push(Input::Begun { id: id.clone(), attempt, epoch: self.lease.epoch(), facts }.into());
-        let asking = Asking { model, conversation, way: self.way(id), hear: self.listener(id) };
+        let limit = self.engine.hands.patience();
+        let asking = Asking { model, conversation, way: self.way(id), hear: self.listener(id), limit };
         self.effects.ask(id.clone(), attempt, asking);
         Ok(())
     }
@@ -202,7 +204,7 @@ impl Drive {
             Err(error) => Input::Replied {
                 id: id.clone(),
                 attempt: self.attempt(id),
-                reply: failed(&error),
+                reply: not_to_be_had(&error),
                 prepared: Vec::new(),
             },
         };

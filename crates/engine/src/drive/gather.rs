@@ -38,7 +38,10 @@ impl Drive {
                 Happened::Mail(mail) => arrived.push(mail),
                 Happened::Wished(wish) => arrived.extend(self.take_wish(wish)),
                 Happened::Due => arrived.push(Input::Due.into()),
-                Happened::Stop => self.patience = Some(Instant::now() + GRACE),
+                Happened::Stop => {
+                    self.effects.let_wait(false);
+                    self.patience = Some(Instant::now() + GRACE);
+                }
                 Happened::OutOfPatience => arrived.extend(self.give_up()),
                 Happened::Nothing => return arrived,
             }

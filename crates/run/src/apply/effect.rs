@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::effect::{Effect, Facts, Prepared};
 use crate::event::Judgement;
-use crate::goal::{Ceiling, Mode};
+use crate::goal::{Approvals, Ceiling, Mode};
 use crate::id::{Address, Kind, StepId};
 use crate::message::{Answer, ToolCall};
 use crate::origins::Origins;
@@ -355,6 +355,9 @@ impl Run {
 
     pub(super) fn rejected(&mut self, id: &Address, why: &Failure) {
         self.close(id, false);
+        if why.kind == FailureKind::Unapproved && self.settings.approvals == Approvals::Refuse {
+            self.unapproved.push((id.step.clone(), why.message.clone()));
+        }
         if let Some(at) = self.places.get(&id.step).copied() {
             self.fill_slot(at, id, Slot::Closed(Outcome::Rejected(why.clone())));
         }

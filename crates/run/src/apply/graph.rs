@@ -113,6 +113,7 @@ fn fresh(spec: &StepSpec, role: Role) -> Step {
         worked: crate::Millis::default(),
         origins: crate::Origins::default(),
         output: None,
+        halted: None,
         superseded: false,
         rejected_by: None,
         next: Vec::new(),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::event::{Judgement, Note};
 use crate::id::{Address, StepId};
-use crate::reply::Failure;
-use crate::state::Run;
+use crate::reply::{Failure, FailureKind};
+use crate::state::{Funds, Open, Run};
 use crate::step::{Carried, Entry, State, Step};
 
 impl Run {
@@ -20,7 +20,8 @@ impl Run {
         self.told.push(message.to_owned());
         // A step at work has something open, or waits for a decision.
         let open = self.open.keys().filter_map(|id| self.places.get(&id.step)).copied();
-        let at_work: BTreeSet<usize> = open.chain(self.attention.iter().copied()).collect();
+        let halted = (0..self.steps.len()).filter(|at| self.halted > 0 && self.steps[*at].halted.is_some());
+        let at_work: BTreeSet<usize> = open.chain(self.attention.iter().copied()).chain(halted).collect();
         for at in at_work {
             if self.steps[at].is_at_work() {
                 self.steps[at].pending.push(Note::Told { message: message.to_owned() });
@@ -52,6 +53,7 @@ impl Run {
         } else if step.has_ended() {
             self.unfinished += 1;
         }
+        self.halted -= u32::from(step.halted.take().is_some());
         let previous = previous_words(step);
         step.carried = Some(Carried { judgement: judgement.clone(), previous });
         step.visit += 1;
@@ -145,6 +147,35 @@ impl Run {
         self.steps[at].talk = Vec::new();
     }
 
+    /// A step stops where it is. What it had asked is open again, and nobody has begun it.
+    pub(super) fn step_halted(&mut self, id: &StepId, ask: Option<&Address>, why: &Failure) {
+        let Some(at) = self.places.get(id).copied().filter(|at| self.steps[*at].is_at_work()) else { return };
+        if let Some((ask, open)) = ask.and_then(|ask| Some((ask, self.close(ask, false)?))) {
+            let effect = open.effect.clone();
+            self.open.insert(ask.clone(), Open { funds: Funds::None, begun: None, payee: None, ..open });
+            self.busy += u32::from(self.is_busy(ask, &effect));
+        }
+        self.halted += u32::from(self.steps[at].halted.replace(why.clone()).is_none());
+        self.attention.remove(&at);
+    }
+
+    /// Steps that were halted go on where they stopped: a decision is due about those that have no question open.
+    pub(super) fn let_go_on(&mut self) {
+        for (at, step) in self.steps.iter_mut().enumerate().filter(|_| self.halted > 0) {
+            if step.halted.take().is_some_and(|why| why.kind == FailureKind::Budget) {
+                self.attention.insert(at);
+            }
+        }
+        self.halted = 0;
+    }
+
+    /// More turns for the run are more for each of its steps.
+    pub(super) fn raise_turns(&mut self, turns: Option<u64>) {
+        let Some(turns) = turns.map(|turns| u32::try_from(turns).unwrap_or(u32::MAX)) else { return };
+        let settings = Arc::make_mut(&mut self.settings);
+        settings.least_turns = settings.least_turns.max(Some(turns));
+    }
+
     fn leave(&mut self, at: usize, state: State) {
         let step = &mut self.steps[at];
         if step.is_at_work() {
@@ -153,6 +184,7 @@ impl Run {
         if !step.has_ended() {
             self.unfinished = self.unfinished.saturating_sub(1);
         }
+        self.halted -= u32::from(step.halted.take().is_some());
         step.state = state;
         step.pending = Vec::new();
         step.prepared = Vec::new();
@@ -204,7 +236,7 @@ impl Run {
                 | Judgement::Renewed { .. }
                 | Judgement::Again { .. } => String::new(),
             };
-            let failure = Failure::new(crate::FailureKind::ModelBehavior, why);
+            let failure = Failure::new(FailureKind::ModelBehavior, why);
             self.step_ended(failed, State::Failed(failure));
             self.fallen.remove(&at);
         }

@@ -11,6 +11,7 @@ use crate::step::{Entry, Slot, Step};
 use crate::talk::ASK_USER;
 
 use super::fall::fail;
+use super::turn::told_of_last_turn;
 
 impl Run {
     /// Decides what follows from a model's answer: calls, or the end of the visit.
@@ -30,7 +31,7 @@ impl Run {
             return self.conclude(step, turn, answer);
         }
         if turn + 1 >= self.turns_of(step) {
-            return self.best_effort(step);
+            return self.out_of_turns(step, "");
         }
         let repeats = self.repeats(step, &calls);
         if repeats >= self.most_repeats() {
@@ -44,6 +45,9 @@ impl Run {
             return stopped;
         }
         let mut events = Vec::with_capacity(calls.len() + 1);
+        if told_of_last_turn(step.talk.iter().rev().skip(1)) {
+            events.push(Event::Advised { step: step.spec.id.clone(), note: Note::MoreTurns });
+        }
         if repeats >= 3 {
             let note = Note::RepeatedCall { name: calls[0].name.clone() };
             events.push(Event::Advised { step: step.spec.id.clone(), note });

@@ -43,7 +43,8 @@ impl Run {
         let extracted = self.extracted(step, answer);
         let is_last = turn + 1 >= self.turns_of(step);
         if !extracted.missing.is_empty() && is_last && !answer.text.trim().is_empty() {
-            return self.best_effort(step);
+            let lacks = format!(": the result lacks {}", quoted(&extracted.missing));
+            return self.out_of_turns(step, &lacks);
         }
         if !extracted.missing.is_empty() {
             let names = extracted.missing;
@@ -111,21 +112,6 @@ impl Run {
             origins: step.origins.clone(),
         });
         wrote.chain([Event::StepDone { step: id.clone(), best_effort, output }]).collect()
-    }
-
-    /// The turns ran out: the best there is, rather than nothing.
-    pub(super) fn best_effort(&self, step: &Step) -> Vec<Event> {
-        if step.role != Role::Work {
-            let why = Failure::new(FailureKind::ModelBehavior, "used all its turns without a result");
-            return fail(step, why);
-        }
-        let Some(text) = self.best_words(step) else {
-            let why = Failure::new(FailureKind::ModelBehavior, "used all its turns and said nothing");
-            return fail(step, why);
-        };
-        let best = Answer { text, ..Answer::default() };
-        let found = extract(step, &best).found;
-        self.accept(step, &best, found, true)
     }
 
     fn want_judge(&self, step: &Step, turn: u32) -> Vec<Event> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::effect::{Class, Effect, Prepared};
 use crate::event::{Event, Judgement};
-use crate::goal::{Approvals, Budget, Settings};
+use crate::goal::{Approvals, Budget, Limit, Settings};
 use crate::id::{Address, Kind, RunId, StepId};
 use crate::input::{Finding, ForkChange, Found};
 use crate::origins::Origins;
@@ -191,6 +191,21 @@ impl Run {
     pub(super) fn may_ask_again(&self, id: &Address, attempt: u32) -> bool {
         let stopping = matches!(self.phase, Phase::Cancelling { .. });
         self.is_asked(id, attempt) && attempt < BROKEN_ANSWERS && !stopping
+    }
+
+    /// Whether a question of a step can be put again later. One that the agent's own call puts fails instead.
+    pub(super) fn can_halt(&self, id: &Address) -> bool {
+        let is_question = self.open.get(id).is_some_and(|open| open.effect == Effect::Ask);
+        is_question && !matches!(self.phase, Phase::Cancelling { .. })
+    }
+
+    /// The model of a question cannot be had: the run stops, and the question is put again when it is resumed.
+    pub(super) fn halt(&self, id: &Address, why: Failure) -> Vec<Event> {
+        let mut events = vec![Event::Halted { step: id.step.clone(), ask: Some(id.clone()), why }];
+        if self.phase == Phase::Running {
+            events.push(Event::Exhausted { which: Limit::Model });
+        }
+        events
     }
 
     /// No further attempt is made at a question.

@@ -30,8 +30,8 @@ impl Run {
         events
     }
 
-    /// What the run has come to so far: the results that no other step went on with. Where nothing is done yet, the last
-    /// words of the steps at work.
+    /// What the run has come to so far: the results that no other step went on with, and what those steps said last that
+    /// are halted. Where nothing is done yet, the last words of the steps at work.
     pub fn answer(&self) -> String {
         let rejected: Vec<&Step> = self.steps().filter(|step| step.rejected_by.is_some() && !step.superseded).collect();
         let builds_on_rejected = |step: &Step| rejected.iter().any(|maker| self.leads_to(maker, &step.spec.id));
@@ -42,23 +42,26 @@ impl Run {
             step.role == Role::Work && step.state == State::Done && !used && !builds_on_rejected(step)
         };
         let last: Vec<&Step> = self.steps().filter(is_last).filter(|step| !says_nothing(step)).collect();
-        if last.is_empty() && !self.is_over() {
-            let at_work = self.steps().filter(|step| step.role == Role::Work && step.is_at_work());
-            let words: Vec<String> = at_work.filter_map(|step| self.best_words(step)).collect();
-            return words.join("\n\n");
+        let is_unfinished = |step: &&Step| step.role == Role::Work && step.is_at_work() && !self.is_over();
+        let unfinished = self.steps().filter(is_unfinished).filter(|step| last.is_empty() || step.halted.is_some());
+        let unfinished: Vec<(&Step, String)> =
+            unfinished.filter_map(|step| Some((step, self.said_by(step)?))).collect();
+        if last.is_empty() {
+            return unfinished.into_iter().map(|(_, words)| words).collect::<Vec<_>>().join("\n\n");
         }
-        if let [only] = last.as_slice() {
+        if let ([only], []) = (last.as_slice(), unfinished.as_slice()) {
             return only.output.as_deref().unwrap_or_default().to_owned();
         }
+        let done = last.into_iter().map(|step| (step, "", step.output.as_deref().unwrap_or_default()));
+        let parts = done.chain(unfinished.iter().map(|(step, words)| (*step, " (unfinished)", words.as_str())));
         let mut answer = String::new();
-        for step in last {
+        for (step, mark, output) in parts {
             let title = if step.spec.description.is_empty() { step.spec.id.as_str() } else { &step.spec.description };
-            let output = step.output.as_deref().unwrap_or_default();
             if answer.len() + output.len() > LONGEST_ANSWER {
                 answer.push_str("\n…\n");
                 break;
             }
-            answer.extend(["## ", title, "\n\n", output, "\n\n"]);
+            answer.extend(["## ", title, mark, "\n\n", output, "\n\n"]);
         }
         answer.truncate(answer.trim_end().len());
         answer
@@ -90,6 +93,17 @@ impl Run {
     /// What a step that writes no variable gave: what it said.
     pub(super) fn final_words(&self, step: &Step) -> String {
         self.best_words(step).unwrap_or_default()
+    }
+
+    /// What a step that is not done has said last. What its tools gave is no answer.
+    fn said_by(&self, step: &Step) -> Option<String> {
+        step.talk.iter().rev().find_map(|entry| match entry {
+            Entry::Answer(answer) if !answer.text.trim().is_empty() => {
+                let is_call = answer.calls.is_empty() && !self.calls_in(step, answer).is_empty();
+                (!is_call).then(|| answer.text.clone())
+            }
+            Entry::Answer(_) | Entry::Results(_) | Entry::Note(_) | Entry::Summary(_) => None,
+        })
     }
 
     /// What a step wrote, as text: its only variable, or all of them as JSON.

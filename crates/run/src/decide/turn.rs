@@ -51,8 +51,7 @@ impl Run {
             return stopped;
         }
         let mut events = Vec::with_capacity(2);
-        let told = || step.talk.iter().any(|entry| matches!(entry, Entry::Note(Note::LastTurn)));
-        if turn + 1 >= self.turns_of(step) && self.turns_of(step) > 1 && !told() {
+        if turn + 1 >= self.turns_of(step) && self.turns_of(step) > 1 && !told_of_last_turn(step.talk.iter().rev()) {
             events.push(Event::Advised { step: step.spec.id.clone(), note: Note::LastTurn });
         }
         events.push(Event::Wanted { id: step.address(turn, Kind::Ask), effect: Effect::Ask });
@@ -68,10 +67,18 @@ impl Run {
         Some(fail(step, Failure::new(FailureKind::Budget, "the step has used up its turns")))
     }
 
-    /// Tells the model something and asks again; where no turn is left, gives the reason why that fails.
+    /// The step has no turn left and has not come to an end: it stops there, and goes on when it is given more.
+    pub(super) fn out_of_turns(&self, step: &Step, lacks: &str) -> Vec<Event> {
+        let turns = self.turns_of(step);
+        let all = if turns == 1 { "its only turn".to_owned() } else { format!("all its {turns} turns") };
+        let why = Failure::new(FailureKind::Budget, format!("it has used {all}, and is not done{lacks}"));
+        vec![Event::Halted { step: step.spec.id.clone(), ask: None, why }]
+    }
+
+    /// Tells the model something and asks again, where a turn is left.
     pub(super) fn correct(&self, step: &Step, turn: u32, note: Note, otherwise: Failure) -> Vec<Event> {
         if turn + 1 >= self.turns_of(step) {
-            return fail(step, otherwise);
+            return self.out_of_turns(step, &format!(": {otherwise}"));
         }
         unless_stopped(vec![Event::Advised { step: step.spec.id.clone(), note }], self.ask(step, turn + 1))
     }
@@ -139,11 +146,17 @@ fn has_failed(outcome: &Outcome) -> bool {
 
 /// Notes followed by a question; if the question cannot be asked now, only the reason, so that nothing is said twice.
 fn unless_stopped(mut notes: Vec<Event>, next: Vec<Event>) -> Vec<Event> {
-    if matches!(next.first(), Some(Event::Exhausted { .. } | Event::StepFailed { .. })) {
+    if matches!(next.first(), Some(Event::Exhausted { .. } | Event::StepFailed { .. } | Event::Halted { .. })) {
         return next;
     }
     notes.extend(next);
     notes
+}
+
+/// Whether the model was told, since it last spoke, that its next answer is the last; looking back from the newest entry.
+pub(super) fn told_of_last_turn<'a>(newest_first: impl Iterator<Item = &'a Entry>) -> bool {
+    let mut since = newest_first.take_while(|entry| !matches!(entry, Entry::Answer(_)));
+    since.any(|entry| matches!(entry, Entry::Note(Note::LastTurn)))
 }
 
 /// How many entries from the start may be summarised: all but the last few turns, cut where a turn begins.
@@ -172,7 +185,9 @@ impl Step {
     pub(super) fn corrections(&self) -> u32 {
         let is_correction = |note: &Note| match note {
             Note::MissingOutput { .. } | Note::Unfit { .. } | Note::PlanFaults { .. } => true,
-            Note::LastTurn | Note::AllToolsFailed | Note::RepeatedCall { .. } | Note::Told { .. } => false,
+            Note::LastTurn | Note::MoreTurns | Note::AllToolsFailed | Note::RepeatedCall { .. } | Note::Told { .. } => {
+                false
+            }
         };
         self.talk.iter().filter(|entry| matches!(entry, Entry::Note(note) if is_correction(note))).count() as u32
     }

@@ -390,6 +390,7 @@ fn line(event: &Event) -> Option<String> {
         Event::StepDone { step, best_effort, .. } => {
             format!("{step} done{}", if *best_effort { ", as well as it could" } else { "" })
         }
+        Event::Halted { step, why, .. } => format!("{step} halted ({}): {why}", why.kind.name()),
         Event::StepFailed { step, why } => format!("{step} failed ({}): {why}", why.kind.name()),
         Event::StepSkipped { step, because } => format!("{step} skipped because of {because}"),
         Event::StepCancelled { step } => format!("{step} cancelled"),

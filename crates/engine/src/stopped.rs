@@ -1,0 +1,100 @@
+//! Why a run stopped before it was done, and the command that goes on with it.
+
+use updraft_run::{Ceiling, FailureKind, Funds, Limit, Phase, Run, RunId};
+
+/// Why a run stopped that can go on: a limit, or a model that cannot be had.
+pub fn why_stopped(run: &Run) -> Option<String> {
+    let Phase::Exhausted(which) = run.phase() else { return None };
+    let kind = if *which == Limit::Model { FailureKind::Outage } else { FailureKind::Budget };
+    let halted = run.halted().filter(|(_, why)| why.kind == kind && matches!(which, Limit::Model | Limit::Turns));
+    let halted: Vec<_> = halted.collect();
+    let Some((step, why)) = halted.first() else { return Some(limit_reached(run, *which)) };
+    let others = match halted.len() - 1 {
+        0 => String::new(),
+        1 => " (and one more step)".to_owned(),
+        more => format!(" (and {more} more steps)"),
+    };
+    Some(match which {
+        Limit::Model => format!("{why}{others}"),
+        _ => format!("step `{}` is not done: {why}{others}", step.spec.id),
+    })
+}
+
+/// The command that goes on with a run that stopped.
+pub fn command_to_go_on(id: &RunId, run: &Run) -> String {
+    let raised = match run.phase() {
+        Phase::Exhausted(Limit::Turns) if run.halted().next().is_some() => format!(" --max-turns {}", more_turns(run)),
+        Phase::Exhausted(Limit::Tokens) => match next_question(run) {
+            Some(next) => format!(" --max-tokens {}", rounded(spent_tokens(run) + 2 * next.tokens, 1000)),
+            None => " --max-tokens N".to_owned(),
+        },
+        Phase::Exhausted(Limit::Model) => String::new(),
+        Phase::Exhausted(which) => format!(" {} N", which.flag().1),
+        _ => String::new(),
+    };
+    format!("updraft resume {id}{raised}")
+}
+
+/// Enough for every step that is not done to use its turns once more.
+fn more_turns(run: &Run) -> u64 {
+    let unfinished = run.steps().filter(|step| !step.has_ended());
+    let more: u64 = unfinished.map(|step| u64::from(run.turns_of(step))).sum();
+    rounded(run.ledger().turns + more, 10)
+}
+
+fn rounded(number: u64, to: u64) -> u64 {
+    number.div_ceil(to) * to
+}
+
+fn limit_reached(run: &Run, which: Limit) -> String {
+    let budget = run.budget();
+    let limit = match which {
+        Limit::Cost => budget.cost.map(|cost| cost.to_string()),
+        Limit::Tokens => budget.tokens.map(|n| n.to_string()),
+        Limit::Time => budget.time.map(|time| format!("{} s", time.0.div_ceil(1000))),
+        Limit::Turns => budget.turns.map(|n| n.to_string()),
+        Limit::Calls => budget.calls.map(|n| n.to_string()),
+        Limit::Model => None,
+    };
+    let limit = limit.map(|limit| format!(" ({limit})")).unwrap_or_default();
+    format!("limit reached: {}{limit}{}", which.flag().0, reserved(run, which).unwrap_or_default())
+}
+
+/// What the next question would need, where a limit on money or tokens does not leave enough for it.
+fn reserved(run: &Run, which: Limit) -> Option<String> {
+    let next = next_question(run)?;
+    let answer = run.settings().max_output;
+    match which {
+        Limit::Tokens => {
+            let left = run.budget().tokens?.saturating_sub(spent_tokens(run));
+            Some(format!(
+                "; the next question reserves {} tokens (the prompt, and up to {answer} for the answer: setting \
+                 `max_output`), and {left} are left",
+                next.tokens
+            ))
+        }
+        Limit::Cost => {
+            let left = run.budget().cost?.0.saturating_sub(run.ledger().cost().0);
+            Some(format!(
+                "; the next question reserves {} (the prompt, and up to {answer} tokens for the answer: setting \
+                 `max_output`), and {} are left",
+                next.cost?,
+                updraft_run::Cost(left)
+            ))
+        }
+        Limit::Time | Limit::Turns | Limit::Calls | Limit::Model => None,
+    }
+}
+
+/// The most that the smallest question that waits for its money can use.
+fn next_question(run: &Run) -> Option<Ceiling> {
+    let held = run.open().values().filter_map(|open| match open.funds {
+        Funds::Held(ceiling) => Some(ceiling),
+        Funds::None | Funds::Reserved(_) => None,
+    });
+    held.min_by_key(|ceiling| ceiling.tokens)
+}
+
+fn spent_tokens(run: &Run) -> u64 {
+    run.ledger().usage.tokens() + run.ledger().doubtful.tokens
+}
