@@ -54,6 +54,7 @@ mod reply;
 mod rights;
 mod rules;
 mod schema;
+mod sentences;
 mod state;
 mod step;
 mod talk;

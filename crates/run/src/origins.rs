@@ -1,11 +1,13 @@
 //! Where words from outside came from: named for people, bounded, and only ever added to.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 /// Origins that are kept. Beyond this, one entry stands for all others.
 const MOST: usize = 32;
 /// Origins that are named in a sentence.
-const NAMED: usize = 8;
+const NAMED: usize = 4;
 /// Characters of one origin.
 const LONGEST: usize = 200;
 /// What stands for those that are no longer kept apart.
@@ -80,14 +82,28 @@ impl Origins {
         self.0.iter().all(|place| known.contains(place))
     }
 
-    /// As part of a sentence.
+    /// As part of a sentence: "the page https://example.org, MCP server fs".
     pub fn in_words(&self) -> String {
-        let named: Vec<&str> = self.0.iter().take(NAMED).map(String::as_str).collect();
+        let named: Vec<Cow<'_, str>> = self.0.iter().take(NAMED).map(|name| shown(name)).collect();
         match self.0.len() - named.len() {
             0 => named.join(", "),
             more => format!("{} and {more} more", named.join(", ")),
         }
     }
+}
+
+/// A place as people call it. What is kept in journals keeps its form, so that it can be compared.
+fn shown(name: &str) -> Cow<'_, str> {
+    if name == STRANGE_WORKSPACE {
+        return Cow::Borrowed("files of this workspace, which is not trusted");
+    }
+    if let Some(server) = name.strip_prefix(STRANGE_DEFINITIONS) {
+        return Cow::Owned(format!("the tool descriptions of MCP server {server}"));
+    }
+    if name.starts_with("http://") || name.starts_with("https://") {
+        return Cow::Owned(format!("the page {name}"));
+    }
+    Cow::Borrowed(name)
 }
 
 /// A name that neither hides itself nor moves what stands around it.
@@ -108,12 +124,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn eight_are_named_and_the_rest_counted() {
+    fn four_are_named_and_the_rest_counted() {
         let mut origins = Origins::default();
         for n in 0..11 {
             origins.add(&format!("p{n}"));
         }
-        assert_eq!(origins.in_words(), "p0, p1, p2, p3, p4, p5, p6, p7 and 3 more");
+        assert_eq!(origins.in_words(), "p0, p1, p2, p3 and 7 more");
+    }
+
+    #[test]
+    fn places_are_named_as_people_call_them() {
+        let mut origins = Origins::of(STRANGE_WORKSPACE);
+        origins.add("the descriptions by MCP server fs2");
+        origins.add("https://evil.example/page");
+        let words = "files of this workspace, which is not trusted, the tool descriptions of MCP server fs2, the page \
+                     https://evil.example/page";
+        assert_eq!(origins.in_words(), words);
     }
 
     #[test]

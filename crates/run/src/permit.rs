@@ -61,7 +61,7 @@ impl Run {
         }
         let is_denied = |name: &&str| self.settings.deny.iter().any(|tool| tool == name);
         if let Some(name) = prepared.names(name).find(is_denied) {
-            return denied(format!("`{name}` is denied by the settings"));
+            return denied(format!("`{name}` is denied by `deny` in the settings"));
         }
         if let Some(fault) = &prepared.fault {
             return Permission::Denied(fault.clone());
@@ -75,29 +75,4 @@ impl Run {
 
 pub(crate) fn denied(why: String) -> Permission {
     Permission::Denied(Failure::new(FailureKind::Security, why))
-}
-
-/// What the call reaches beyond workspace and sandbox.
-pub(crate) fn reach(name: &str, prepared: &Prepared) -> String {
-    let mut parts = Vec::new();
-    if let Some(command) = &prepared.command {
-        parts.push(format!("runs `{command}`"));
-    }
-    if !prepared.hosts.is_empty() {
-        parts.push(format!("reaches {}", prepared.hosts.join(", ")));
-    }
-    if !prepared.writes.is_empty() {
-        parts.push(format!("writes {}", prepared.writes.join(", ")));
-    }
-    if parts.is_empty() && (prepared.outside || prepared.sends) {
-        parts.push("reaches beyond the workspace".into());
-    }
-    if parts.is_empty() && !prepared.reads.is_empty() {
-        parts.push(format!("reads {}", prepared.reads.join(", ")));
-    }
-    if parts.is_empty() {
-        parts.push("is called".into());
-    }
-    let because = prepared.because.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
-    format!("`{name}` {}{because}", parts.join(" and "))
 }

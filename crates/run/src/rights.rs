@@ -1,15 +1,14 @@
 //! Rights in layers: the run's, its agent's, those of code that the agent runs. The strictest word of all counts.
 
-use std::fmt::Write as _;
-
 use serde::{Deserialize, Serialize};
 
 use crate::effect::Prepared;
 use crate::goal::{AgentCard, Approvals, Settings};
-use crate::origins::{Origins, STRANGE_DEFINITIONS, STRANGE_WORKSPACE};
-use crate::permit::{Asking, Permission, denied, reach};
+use crate::origins::Origins;
+use crate::permit::{Asking, Permission, denied};
 use crate::reply::{Failure, FailureKind};
 use crate::rules::{Fit, Rule, Rules, is_allowed, to_remember};
+use crate::sentences;
 
 /// What someone may do less than whoever stands above.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,7 +70,7 @@ impl<'a> Rights<'a> {
         let silent = match settings.approvals {
             Approvals::Ask | Approvals::Allow => None,
             Approvals::Refuse | Approvals::ReadOnly => {
-                Some("nobody is there to approve it (with `--yes` the run would wait for `updraft approve`)")
+                Some("nobody is there to approve it; with `--yes` the run would stop and wait for `updraft approve`")
             }
         };
         Self { layers, remembered, silent }
@@ -111,7 +110,7 @@ impl<'a> Rights<'a> {
         match strictest.unwrap_or(Word::Free) {
             Word::Deny(why) => denied(why),
             Word::Free | Word::Ask(_) if misusable => {
-                let why = named(meant, prepared, origins);
+                let why = sentences::possible_injection(meant, prepared, origins);
                 self.ask(Asking { why, origins: origins.clone(), always: Vec::new(), insists: insists() })
             }
             Word::Free => Permission::Allowed,
@@ -127,7 +126,7 @@ impl<'a> Rights<'a> {
     fn ask(&self, asking: Asking) -> Permission {
         match self.silent {
             Some(why) => {
-                let why = format!("{}, and {why}", asking.why);
+                let why = format!("{}. Refused: {why}", asking.why);
                 Permission::Denied(Failure::new(FailureKind::Unapproved, why))
             }
             None => Permission::Asked(asking),
@@ -152,16 +151,19 @@ impl Layer<'_> {
     fn says(&self, depth: usize, called: &str, prepared: &Prepared, lifted: bool) -> Word {
         let tool = prepared.meant(called);
         if self.read_only && prepared.changes() {
-            let why =
-                if depth == 0 { "this run is read-only".to_owned() } else { format!("`{}` may only read", self.whose) };
-            return Word::Deny(format!("`{tool}` changes something, and {why}"));
+            return Word::Deny(sentences::only_reads(tool, (depth > 0).then_some(self.whose)));
         }
         let outside = match self.mode {
-            Some(Approvals::Ask) if prepared.outside && !lifted => Word::Ask(reach(tool, prepared)),
+            Some(Approvals::Ask) if prepared.outside && !lifted => {
+                Word::Ask(sentences::leaves_the_sandbox(tool, prepared))
+            }
             // Nobody can be asked, which is said where it would be.
-            Some(Approvals::Refuse) if depth == 0 && prepared.outside && !lifted => Word::Ask(reach(tool, prepared)),
+            Some(Approvals::Refuse) if depth == 0 && prepared.outside && !lifted => {
+                Word::Ask(sentences::leaves_the_sandbox(tool, prepared))
+            }
             Some(Approvals::Refuse | Approvals::ReadOnly) if prepared.outside && !lifted => {
-                Word::Deny(format!("{}, and nobody is there to approve it", reach(tool, prepared)))
+                let asked = sentences::leaves_the_sandbox(tool, prepared);
+                Word::Deny(sentences::nobody_to_approve(&asked, &to_remember(&self.rules.allow, tool, prepared)))
             }
             Some(Approvals::Allow | Approvals::Ask | Approvals::Refuse | Approvals::ReadOnly) | None => Word::Free,
         };
@@ -177,50 +179,18 @@ impl Layer<'_> {
         let mut word = Word::Free;
         for rule in &self.rules.deny {
             word = word.max(match rule.speaks_of(tool, prepared) {
-                Fit::Yes => Word::Deny(format!(
-                    "`{tool}` is denied by the rule `{rule}`{}; only removing that rule would allow it",
-                    stands(rule)
-                )),
-                Fit::Maybe => Word::Ask(format!("{}, {}", reach(tool, prepared), unclear(rule))),
+                Fit::Yes => Word::Deny(sentences::rule_denies(tool, rule)),
+                Fit::Maybe => Word::Ask(sentences::rule_is_unclear(tool, prepared, rule)),
                 Fit::No => Word::Free,
             });
         }
         for rule in &self.rules.ask {
             word = word.max(match rule.speaks_of(tool, prepared) {
-                Fit::Yes => {
-                    Word::Ask(format!("{}, and the rule `{rule}`{} asks first", reach(tool, prepared), stands(rule)))
-                }
-                Fit::Maybe => Word::Ask(format!("{}, {}", reach(tool, prepared), unclear(rule))),
+                Fit::Yes => Word::Ask(sentences::rule_asks(tool, prepared, rule)),
+                Fit::Maybe => Word::Ask(sentences::rule_is_unclear(tool, prepared, rule)),
                 Fit::No => Word::Free,
             });
         }
         word
     }
-}
-
-fn stands(rule: &Rule) -> String {
-    if rule.from.is_empty() { String::new() } else { format!(" ({})", rule.from) }
-}
-
-fn unclear(rule: &Rule) -> String {
-    format!("and it cannot be told for certain whether the rule `{rule}`{} speaks of it", stands(rule))
-}
-
-/// Why a call needs approval, with the places that could misuse it.
-fn named(tool: &str, prepared: &Prepared, origins: &Origins) -> String {
-    let does = match (prepared.sends, prepared.destroys) {
-        (true, true) => "can carry things out of this machine and cannot be undone",
-        (true, false) => "can carry things out of this machine",
-        (false, _) => "cannot be undone",
-    };
-    let strange = origins.names().iter().any(|name| name == STRANGE_WORKSPACE);
-    let mut remedy = String::new();
-    if strange {
-        remedy.push_str("; `updraft trust` makes the files of this workspace count as yours");
-    }
-    let server = origins.names().iter().find_map(|name| name.strip_prefix(STRANGE_DEFINITIONS));
-    if let Some(server) = server {
-        let _ = write!(remedy, "; `updraft mcp trust {server}` makes its descriptions count as yours");
-    }
-    format!("{}, which {does}, after reading words from {}{remedy}", reach(tool, prepared), origins.in_words())
 }

@@ -265,14 +265,25 @@ pub(crate) fn to_remember<'a>(
             },
             Touched::Host(host) if host.chars().all(is_plain) => format!("{tool}({host})"),
             Touched::Host(_) => return Vec::new(),
-            // Files differ from call to call; being asked for each would teach people to say yes.
-            Touched::Path(_) => tool.to_owned(),
+            // Who may read anything in the workspace has not said what it touches.
+            Touched::Path(".") => tool.to_owned(),
+            Touched::Path(path) => match file_rule(tool, path) {
+                Some(rule) => rule,
+                None => return Vec::new(),
+            },
         };
         if !found.contains(&rule) {
             found.push(rule);
         }
     }
     found
+}
+
+/// The rule for one file and no other; nothing where its name would mean more, or cannot be written in a rule.
+fn file_rule(tool: &str, path: &str) -> Option<String> {
+    let text = format!("{tool}({path})");
+    let rule = Rule::parse(&text, "").ok().filter(|_| !path.contains('*'))?;
+    rule.covers(tool, Touched::Path(path)).then_some(text)
 }
 
 /// A command's program and the sub-command that says what it shall do; without such all that it says, and no more.

@@ -9,6 +9,7 @@ use crate::id::{Address, Kind, StepId};
 use crate::origins::{IMPORTED, Origins, STRANGE_WORKSPACE, UNNAMED};
 use crate::reply::{Failure, FailureKind, Reply, Verdict};
 use crate::rules::Rule;
+use crate::sentences;
 use crate::state::{Phase, Run};
 use crate::step::{Role, Step};
 
@@ -142,7 +143,7 @@ impl Run {
         let mut places = Origins::default();
         prepared.hosts.iter().for_each(|host| places.add(host));
         if places.is_empty() {
-            let call = self.call_at(id).map(|call| format!("what `{}` reached outside", call.name));
+            let call = self.call_at(id).map(|call| format!("what `{}` got from the network", call.name));
             places.add(call.as_deref().unwrap_or(UNNAMED));
         }
         places
@@ -225,7 +226,7 @@ impl Run {
         let open = self.open.get(id).filter(|open| open.effect == Effect::Call && id.kind == Kind::Call)?;
         let prepared = self.prepared_at(id).filter(|prepared| prepared.sends || prepared.destroys)?;
         let origins = self.origins_of_files(prepared);
-        let why = || format!("it was allowed before words from {} could reach it; call it again", origins.in_words());
+        let why = || sentences::injection_since(&origins);
         (!origins.are_within(open.allowed_with.names())).then(|| Failure::new(FailureKind::Security, why()))
     }
 

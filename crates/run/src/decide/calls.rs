@@ -6,6 +6,7 @@ use crate::id::{Address, Kind};
 use crate::message::{Answer, ToolCall};
 use crate::permit::{Asking, Permission};
 use crate::reply::{Failure, FailureKind, Reply, Verdict};
+use crate::sentences;
 use crate::state::Run;
 use crate::step::{Entry, Slot, Step};
 use crate::talk::ASK_USER;
@@ -131,8 +132,7 @@ impl Run {
         let prepared = step.prepared.get(n as usize).filter(|prepared| prepared.sends || prepared.destroys)?;
         let origins = self.origins_around(step, prepared);
         let unseen = !origins.are_within(verdict.origins.names());
-        unseen
-            .then(|| format!("it was approved before words from {} could reach it; call it again", origins.in_words()))
+        unseen.then(|| sentences::injection_since(&origins))
     }
 
     /// How many turns in a row, this one included, asked for exactly these calls.

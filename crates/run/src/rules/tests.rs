@@ -178,6 +178,24 @@ fn always_remembers_the_program_and_its_first_word_or_exactly_what_was_asked() {
 }
 
 #[test]
+fn always_for_a_file_remembers_that_file_and_no_other() {
+    let write = |path: &str| Prepared { writes: vec![path.into()], ..Prepared::default() };
+    let remember = |path: &str| to_remember([], "write_file", &write(path));
+    for path in [".envrc", ".vscode/tasks.json", "my notes/ä (1).md"] {
+        assert_eq!(remember(path), [format!("write_file({path})")]);
+        let rules: Vec<Rule> = remember(path).iter().map(|text| rule(text)).collect();
+        assert!(is_allowed(&rules, "write_file", &write(path)), "{path}");
+        for other in [".git/hooks/pre-commit", ".envrc.local", "a/.envrc"] {
+            assert!(!is_allowed(&rules, "write_file", &write(other)), "{path}: {other}");
+        }
+    }
+    // A rule would mean other files too, or none.
+    assert!(remember("a*b").is_empty() && remember("'quoted'").is_empty());
+    let anything = Prepared { reads: vec![".".into()], ..Prepared::default() };
+    assert_eq!(to_remember([], "mcp_fs_move", &anything), ["mcp_fs_move"]);
+}
+
+#[test]
 fn what_is_remembered_word_by_word_allows_nothing_more() {
     let asked_and_later = [
         ("rm -rf build", "rm -rf build /home"),

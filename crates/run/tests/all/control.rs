@@ -245,7 +245,7 @@ fn denial_wins_over_everything() {
         settings(start).deny = vec!["send".into()];
         settings(start).approvals = Approvals::Allow;
     };
-    insta::assert_snapshot!(permitted(denied, "send", outside()), @"rejects a/0/0/call.0: `send` is denied by the settings");
+    insta::assert_snapshot!(permitted(denied, "send", outside()), @"rejects a/0/0/call.0: `send` is denied by `deny` in the settings");
 }
 
 #[test]
@@ -253,17 +253,17 @@ fn a_reader_may_not_write_and_a_read_only_run_changes_nothing() {
     let reader = |start: &mut Start| {
         Arc::make_mut(&mut start.roster).agents.iter_mut().for_each(|agent| agent.read_only = true);
     };
-    insta::assert_snapshot!(permitted(reader, "write", opaque()), @"rejects a/0/0/call.0: `write` changes something, and `thinker` may only read");
+    insta::assert_snapshot!(permitted(reader, "write", opaque()), @"rejects a/0/0/call.0: `write` would change something, and the agent `thinker` may only read");
     assert_eq!(permitted(reader, "read", updraft_run::Prepared::default()), "wants a/0/0/call.0");
     let frozen = |start: &mut Start| settings(start).approvals = Approvals::ReadOnly;
-    insta::assert_snapshot!(permitted(frozen, "write", opaque()), @"rejects a/0/0/call.0: `write` changes something, and this run is read-only");
+    insta::assert_snapshot!(permitted(frozen, "write", opaque()), @"rejects a/0/0/call.0: `write` would change something, and this run is read-only");
 }
 
 #[test]
 fn what_reaches_outside_is_asked_about_or_refused_where_nobody_is_there() {
-    insta::assert_snapshot!(permitted(|_| {}, "send", outside()), @r#"wants a/0/0/approve.0: {"approval":{"why":"`send` reaches example.org","always":["send(example.org)"]}}"#);
+    insta::assert_snapshot!(permitted(|_| {}, "send", outside()), @r#"wants a/0/0/approve.0: {"approval":{"why":"`send` wants to contact example.org. Asked because it sends a request over the network","always":["send(example.org)"]}}"#);
     let alone = |start: &mut Start| settings(start).approvals = Approvals::Refuse;
-    insta::assert_snapshot!(permitted(alone, "send", outside()), @"rejects a/0/0/call.0: `send` reaches example.org, and nobody is there to approve it");
+    insta::assert_snapshot!(permitted(alone, "send", outside()), @r#"rejects a/0/0/call.0: `send` wants to contact example.org. Asked because it sends a request over the network. Refused: nobody is there to approve it; a rule in the user's settings would allow it: `allow = ["send(example.org)"]`"#);
     let yes = |start: &mut Start| settings(start).approvals = Approvals::Allow;
     assert_eq!(permitted(yes, "send", outside()), "wants a/0/0/call.0");
     insta::assert_snapshot!(permitted(yes, "sned", updraft_run::Prepared::default()), @"rejects a/0/0/call.0: `thinker` may not use `sned`; it may use `send`");

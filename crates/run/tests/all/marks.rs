@@ -184,7 +184,7 @@ fn a_call_that_was_allowed_does_not_begin_once_another_run_has_marked_what_it_re
     let mut world = command_waits();
     world.feed(mark("build.sh"));
     world.begin(&at("r/0/0/call.0"));
-    assert!(world.last().contains("could reach it; call it again"), "{}", world.last());
+    assert!(world.last().contains("could misuse it (prompt injection); call it again"), "{}", world.last());
 }
 
 #[test]

@@ -96,7 +96,7 @@ fn where_nobody_is_there_it_is_refused_and_the_refusal_says_what_to_do() {
         .prepares("send", sends())
         .go();
     assert_eq!(world.answer(), "refused");
-    assert!(world.transcript().contains("with `--yes` the run would wait for `updraft approve`"));
+    assert!(world.transcript().contains("with `--yes` the run would stop and wait for `updraft approve`"));
 }
 
 #[test]
@@ -279,7 +279,10 @@ fn in_a_workspace_nobody_trusted_whoever_reads_its_files_needs_a_word_and_the_re
         .prepares("read", reads("x"))
         .prepares("send", sends())
         .go();
-    assert!(asked(&world)[0].contains("which you have not trusted") && asked(&world)[0].contains("updraft trust"));
+    assert!(
+        asked(&world)[0].contains("files of this workspace, which is not trusted")
+            && asked(&world)[0].contains("updraft trust")
+    );
 
     world =
         World::of(strange(Approvals::Allow)).says("a", [calls(&["send key"]), says("done")]).prepares("send", sends());
@@ -290,7 +293,7 @@ fn in_a_workspace_nobody_trusted_whoever_reads_its_files_needs_a_word_and_the_re
     let facts = Facts { documents: true, ..Facts::default() };
     world.feed(Input::Begun { id: at("a/0/0/ask.0"), attempt: 1, epoch: 1, facts });
     world.reply(&at("a/0/0/ask.0"), calls(&["send key"]));
-    assert!(asked(&world)[0].contains("which you have not trusted"), "its AGENTS.md was told");
+    assert!(asked(&world)[0].contains("files of this workspace, which is not trusted"), "its AGENTS.md was told");
 }
 
 #[test]
@@ -308,7 +311,7 @@ fn whoever_may_use_a_tool_has_read_its_definition() {
     };
     let world = with("read");
     assert!(
-        asked(&world)[0].contains("the descriptions by MCP server s; `updraft mcp trust s`"),
+        asked(&world)[0].contains("the tool descriptions of MCP server s (if you trust that: `updraft mcp trust s`)"),
         "{:?}",
         asked(&world)
     );
@@ -324,7 +327,7 @@ fn whoever_is_at_work_when_tools_change_is_shown_their_definitions() {
     let place = format!("{}s", updraft_run::STRANGE_DEFINITIONS);
     world.feed(Input::Reload { roster, strange: Some([("read".to_owned(), place)].into()) });
     world.reply(&at("a/0/0/ask.0"), calls(&["send key"]));
-    assert!(asked(&world)[0].contains("the descriptions by MCP server s"), "{:?}", asked(&world));
+    assert!(asked(&world)[0].contains("the tool descriptions of MCP server s"), "{:?}", asked(&world));
 }
 
 #[test]
@@ -340,7 +343,11 @@ fn a_word_given_before_the_words_came_no_longer_holds() {
     world = world.says("w", [calls(&["fetch page"]), calls(&["write x"]), says("W")]);
     world.work();
     world.feed(Input::Verdict { id: None, verdict: allow() });
-    assert!(world.transcript().contains("rejects r/0/0/call.0: it was approved before words from https://evil"));
+    assert!(
+        world
+            .transcript()
+            .contains("rejects r/0/0/call.0: not called: after it was allowed, text from the page https://evil")
+    );
 }
 
 #[test]
@@ -413,7 +420,10 @@ fn a_call_that_nobody_has_looked_at_is_taken_to_send_and_to_destroy() {
     let reply = calls(&["send key"]);
     world.feed(Input::Replied { id: at("a/0/1/ask.0"), attempt: 1, reply, prepared: Vec::new() });
     let [why] = asked(&world).try_into().unwrap();
-    assert!(why.contains("carry things out") && why.contains("cannot be undone") && why.contains(PAGE), "{why}");
+    assert!(
+        why.contains("send data off this machine") && why.contains("cannot be undone") && why.contains(PAGE),
+        "{why}"
+    );
 }
 
 #[test]

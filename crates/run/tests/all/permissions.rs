@@ -39,7 +39,7 @@ fn a_refusal_names_the_rule_and_where_it_stands() {
 #[test]
 fn a_rule_that_asks_is_asked_also_under_yes_and_beside_one_that_allows() {
     let rules = Rules { ask: vec![rule("send(git push)")], allow: vec![rule("send(git)")], ..Rules::default() };
-    insta::assert_snapshot!(decided(ruled(Approvals::Allow, rules.clone()), runs(&["git push"])), @r#"wants a/0/0/approve.0: {"approval":{"why":"`send` runs `…`, and the rule `send(git push)` (config.toml:7) asks first","insists":true}}"#);
+    insta::assert_snapshot!(decided(ruled(Approvals::Allow, rules.clone()), runs(&["git push"])), @r#"wants a/0/0/approve.0: {"approval":{"why":"`send` wants to run `…`. Asked because of the rule `send(git push)` (config.toml:7)","insists":true}}"#);
     assert!(decided(ruled(Approvals::Refuse, rules.clone()), runs(&["git push"])).contains("nobody is there"));
     assert_eq!(decided(ruled(Approvals::Allow, rules), runs(&["git log"])), "wants a/0/0/call.0");
 }

@@ -1,0 +1,115 @@
+//! The sentences that a person is asked with and an agent is refused with: what a call would do, and why that is asked.
+
+use crate::effect::Prepared;
+use crate::origins::{Origins, STRANGE_DEFINITIONS, STRANGE_WORKSPACE};
+use crate::rules::Rule;
+
+/// What a call would do: "`web_fetch` wants to contact example.org".
+pub(crate) fn wish(tool: &str, prepared: &Prepared) -> String {
+    let hosts = prepared.hosts.join(", ");
+    let mut parts = Vec::new();
+    match &prepared.command {
+        Some(command) if hosts.is_empty() => parts.push(format!("run `{command}`")),
+        Some(command) => parts.push(format!("run `{command}` with access to {hosts}")),
+        None if hosts.is_empty() => {}
+        None => parts.push(format!("contact {hosts}")),
+    }
+    if !prepared.writes.is_empty() {
+        parts.push(format!("write {}", prepared.writes.join(", ")));
+    }
+    let is_plain_read = parts.is_empty() && !(prepared.outside || prepared.sends || prepared.destroys);
+    if is_plain_read && !prepared.reads.is_empty() {
+        parts.push(format!("read {}", prepared.reads.join(", ")));
+    }
+    if parts.is_empty() {
+        parts.push("run".into());
+    }
+    format!("`{tool}` wants to {}", parts.join(" and "))
+}
+
+/// The question about a call that leaves workspace or sandbox.
+pub(crate) fn leaves_the_sandbox(tool: &str, prepared: &Prepared) -> String {
+    let why = match &prepared.because {
+        Some(why) => format!("this file can run programs later, outside the sandbox: {why}"),
+        None if !prepared.hosts.is_empty() => "it sends a request over the network".to_owned(),
+        None if prepared.command.is_some() && prepared.destroys => "there is no sandbox around it".to_owned(),
+        None if prepared.sends => "it has access to the network".to_owned(),
+        None => "it can change things outside the workspace".to_owned(),
+    };
+    format!("{}. Asked because {why}", wish(tool, prepared))
+}
+
+/// The refusal of the same where nobody can be asked. With the rule that would allow it, where there is one.
+pub(crate) fn nobody_to_approve(asked: &str, allowed_by: &[String]) -> String {
+    let rules: Vec<String> = allowed_by.iter().map(|rule| format!("{rule:?}")).collect();
+    let remedy = match rules.as_slice() {
+        [] => String::new(),
+        rules => format!("; a rule in the user's settings would allow it: `allow = [{}]`", rules.join(", ")),
+    };
+    format!("{asked}. Refused: nobody is there to approve it{remedy}")
+}
+
+/// The question that a rule wants.
+pub(crate) fn rule_asks(tool: &str, prepared: &Prepared, rule: &Rule) -> String {
+    format!("{}. Asked because of the rule `{rule}`{}", wish(tool, prepared), stands(rule))
+}
+
+/// The question about a call of which nobody can tell whether a rule means it.
+pub(crate) fn rule_is_unclear(tool: &str, prepared: &Prepared, rule: &Rule) -> String {
+    let stands = stands(rule);
+    format!(
+        "{}. Asked because it may be what the rule `{rule}`{stands} means, which cannot be told for certain",
+        wish(tool, prepared)
+    )
+}
+
+/// The refusal by a rule.
+pub(crate) fn rule_denies(tool: &str, rule: &Rule) -> String {
+    format!("`{tool}` is denied by the rule `{rule}`{}; only removing that rule would allow it", stands(rule))
+}
+
+/// The refusal where nothing may be changed: by the run, or by the agent of this name.
+pub(crate) fn only_reads(tool: &str, agent: Option<&str>) -> String {
+    match agent {
+        None => format!("`{tool}` would change something, and this run is read-only"),
+        Some(agent) => format!("`{tool}` would change something, and the agent `{agent}` may only read"),
+    }
+}
+
+/// The question about a call that text from outside could have asked for.
+pub(crate) fn possible_injection(tool: &str, prepared: &Prepared, origins: &Origins) -> String {
+    let does = match (prepared.sends, prepared.destroys) {
+        (true, true) => "can send data off this machine and cannot be undone",
+        (true, false) => "can send data off this machine",
+        (false, _) => "cannot be undone",
+    };
+    let later = prepared.because.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+    let read = origins.in_words();
+    format!(
+        "{}{later}, which {does}. Possible prompt injection: the agent has read {read}{}",
+        wish(tool, prepared),
+        remedies(origins)
+    )
+}
+
+/// What makes words count as the user's own.
+fn remedies(origins: &Origins) -> String {
+    let workspace = origins.names().iter().any(|name| name == STRANGE_WORKSPACE);
+    let server = origins.names().iter().find_map(|name| name.strip_prefix(STRANGE_DEFINITIONS));
+    let commands = workspace.then(|| "`updraft trust`".to_owned());
+    let commands: Vec<String> =
+        commands.into_iter().chain(server.map(|name| format!("`updraft mcp trust {name}`"))).collect();
+    if commands.is_empty() { String::new() } else { format!(" (if you trust that: {})", commands.join(", ")) }
+}
+
+/// The refusal of a call that was allowed before such text could have asked for it.
+pub(crate) fn injection_since(origins: &Origins) -> String {
+    format!(
+        "not called: after it was allowed, text from {} came in that could misuse it (prompt injection); call it again",
+        origins.in_words()
+    )
+}
+
+fn stands(rule: &Rule) -> String {
+    if rule.from.is_empty() { String::new() } else { format!(" ({})", rule.from) }
+}
