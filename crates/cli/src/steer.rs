@@ -189,6 +189,9 @@ fn needs_person(id: &RunId, run: &Run) -> Code {
         for option in wait["options"].as_array().into_iter().flatten().filter_map(|option| option.as_str()) {
             out::note(&format!("  - {}", out::harmless(option)));
         }
+        for argument in wait["arguments"].as_array().into_iter().flatten().filter_map(|line| line.as_str()) {
+            out::note(&format!("  {}", out::harmless(argument)));
+        }
         if kind == "question" {
             let which = if several { format!(" --id {at}") } else { String::new() };
             out::note(&format!("  hint: `updraft answer {id} \"…\"{which}`, then `updraft resume {id}`"));

@@ -6,7 +6,9 @@ use std::ops::ControlFlow;
 use serde::Serialize;
 use serde_json::{Value, json};
 use updraft_journal::{Journal, Summary};
-use updraft_run::{Effect, Event, Ledger, Outcome, Phase, Record, Reply, Run, RunId, State, Step, StepId, Timestamp};
+use updraft_run::{
+    Effect, Event, Ledger, Outcome, Phase, Record, Reply, Run, RunId, State, Step, StepId, Timestamp, argument_lines,
+};
 
 use crate::Error;
 use crate::context::{Context, Past};
@@ -233,9 +235,15 @@ pub fn waiting_for(run: &Run) -> Vec<Value> {
             }
             Some(wait)
         }
-        Effect::Approval { why, origins, always, .. } => {
+        Effect::Approval { why, origins, always, like, .. } => {
             let call = run.call_at(&id.sibling(updraft_run::Kind::Call, id.n));
-            Some(json!({ "id": id, "kind": "approval", "text": why, "call": call, "origins": origins, "always": always }))
+            let arguments = call.as_ref().map(|call| argument_lines(&call.args)).unwrap_or_default();
+            let mut wait = json!({ "id": id, "kind": "approval", "text": why, "call": call, "arguments": arguments,
+                                   "origins": origins, "always": always });
+            if let Some(like) = like {
+                wait["always_in_this_run"] = json!(like.to_string());
+            }
+            Some(wait)
         }
         _ => None,
     });

@@ -1,5 +1,6 @@
 //! From what someone wants to all that a run starts from, checked.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -94,7 +95,8 @@ impl NewRun<'_> {
         let context = Context::look(Path::new(&self.settings.workspace));
         let context_blob = context_blob(&context);
         let roster = Arc::new(Roster { words: Some(words_blob.hash()), ..roster });
-        let settings = Arc::new(Settings { context: Some(context_blob.hash()), ..self.settings });
+        let documents = users_documents(&context, self.settings.workspace_trusted);
+        let settings = Arc::new(Settings { context: Some(context_blob.hash()), documents, ..self.settings });
         let start = Start { goal: self.goal, roster, settings, budget: self.budget, plan: self.plan.map(Arc::new) };
         let pictures = self.pictures.into_iter().map(Blob::new).collect();
         Ok(Prepared { start, words: Some(words_blob), context: Arc::new(context), context_blob, pictures, kit })
@@ -128,4 +130,18 @@ impl NewRun<'_> {
         }
         Ok(())
     }
+}
+
+/// Bytes of documents that count as the user's own words.
+const USERS_DOCUMENTS: usize = 16 * 1024;
+
+/// The documents of a workspace that the user trusts, as far as they are kept with the run.
+fn users_documents(context: &Context, is_trusted: bool) -> BTreeMap<String, String> {
+    let mut left = if is_trusted { USERS_DOCUMENTS } else { 0 };
+    let fits = |(_, text): &&(String, String)| {
+        let fits = text.len() <= left;
+        left = left.saturating_sub(text.len());
+        fits
+    };
+    context.documents.iter().take_while(fits).cloned().collect()
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use updraft_journal::Journal;
 use updraft_run::{
     Address, Change, Effect, Event, FailureKind, Kind, More, Output, Prepared, Record, Reply, Run, RunId, Timestamp,
-    Verdict,
+    Verdict, argument_lines,
 };
 
 use crate::Error;
@@ -69,6 +69,9 @@ pub struct Touched {
 pub struct Approved {
     /// Why it was needed.
     pub why: String,
+    /// The arguments that the person was shown.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub arguments: Vec<String>,
     /// What was said; absent if nobody has answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
@@ -113,8 +116,10 @@ impl View<'_> {
         match event {
             Event::Wanted { id, effect: Effect::Call } => drop(self.call(at, id)),
             Event::Wanted { id, effect: Effect::Approval { why, .. } } => {
-                let approval = Approved { why: why.clone(), verdict: None };
-                self.call(at, &id.sibling(Kind::Call, id.n)).approval = Some(approval);
+                let id = id.sibling(Kind::Call, id.n);
+                let call = self.run.call_at(&id);
+                let arguments = call.map(|call| argument_lines(&call.args)).unwrap_or_default();
+                self.call(at, &id).approval = Some(Approved { why: why.clone(), arguments, verdict: None });
             }
             Event::Begun { id, .. } => drop(self.open.insert(id.clone())),
             Event::Rejected { id, why } => {

@@ -72,6 +72,7 @@ impl Run {
                 }
                 if let Some(goal) = goal {
                     self.goal.text.clone_from(goal);
+                    self.users_words = vec![goal.clone()];
                 }
             }
             Event::Told { message } => self.was_told(message),
@@ -132,6 +133,7 @@ impl Run {
             Event::Adopted { settings } => {
                 self.settings = settings.clone();
                 self.remembered.clear();
+                self.agreed.clear();
                 self.is_imported = false;
             }
             Event::Cancelled { by } => self.cancelled(by),
@@ -147,6 +149,10 @@ impl Run {
 
     fn started(&mut self, start: &Start) {
         self.goal = start.goal.clone();
+        // A goal that holds what was answered before is not all the user's own.
+        if self.goal.origins.is_empty() {
+            self.users_words.push(self.goal.text.clone());
+        }
         self.roster = start.roster.clone();
         self.settings = start.settings.clone();
         self.budget = start.budget.clone();

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::arguments::Likeness;
 use crate::id::{Hash, Timestamp};
 use crate::message::is_false;
 use crate::origins::Origins;
@@ -42,6 +43,10 @@ pub enum Effect {
         /// A rule or the agent's own file asks, so it is asked under `--yes` too, and `--yes` is no answer to it.
         #[serde(default, skip_serializing_if = "is_false")]
         insists: bool,
+        /// What "always" would allow for the rest of this run, where words from outside are around: calls like this one, as
+        /// long as no others come.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        like: Option<Box<Likeness>>,
     },
     /// Wait until a moment. May be waited for again.
     Timer {
@@ -146,6 +151,16 @@ pub struct Prepared {
     /// What it does cannot be undone by us.
     #[serde(default, skip_serializing_if = "is_false")]
     pub destroys: bool,
+    /// It only adds something, or sends it, and neither destroys nor overwrites anything: so says someone whom the user
+    /// believes. Such a call needs no question if it is the user's own (`own.rs`).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub adds: bool,
+    /// It is a tool of an MCP server.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub served: bool,
+    /// It happens elsewhere, and neither reads nor changes files of the workspace.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub elsewhere: bool,
     /// The tool that is really called, where this one only passes calls on. All the rest here is said of that one, and
     /// rules speak of both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -182,6 +197,9 @@ impl Default for Prepared {
             because: None,
             sends: false,
             destroys: false,
+            adds: false,
+            served: false,
+            elsewhere: false,
             passed_on_to: None,
             known_as: None,
             model: None,
@@ -218,9 +236,10 @@ impl Prepared {
     }
 
     /// Whether it may read, and change, anything in the workspace: a command, code, and whoever changes something and
-    /// does not say which files. The hosts it names say where it goes, not what it takes along.
+    /// does not say which files. The hosts it names say where it goes, not what it takes along; what happens elsewhere, at
+    /// a server with an address, takes nothing along but its arguments.
     pub fn roams(&self) -> bool {
-        self.command.is_some() || (self.class != Class::Pure && self.writes.is_empty())
+        self.command.is_some() || (self.class != Class::Pure && self.writes.is_empty() && !self.elsewhere)
     }
 }
 

@@ -209,6 +209,10 @@ pub struct Settings {
     /// them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub strange_tools: BTreeMap<String, String>,
+    /// The documents of the workspace that every step is told, by path, where the user trusts it: they are the user's own
+    /// words, as far as nothing else has written to them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub documents: BTreeMap<String, String>,
     /// The blob with the context the run started with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<Hash>,
@@ -292,6 +296,7 @@ impl Default for Settings {
             rules: Rules::default(),
             workspace_trusted: true,
             strange_tools: BTreeMap::new(),
+            documents: BTreeMap::new(),
             context: None,
             step_budget: Budget::default(),
             max_output: 8_192,

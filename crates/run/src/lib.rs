@@ -33,6 +33,7 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 mod apply;
+mod arguments;
 mod audit;
 mod bills;
 mod budget;
@@ -47,6 +48,7 @@ mod input;
 mod inquiry;
 mod message;
 mod origins;
+mod own;
 mod permit;
 mod protocol;
 mod repair;
@@ -61,6 +63,7 @@ mod talk;
 mod think;
 
 pub use apply::DOCUMENTS;
+pub use arguments::{Likeness, argument_lines};
 pub use budget::Ledger;
 pub use effect::{Class, Effect, Expected, Facts, Inquiry, Part, Prepared};
 pub use event::{Because, Event, Judgement, Note};

@@ -108,15 +108,21 @@ fn shown(name: &str) -> Cow<'_, str> {
 
 /// A name that neither hides itself nor moves what stands around it.
 fn harmless(place: &str) -> String {
+    let name = harmless_within(place.trim(), LONGEST);
+    if name.is_empty() { UNNAMED.into() } else { name }
+}
+
+/// A text from outside in at most so many characters, without any that hide or move what stands around it.
+pub(crate) fn harmless_within(text: &str, most: usize) -> String {
     let hides =
         |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
     let plain = |c: char| if c.is_control() || hides(c) { '\u{fffd}' } else { c };
-    let mut name: String = place.trim().chars().map(plain).take(LONGEST).collect();
-    if place.trim().chars().nth(LONGEST).is_some() {
-        name.pop();
-        name.push('…');
+    let mut shown: String = text.chars().map(plain).take(most).collect();
+    if text.chars().nth(most).is_some() {
+        shown.pop();
+        shown.push('…');
     }
-    if name.is_empty() { UNNAMED.into() } else { name }
+    shown
 }
 
 #[cfg(test)]

@@ -1,10 +1,13 @@
 //! Whether a call may be made: a decision like any other.
 
+use crate::arguments::{Likeness, meant};
 use crate::effect::Prepared;
 use crate::goal::AgentCard;
 use crate::graph::close_to;
+use crate::id::Address;
 use crate::message::ToolCall;
 use crate::origins::Origins;
+use crate::own::{Errand, stands_in};
 use crate::reply::{Failure, FailureKind};
 use crate::rights::Rights;
 use crate::state::Run;
@@ -32,12 +35,21 @@ pub struct Asking {
     pub always: Vec<String>,
     /// It is asked under `--yes` too.
     pub insists: bool,
+    /// What "always" would allow for the rest of the run, where words from outside are around.
+    pub like: Option<Box<Likeness>>,
 }
 
 impl Run {
-    /// Weighs a call of a step. Denial wins over approval, approval over permission.
-    pub(crate) fn weigh(&self, step: &Step, agent: &AgentCard, call: &ToolCall, prepared: &Prepared) -> Permission {
-        self.weigh_with(&self.rights(agent), step, agent, call, prepared)
+    /// Weighs a call of a step. Denial wins over approval, approval over permission. `beside` are the calls of the same
+    /// answer that come before it.
+    pub(crate) fn weigh(
+        &self,
+        step: &Step,
+        agent: &AgentCard,
+        (call, prepared): (&ToolCall, &Prepared),
+        beside: &[Errand],
+    ) -> Permission {
+        self.weigh_with(&self.rights(agent), step, agent, (call, prepared), beside)
     }
 
     /// What an agent of this run may do.
@@ -51,8 +63,8 @@ impl Run {
         rights: &Rights<'_>,
         step: &Step,
         agent: &AgentCard,
-        call: &ToolCall,
-        prepared: &Prepared,
+        (call, prepared): (&ToolCall, &Prepared),
+        beside: &[Errand],
     ) -> Permission {
         let name = &call.name;
         if !agent.tools.iter().any(|tool| tool == name) {
@@ -69,8 +81,44 @@ impl Run {
         if let Some(fault) = &call.fault {
             return Permission::Denied(Failure::new(FailureKind::Validation, fault.clone()));
         }
-        rights.weigh(name, prepared, &self.origins_around(step, prepared))
+        let origins = self.origins_around(step, prepared);
+        let errand = Errand::of(prepared.meant(name), meant(call, prepared));
+        let is_again = || self.errands.iter().chain(beside).any(|made| errand.repeats(made));
+        let is_own = self.is_users_own(call, prepared) && !is_again();
+        let needs_no_word = is_own || self.is_agreed_to(call, prepared, &origins);
+        match rights.clone().lifted(needs_no_word).weigh(name, prepared, &origins) {
+            Permission::Asked(asking) if !asking.origins.is_empty() && !asking.insists => {
+                Permission::Asked(Asking { like: Likeness::of(call, prepared).map(Box::new), ..asking })
+            }
+            weighed => weighed,
+        }
     }
+
+    /// Whether a call only adds or sends what the user wrote, to whom or where the user wrote.
+    pub(crate) fn is_users_own(&self, call: &ToolCall, prepared: &Prepared) -> bool {
+        if !prepared.adds || prepared.destroys {
+            return false;
+        }
+        let documents = self.settings.documents.iter().filter(|(path, _)| self.is_users_document(path));
+        let texts = self.users_words.iter().chain(documents.map(|(_, text)| text));
+        stands_in(texts.map(String::as_str), meant(call, prepared))
+    }
+
+    /// Whether a person has allowed calls like this one for the rest of the run, with these words around.
+    pub(crate) fn is_agreed_to(&self, call: &ToolCall, prepared: &Prepared, origins: &Origins) -> bool {
+        self.agreed.iter().any(|(like, known)| like.holds(call, prepared) && origins.are_within(known.names()))
+    }
+
+    /// Remembers a call that only adds or sends, so that its repetition is asked about.
+    pub(crate) fn errand_begins(&mut self, id: &Address) {
+        let errand = self.prepared_at(id).and_then(|prepared| errand_of(&self.call_at(id)?, prepared));
+        self.errands.extend(errand);
+    }
+}
+
+/// A call that only adds or sends, as its repetition is known by.
+pub(crate) fn errand_of(call: &ToolCall, prepared: &Prepared) -> Option<Errand> {
+    prepared.adds.then(|| Errand::of(prepared.meant(&call.name), meant(call, prepared)))
 }
 
 pub(crate) fn denied(why: String) -> Permission {

@@ -59,6 +59,8 @@ pub struct Rights<'a> {
     remembered: &'a [Rule],
     /// Why nobody can be asked, where that is so.
     silent: Option<&'static str>,
+    /// It needs nobody's word: it is the user's own, or a person has given theirs for the rest of the run.
+    lifted: bool,
 }
 
 impl<'a> Rights<'a> {
@@ -73,7 +75,7 @@ impl<'a> Rights<'a> {
                 Some("nobody is there to approve it; with `--yes` the run would stop and wait for `updraft approve`")
             }
         };
-        Self { layers, remembered, silent }
+        Self { layers, remembered, silent, lifted: false }
     }
 
     /// Those of someone below.
@@ -97,27 +99,35 @@ impl<'a> Rights<'a> {
         self
     }
 
+    /// Those over a call that needs nobody's word: it is the user's own, or a person has given theirs for the rest of the
+    /// run. What rules deny and ask about holds all the same.
+    #[must_use]
+    pub fn lifted(mut self, lifted: bool) -> Self {
+        self.lifted = lifted;
+        self
+    }
+
     /// Weighs one call: whether it may be made, with words from these places in its context. One that is passed on is
     /// allowed only by what is said of the tool that is meant, and denied or asked about by what is said of either.
     pub fn weigh(&self, tool: &str, prepared: &Prepared, origins: &Origins) -> Permission {
         let allowing = || self.layers.iter().take(1).flat_map(|layer| &layer.rules.allow).chain(self.remembered);
         let meant = prepared.meant(tool);
-        let lifted = is_allowed(allowing(), meant, prepared);
+        let lifted = self.lifted || is_allowed(allowing(), meant, prepared);
         let words = self.layers.iter().enumerate();
         let strictest = words.map(|(depth, layer)| layer.says(depth, tool, prepared, lifted)).max();
         let insists = || self.insists(tool, prepared, lifted);
-        let misusable = (prepared.sends || prepared.destroys) && !origins.is_empty();
+        let misusable = (prepared.sends || prepared.destroys) && !origins.is_empty() && !self.lifted;
         match strictest.unwrap_or(Word::Free) {
             Word::Deny(why) => denied(why),
             Word::Free | Word::Ask(_) if misusable => {
                 let why = sentences::possible_injection(meant, prepared, origins);
-                self.ask(Asking { why, origins: origins.clone(), always: Vec::new(), insists: insists() })
+                self.ask(Asking { why, origins: origins.clone(), always: Vec::new(), insists: insists(), like: None })
             }
             Word::Free => Permission::Allowed,
             Word::Ask(why) => {
                 let by_rule = self.asks_by_rule(tool, prepared);
                 let always = if by_rule { Vec::new() } else { to_remember(allowing(), meant, prepared) };
-                self.ask(Asking { why, origins: Origins::default(), always, insists: insists() })
+                self.ask(Asking { why, origins: Origins::default(), always, insists: insists(), like: None })
             }
         }
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::arguments::Likeness;
 use crate::bills::Bills;
 use crate::budget::Ledger;
 use crate::effect::{Class, Effect, Facts, Inquiry, Prepared};
@@ -12,6 +13,7 @@ use crate::goal::{AgentCard, Budget, Ceiling, Goal, Limit, Mode, Roster, Setting
 use crate::id::{Address, Millis, StepId, Timestamp};
 use crate::message::ToolCall;
 use crate::origins::Origins;
+use crate::own::Errand;
 use crate::reply::{Failure, FailureKind, Reply};
 use crate::rules::Rule;
 use crate::step::{State, Step};
@@ -61,6 +63,12 @@ pub struct Run {
     pub(crate) profile: Option<Arc<Value>>,
     /// Rules that a person gave with "always".
     pub(crate) remembered: Vec<Rule>,
+    /// What the user wrote: the goal, answers, and what was told.
+    pub(crate) users_words: Vec<String>,
+    /// Calls that only add or send, of those that were made.
+    pub(crate) errands: Vec<Errand>,
+    /// Calls that a person allows for the rest of the run, each with the words from outside that were around.
+    pub(crate) agreed: Vec<(Likeness, Origins)>,
     /// Files that words from outside went into, by path; `.` is the whole workspace.
     pub(crate) tainted: BTreeMap<String, Origins>,
     /// The same of files that other runs wrote.

@@ -43,6 +43,7 @@ fn in_words(call: &Touched, with_diff: bool) -> String {
     call.hosts.iter().for_each(|host| row("host", host));
     if let Some(approval) = &call.approval {
         row("asked", &approval.why);
+        approval.arguments.iter().for_each(|line| row("with", line));
         match &approval.verdict {
             Some(verdict) => {
                 let word = if verdict.allow { "allowed" } else { "refused" };

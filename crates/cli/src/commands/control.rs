@@ -89,10 +89,16 @@ fn verdict(places: &Places, name: &str, id: Option<&str>, verdict: &Verdict) -> 
         };
         let input = Input::Verdict { id: Some(seen.clone()), verdict: verdict.clone() };
         if verdict.always.is_some() {
-            let rules = remembered(run, seen);
+            let rules = remembered(run, seen, verdict.always);
             if rules.is_empty() {
-                return Err(Fault::usage("this call is asked about each time; nothing can be remembered for it")
-                    .hint("leave --always out to allow it once"));
+                let fault = Fault::usage("this call is asked about each time; nothing can be remembered for it");
+                let in_run = !remembered(run, seen, Some(Scope::Run)).is_empty();
+                let way = if in_run {
+                    "`--always run` allows such calls in this run"
+                } else {
+                    "leave --always out to allow it once"
+                };
+                return Err(fault.hint(way));
             }
             settings::keep_always(places, run, &input)?;
             out::note(&format!("from now on allowed: {}", rules.join(", ")));
@@ -101,9 +107,10 @@ fn verdict(places: &Places, name: &str, id: Option<&str>, verdict: &Verdict) -> 
     })
 }
 
-/// The rules that "always" would remember for a call.
-fn remembered(run: &Run, id: &Address) -> Vec<String> {
+/// The rules that "always" would remember for a call. Where words from outside are around, it holds in this run only.
+fn remembered(run: &Run, id: &Address, scope: Option<Scope>) -> Vec<String> {
     match run.open().get(id).map(|open| &open.effect) {
+        Some(Effect::Approval { like: Some(like), .. }) if scope == Some(Scope::Run) => vec![like.to_string()],
         Some(Effect::Approval { always, .. }) => always.clone(),
         _ => Vec::new(),
     }

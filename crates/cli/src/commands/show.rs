@@ -69,6 +69,8 @@ fn in_words(report: &Report) -> String {
     for wait in waiting_for(&report.run) {
         let text = |key: &str| wait[key].as_str().unwrap_or_default().to_owned();
         lines.push(format!("\n{} {}: {}", paint.yellow("waits for"), text("kind"), out::harmless(&text("text"))));
+        let arguments = wait["arguments"].as_array().into_iter().flatten().filter_map(|line| line.as_str());
+        lines.extend(arguments.map(|line| format!("  {}", out::harmless(line))));
         lines.push(format!("  id {}", text("id")));
     }
     if let Some(why) = updraft_engine::failure_of(&report.run) {

@@ -1,6 +1,6 @@
 //! Putting questions and approvals to a person at the terminal.
 
-use updraft_run::{Address, Effect, Input, Inquiry, Kind, Run, Scope, Verdict};
+use updraft_run::{Address, Effect, Input, Inquiry, Kind, Likeness, Run, Scope, Verdict, argument_lines};
 
 use crate::out::{self, Paint};
 
@@ -25,10 +25,13 @@ pub(crate) fn ask(run: &Run) -> Asked {
                 let Some(text) = question(id.step.as_str(), text, options) else { return Asked::Nothing };
                 Input::Answer { id: Some(id.clone()), text }
             }
-            Effect::Approval { why, always, .. } => {
+            Effect::Approval { why, always, like, .. } => {
                 let call = run.call_at(&id.sibling(Kind::Call, id.n));
-                let args = call.map(|call| out::short(&call.args.to_string(), 300)).unwrap_or_default();
-                let Some(verdict) = approval(id.step.as_str(), why, &args, always) else { return Asked::Nothing };
+                let arguments = call.map(|call| argument_lines(&call.args)).unwrap_or_default();
+                let offered = Offered { always, like: like.as_deref() };
+                let Some(verdict) = approval(id.step.as_str(), why, &arguments, &offered) else {
+                    return Asked::Nothing;
+                };
                 Input::Verdict { id: Some(id.clone()), verdict }
             }
             _ => continue,
@@ -88,17 +91,27 @@ fn question(step: &str, text: &str, options: &[String]) -> Option<String> {
     }
 }
 
-fn approval(step: &str, why: &str, args: &str, always: &[String]) -> Option<Verdict> {
+/// What "always" would allow: rules, or calls like this one in this run.
+struct Offered<'a> {
+    always: &'a [String],
+    like: Option<&'a Likeness>,
+}
+
+fn approval(step: &str, why: &str, arguments: &[String], offered: &Offered<'_>) -> Option<Verdict> {
     let paint = Paint::for_stderr();
     out::note(&format!("\n{} {}", paint.yellow(&format!("{step} wants:")), out::harmless(why)));
-    if !args.is_empty() {
-        out::note(&format!("  {}", out::harmless(args)));
+    for argument in arguments {
+        out::note(&format!("  {}", out::harmless(argument)));
     }
-    let choices = if always.is_empty() {
-        "[y/n, or n and a reason]"
-    } else {
+    let Offered { always, like } = offered;
+    let choices = if !always.is_empty() {
         out::note(&format!("  always would allow: {}", out::harmless(&always.join(", "))));
         "[y/n, a: always in this run, w: always in this workspace, or n and a reason]"
+    } else if let Some(like) = like {
+        out::note(&format!("  always would allow in this run: {}", out::harmless(&like.to_string())));
+        "[y/n, a: always in this run, or n and a reason]"
+    } else {
+        "[y/n, or n and a reason]"
     };
     loop {
         out::draw(&format!("allow it? {choices} "));
@@ -107,7 +120,7 @@ fn approval(step: &str, why: &str, args: &str, always: &[String]) -> Option<Verd
         let (word, because) = line.split_once(' ').unwrap_or((line, ""));
         let (allow, always) = match word.to_lowercase().as_str() {
             "y" | "yes" => (true, None),
-            "a" if !always.is_empty() => (true, Some(Scope::Run)),
+            "a" if !always.is_empty() || like.is_some() => (true, Some(Scope::Run)),
             "w" if !always.is_empty() => (true, Some(Scope::Workspace)),
             "n" | "no" => (false, None),
             _ => continue,

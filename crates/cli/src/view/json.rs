@@ -6,7 +6,8 @@ use serde_json::{Map, Value, json};
 use updraft_engine::{Statistics, Watch, failure_of, waiting_for, why_stopped};
 use updraft_models::Delta;
 use updraft_run::{
-    Address, Because, Effect, Event, Kind, Limit, Outcome, Phase, Record, Reply, Run, RunId, outcome_words,
+    Address, Because, Effect, Event, Kind, Limit, Outcome, Phase, Record, Reply, Run, RunId, argument_lines,
+    outcome_words,
 };
 
 use crate::fault::{Code, Fault};
@@ -187,7 +188,9 @@ fn wanted(id: &Address, effect: &Effect, run: &Run) -> Vec<Line> {
         }
         Effect::Approval { why, origins, always, .. } => {
             let call = run.call_at(&id.sibling(Kind::Call, id.n));
-            json!({ "id": id, "kind": "approval", "step": step, "text": why, "call": call, "origins": origins, "always": always })
+            let arguments = call.as_ref().map(|call| argument_lines(&call.args)).unwrap_or_default();
+            json!({ "id": id, "kind": "approval", "step": step, "text": why, "call": call, "arguments": arguments,
+                    "origins": origins, "always": always })
         }
         _ => return Vec::new(),
     };

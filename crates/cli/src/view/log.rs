@@ -5,7 +5,9 @@ use std::sync::{Mutex, PoisonError};
 
 use updraft_engine::Watch;
 use updraft_models::Delta;
-use updraft_run::{Address, Because, Effect, Event, Judgement, Kind, Record, Reply, Run, RunId, StepId, Timestamp};
+use updraft_run::{
+    Address, Because, Effect, Event, Judgement, Kind, Record, Reply, Run, RunId, StepId, Timestamp, argument_lines,
+};
 
 use super::words;
 use crate::{moment, out};
@@ -68,7 +70,10 @@ impl Log {
                 format!("? {} asks: {}", id.step, out::short(text, 200))
             }
             Event::Wanted { id, effect: Effect::Approval { why, .. } } => {
-                format!("? {} wants approval: {}", id.step, out::short(why, 200))
+                let call = run.call_at(&id.sibling(Kind::Call, id.n));
+                let arguments = call.map(|call| argument_lines(&call.args)).unwrap_or_default();
+                let arguments: String = arguments.iter().map(|line| format!("\n    {line}")).collect();
+                format!("? {} wants approval: {}{arguments}", id.step, out::short(why, 200))
             }
             Event::Replied { id, reply: Reply::Failed(why), .. } => {
                 format!("  {}: {}", id.step, out::short(&why.message, 200))

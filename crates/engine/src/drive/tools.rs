@@ -56,7 +56,7 @@ impl Drive {
         }
         let now = self.look_at(&id.step, call);
         // What cannot be called at all is told by whoever is asked to.
-        let weighed = |of: &Prepared| (of.class, of.outside, of.sends, of.destroys);
+        let weighed = |of: &Prepared| (of.class, of.outside, of.sends, of.destroys, of.adds);
         now.fault.is_none()
             && (weighed(&now) != weighed(was) || now.hosts != was.hosts || now.passed_on_to != was.passed_on_to)
     }

@@ -79,6 +79,13 @@ pub struct Hints {
     /// It reaches nothing beyond the server itself.
     #[serde(default)]
     pub stays_inside: bool,
+    /// It adds something, and destroys and overwrites nothing. A tool that changes something and does not say so is one that
+    /// destroys: that is what the protocol says.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub adds: bool,
+    /// It reaches beyond the server itself.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub reaches_out: bool,
 }
 
 impl Manifest {
@@ -167,9 +174,16 @@ impl From<TheirTool> for Listed {
                 idempotent: hints.idempotent_hint == Some(true),
                 destroys: !reads_only && hints.destructive_hint == Some(true),
                 stays_inside: hints.open_world_hint == Some(false),
+                adds: !reads_only && hints.destructive_hint == Some(false),
+                reaches_out: hints.open_world_hint == Some(true),
             },
         }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// At most `limit` bytes, lines kept.

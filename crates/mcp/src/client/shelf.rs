@@ -14,7 +14,8 @@ use super::tool;
 use crate::error::{Error, cut};
 
 /// By the protocol, what is listed and read here changes nothing. That counts for servers whose hints are trusted.
-const READS: Hints = Hints { reads_only: true, idempotent: true, destroys: false, stays_inside: false };
+const READS: Hints =
+    Hints { reads_only: true, idempotent: true, destroys: false, stays_inside: false, adds: false, reaches_out: false };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -170,7 +171,7 @@ impl Tool for Shelf {
 
     /// The strictest of all servers; a call is weighed by the ones it is about.
     fn traits(&self) -> Traits {
-        let all = self.servers.iter().map(|server| tool::traits(server.config(), READS));
+        let all = self.servers.iter().map(|server| tool::traits(server.config(), READS, server.is_vouched_for()));
         all.reduce(stricter).unwrap_or_else(|| Traits { group: tool::GROUP, ..Traits::default() })
     }
 
@@ -187,9 +188,12 @@ impl Tool for Shelf {
             }
         };
         let hosts = meant.iter().flat_map(|server| tool::hosts(server.config())).collect();
-        let all = meant.iter().map(|server| tool::traits(server.config(), READS));
-        let Some(Traits { class, outside, sends, .. }) = all.reduce(stricter) else { return Prepared::default() };
-        Prepared { class, outside, sends, hosts, ..Prepared::default() }
+        let all = meant.iter().map(|server| tool::traits(server.config(), READS, server.is_vouched_for()));
+        let elsewhere = meant.iter().all(|server| tool::is_remote(server.config()));
+        let Some(Traits { class, outside, sends, destroys, .. }) = all.reduce(stricter) else {
+            return Prepared::default();
+        };
+        Prepared { class, outside, sends, destroys, hosts, served: true, elsewhere, ..Prepared::default() }
     }
 
     fn call<'a>(&'a self, args: Value, _: &'a CallContext) -> Calling<'a> {
@@ -203,6 +207,7 @@ fn stricter(one: Traits, other: Traits) -> Traits {
         class,
         outside: one.outside || other.outside,
         sends: one.sends || other.sends,
+        destroys: one.destroys || other.destroys,
         time: one.time.max(other.time),
         ..one
     }

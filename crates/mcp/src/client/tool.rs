@@ -30,6 +30,8 @@ pub(super) struct ServerTool {
     spec: ToolSpec,
     output: Option<Value>,
     traits: Traits,
+    /// What the server says about its effects.
+    hints: Hints,
     /// The name that rules know it by, where another tool wants that too.
     known_as: Option<String>,
     /// Its definition is a stranger's words.
@@ -38,11 +40,11 @@ pub(super) struct ServerTool {
 
 impl ServerTool {
     pub(super) fn new(server: Arc<Server>, name: &str, listed: &Listed) -> Self {
-        let traits = traits(server.config(), listed.hints);
+        let (hints, traits) = (listed.hints, traits(server.config(), listed.hints, false));
         let described = if listed.description.is_empty() { &listed.name } else { &listed.description };
         let spec = ToolSpec { name: name.to_owned(), description: described.clone(), parameters: listed.input.clone() };
         let (own_name, output) = (listed.name.clone(), listed.output.clone());
-        Self { own_name, spec, output, traits, known_as: None, is_strange: true, server }
+        Self { own_name, spec, output, traits, hints, known_as: None, is_strange: true, server }
     }
 
     /// The name that it has where no other tool wants it.
@@ -57,9 +59,11 @@ impl ServerTool {
         self
     }
 
-    /// Whether its definition is a stranger's words.
+    /// Whether its definition is a stranger's words. Else the user vouches for it, and for what it says of its effects.
     pub(super) fn strange(mut self, is_strange: bool) -> Self {
         self.is_strange = is_strange;
+        let only_by_name = self.traits.only_by_name;
+        self.traits = Traits { only_by_name, ..traits(self.server.config(), self.hints, !is_strange) };
         self
     }
 
@@ -127,26 +131,48 @@ pub(super) fn hosts(config: &ServerConfig) -> Vec<String> {
     }
 }
 
-/// What is assumed about a tool. Hints make it stricter; they make it less strict only if the user trusts them.
-pub(super) fn traits(config: &ServerConfig, hints: Hints) -> Traits {
-    let believed = config.trusts_hints;
+pub(super) fn is_remote(config: &ServerConfig) -> bool {
+    matches!(config.link, Link::Remote { .. })
+}
+
+/// What is assumed about a tool. Hints make it stricter wherever it runs; they make it less strict only if the user believes
+/// them.
+pub(super) fn traits(config: &ServerConfig, hints: Hints, believed: bool) -> Traits {
     let reads_only = believed && hints.reads_only;
     let class = match (reads_only, believed && hints.idempotent) {
         (true, _) => Class::Pure,
         (false, true) => Class::Idempotent,
         (false, false) => Class::Opaque,
     };
-    let is_confined = matches!(config.link, Link::Stdio { .. }) && config.grants.network == Network::None;
+    let has_no_network = !is_remote(config) && config.grants.network == Network::None;
+    // It touches the workspace only, and what it changes there can be undone.
+    let is_confined = has_no_network && config.grants.write.is_empty();
+    let destroys = match believed {
+        true => !hints.reads_only && !hints.adds,
+        // Where the sandbox holds it, the word that it reads does no harm. That it only adds is one to be believed first.
+        false => !(is_confined && hints.reads_only),
+    };
     Traits {
         class,
         group: GROUP,
-        // A process without network touches the workspace only, unless it was granted more.
-        outside: !(reads_only || is_confined && config.grants.write.is_empty()),
+        outside: !(reads_only || is_confined),
         // What is read at a stranger's is asked for in words, and words can carry things out.
-        sends: !(is_confined || reads_only && hints.stays_inside),
-        destroys: hints.destroys,
+        sends: hints.reaches_out || !(has_no_network || reads_only && hints.stays_inside),
+        destroys,
         time: LONGEST,
         ..Traits::default()
+    }
+}
+
+/// Whether every name in the arguments is one that the schema has: others could carry anything.
+fn are_known(args: &Value, schema: &Value) -> bool {
+    match args {
+        Value::Object(map) => {
+            let known = |name: &String| schema["properties"].get(name);
+            map.iter().all(|(name, value)| known(name).is_some_and(|schema| are_known(value, schema)))
+        }
+        Value::Array(list) => list.iter().all(|value| are_known(value, &schema["items"])),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
     }
 }
 
@@ -168,17 +194,30 @@ impl Tool for ServerTool {
     }
 
     fn changes_unseen(&self) -> bool {
-        matches!(self.server.config().link, Link::Stdio { .. })
+        !is_remote(self.server.config())
     }
 
     fn words_from(&self) -> Option<String> {
         self.is_strange.then(|| format!("{STRANGE_DEFINITIONS}{}", self.server.config().name))
     }
 
-    fn prepare(&self, _: &Value, _: &Place) -> Prepared {
+    fn prepare(&self, args: &Value, _: &Place) -> Prepared {
         let Traits { class, outside, sends, destroys, .. } = self.traits;
-        let known_as = self.known_as.clone();
-        Prepared { class, outside, sends, destroys, hosts: self.hosts(), known_as, ..Prepared::default() }
+        let (known_as, elsewhere) = (self.known_as.clone(), is_remote(self.server.config()));
+        let adds = !self.is_strange && !destroys && are_known(args, &self.spec.parameters);
+        let hosts = self.hosts();
+        Prepared {
+            class,
+            outside,
+            sends,
+            destroys,
+            adds,
+            served: true,
+            elsewhere,
+            hosts,
+            known_as,
+            ..Prepared::default()
+        }
     }
 
     fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {
@@ -193,7 +232,7 @@ mod tests {
     use super::*;
     use crate::config::{Form, Grants, Login, Patience};
 
-    fn config(link: Link, trusts_hints: bool, network: Network) -> ServerConfig {
+    fn config(link: Link, network: Network) -> ServerConfig {
         ServerConfig {
             name: "s".into(),
             enabled: true,
@@ -201,7 +240,7 @@ mod tests {
             patience: Patience::default(),
             tools: None,
             except: Vec::new(),
-            trusts_hints,
+            trusts_hints: false,
             grants: Grants { network, ..Grants::default() },
             login: Login::default(),
             sampling: None,
@@ -213,39 +252,85 @@ mod tests {
         }
     }
 
-    fn process(trusts_hints: bool, network: Network) -> ServerConfig {
+    fn process(network: Network) -> ServerConfig {
         let link = Link::Stdio { command: "x".into(), args: Vec::new(), env: BTreeMap::new(), cwd: None };
-        config(link, trusts_hints, network)
+        config(link, network)
     }
 
-    fn remote(trusts_hints: bool) -> ServerConfig {
+    fn granted(network: Network) -> ServerConfig {
+        let mut config = process(network);
+        config.grants.write.push("/srv/data".into());
+        config
+    }
+
+    fn remote() -> ServerConfig {
         let url = "http://x.example/".parse().unwrap();
-        config(Link::Remote { url, headers: BTreeMap::new(), form: Form::Http }, trusts_hints, Network::None)
+        config(Link::Remote { url, headers: BTreeMap::new(), form: Form::Http }, Network::None)
     }
 
-    const KIND: Hints = Hints { reads_only: true, idempotent: true, destroys: false, stays_inside: true };
+    const KIND: Hints = Hints {
+        reads_only: true,
+        idempotent: true,
+        destroys: false,
+        stays_inside: true,
+        adds: false,
+        reaches_out: false,
+    };
 
     #[test]
     fn hints_of_a_server_that_is_not_trusted_change_nothing_but_for_the_worse() {
-        for config in [remote(false), process(false, Network::Host)] {
-            let Traits { class, outside, sends, destroys, .. } = traits(&config, KIND);
-            assert_eq!((class, outside, sends, destroys), (Class::Opaque, true, true, false));
+        for config in [remote(), process(Network::Host), granted(Network::None)] {
+            for hints in [KIND, Hints::default(), Hints { adds: true, ..Hints::default() }] {
+                let Traits { class, outside, destroys, .. } = traits(&config, hints, false);
+                assert_eq!((class, outside, destroys), (Class::Opaque, true, true));
+            }
         }
-        assert!(traits(&remote(false), Hints { destroys: true, ..KIND }).destroys);
+        assert!(traits(&remote(), KIND, false).sends && traits(&process(Network::Host), KIND, false).sends);
     }
 
     #[test]
     fn hints_of_a_trusted_server_count() {
-        let Traits { class, outside, sends, .. } = traits(&remote(true), KIND);
-        assert_eq!((class, outside, sends), (Class::Pure, false, false));
-        let open = traits(&remote(true), Hints { stays_inside: false, ..KIND });
+        let Traits { class, outside, sends, destroys, .. } = traits(&remote(), KIND, true);
+        assert_eq!((class, outside, sends, destroys), (Class::Pure, false, false, false));
+        let open = traits(&remote(), Hints { stays_inside: false, ..KIND }, true);
         assert_eq!((open.outside, open.sends), (false, true));
-        assert_eq!(traits(&remote(true), Hints { reads_only: false, ..KIND }).class, Class::Idempotent);
+        let changes = traits(&remote(), Hints { reads_only: false, ..KIND }, true);
+        assert_eq!(
+            (changes.class, changes.destroys),
+            (Class::Idempotent, true),
+            "what does not say that it adds destroys"
+        );
+        assert!(!traits(&remote(), Hints { adds: true, ..Hints::default() }, true).destroys);
     }
 
     #[test]
     fn a_process_without_network_stays_inside_and_may_still_not_be_repeated() {
-        let Traits { class, outside, sends, .. } = traits(&process(false, Network::None), Hints::default());
-        assert_eq!((class, outside, sends), (Class::Opaque, false, false));
+        let weighed = |hints, believed| {
+            let Traits { class, outside, sends, destroys, .. } = traits(&process(Network::None), hints, believed);
+            assert!(class == Class::Opaque && !outside);
+            (sends, destroys)
+        };
+        let reads = Hints { reads_only: true, ..Hints::default() };
+        assert_eq!(weighed(reads, false), (false, false));
+        let says_nothing = Hints::default();
+        assert_eq!(weighed(says_nothing, false), (false, true), "a tool without hints destroys, says the protocol");
+        assert_eq!(weighed(says_nothing, true), (false, true));
+        let adds = Hints { adds: true, ..Hints::default() };
+        assert_eq!((weighed(adds, false), weighed(adds, true)), ((false, true), (false, false)));
+        for believed in [false, true] {
+            assert!(
+                weighed(Hints { reaches_out: true, ..adds }, believed).0,
+                "what says that it reaches out is believed"
+            );
+        }
+    }
+
+    #[test]
+    fn names_that_the_schema_does_not_have_are_seen() {
+        let schema =
+            serde_json::json!({"properties": {"to": {"type": "array", "items": {"properties": {"name": {}}}}}});
+        assert!(are_known(&serde_json::json!({"to": [{"name": "x"}, "y"]}), &schema));
+        assert!(!are_known(&serde_json::json!({"to": [], "sk_live": ""}), &schema));
+        assert!(!are_known(&serde_json::json!({"to": [{"sk_live": "x"}]}), &schema));
     }
 }

@@ -34,6 +34,7 @@ impl Run {
             Kind::Call => {
                 let is_call = matches!(effect, Effect::Call);
                 if is_call {
+                    self.errand_begins(id);
                     self.call_may_write(at, id);
                 }
                 self.fill_slot(at, id, if is_call { Slot::Open } else { Slot::Asked });
@@ -311,6 +312,9 @@ impl Run {
             }
             self.ledger.spend(usage);
             self.steps[at].ledger.spend(usage);
+        }
+        if let (Effect::Question { inquiry: None, .. }, Reply::Said(text)) = (&open.effect, reply) {
+            self.users_words.push(text.clone());
         }
         if let Reply::Answer(answer) = reply {
             self.ledger.reasoning_steps += u64::from(!answer.reasoning.is_empty());

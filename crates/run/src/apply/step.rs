@@ -18,6 +18,7 @@ impl Run {
 
     pub(super) fn was_told(&mut self, message: &str) {
         self.told.push(message.to_owned());
+        self.users_words.push(message.to_owned());
         // A step at work has something open, or waits for a decision.
         let open = self.open.keys().filter_map(|id| self.places.get(&id.step)).copied();
         let halted = (0..self.steps.len()).filter(|at| self.halted > 0 && self.steps[*at].halted.is_some());

@@ -168,6 +168,7 @@ impl Run {
     /// All that is known so far was written by whoever made the file.
     pub(super) fn imported(&mut self) {
         self.is_imported = true;
+        self.users_words.clear();
         if self.phase == Phase::Running {
             self.phase = Phase::Paused;
         }
@@ -177,10 +178,11 @@ impl Run {
 
     /// Keeps what a person allowed for good.
     pub(super) fn remember(&mut self, effect: &Effect, verdict: &Verdict) {
-        let Effect::Approval { always, .. } = effect else { return };
+        let Effect::Approval { always, like, origins, .. } = effect else { return };
         if !verdict.allow || verdict.always.is_none() {
             return;
         }
+        self.agreed.extend(like.as_deref().map(|like| (like.clone(), origins.clone())));
         for rule in always.iter().filter_map(|rule| Rule::parse(rule, "always, in this run").ok()) {
             if !self.remembered.contains(&rule) {
                 self.remembered.push(rule);
@@ -226,8 +228,18 @@ impl Run {
         let open = self.open.get(id).filter(|open| open.effect == Effect::Call && id.kind == Kind::Call)?;
         let prepared = self.prepared_at(id).filter(|prepared| prepared.sends || prepared.destroys)?;
         let origins = self.origins_of_files(prepared);
+        let call = self.call_at(id)?;
+        if self.is_users_own(&call, prepared) || self.is_agreed_to(&call, prepared, &origins) {
+            return None;
+        }
         let why = || sentences::injection_since(&origins);
         (!origins.are_within(open.allowed_with.names())).then(|| Failure::new(FailureKind::Security, why()))
+    }
+
+    /// Whether a document of the workspace holds nobody's words but the user's.
+    pub(crate) fn is_users_document(&self, path: &str) -> bool {
+        let mut written = self.tainted.keys().chain(self.marked.keys());
+        self.settings.workspace_trusted && !written.any(|other| meet(other, path))
     }
 
     /// What of a mark counts. What was written with words of this workspace's files is as much the user's as they are.

@@ -4,7 +4,8 @@ use crate::effect::{Class, Effect, Prepared};
 use crate::event::{Event, Note};
 use crate::id::{Address, Kind};
 use crate::message::{Answer, ToolCall};
-use crate::permit::{Asking, Permission};
+use crate::own::Errand;
+use crate::permit::{Asking, Permission, errand_of};
 use crate::reply::{Failure, FailureKind, Reply, Verdict};
 use crate::sentences;
 use crate::state::Run;
@@ -40,8 +41,7 @@ impl Run {
             let why = format!("called `{name}` {repeats} times with the same arguments");
             return fail(step, Failure::new(FailureKind::ModelBehavior, why));
         }
-        let decided: Vec<Event> =
-            calls.iter().enumerate().map(|(n, call)| self.decide_call(step, turn, n as u32, call)).collect();
+        let decided: Vec<Event> = (0..calls.len()).map(|n| self.decide_call(step, turn, n as u32, &calls)).collect();
         if let Some(stopped) = self.calls_break(step, &decided) {
             return stopped;
         }
@@ -85,15 +85,18 @@ impl Run {
         calls.iter().zip(known).map(|(call, known)| known.unwrap_or_else(|| unknown(call))).collect()
     }
 
-    fn decide_call(&self, step: &Step, turn: u32, n: u32, call: &ToolCall) -> Event {
-        let id = step.address(turn, Kind::Ask).sibling(Kind::Call, n);
+    /// Decides about one call of an answer, which may do again what those before it do.
+    fn decide_call(&self, step: &Step, turn: u32, n: u32, calls: &[ToolCall]) -> Event {
+        let (id, call) = (step.address(turn, Kind::Ask).sibling(Kind::Call, n), &calls[n as usize]);
         let plain = Prepared::default();
         let prepared = step.prepared.get(n as usize).unwrap_or(&plain);
-        match self.permission(step, call, prepared) {
+        let before = calls.iter().zip(&step.prepared).take(n as usize);
+        let beside: Vec<Errand> = before.filter_map(|(call, prepared)| errand_of(call, prepared)).collect();
+        match self.permission(step, (call, prepared), &beside) {
             Permission::Allowed if call.name == ASK_USER => Event::Wanted { id, effect: question(call) },
             Permission::Allowed => Event::Wanted { id, effect: Effect::Call },
-            Permission::Asked(Asking { why, origins, always, insists }) => {
-                let effect = Effect::Approval { why, origins, always, insists };
+            Permission::Asked(Asking { why, origins, always, insists, like }) => {
+                let effect = Effect::Approval { why, origins, always, insists, like };
                 Event::Wanted { id: id.sibling(Kind::Approve, n), effect }
             }
             Permission::Denied(why) => Event::Rejected { id, why },
@@ -101,9 +104,9 @@ impl Run {
     }
 
     /// Weighs a call of a step's model.
-    fn permission(&self, step: &Step, call: &ToolCall, prepared: &Prepared) -> Permission {
+    fn permission(&self, step: &Step, call: (&ToolCall, &Prepared), beside: &[Errand]) -> Permission {
         let Some(agent) = self.card(&step.spec.agent) else { return Permission::Denied(gone(step)) };
-        self.weigh(step, agent, call, prepared)
+        self.weigh(step, agent, call, beside)
     }
 
     /// A person has decided about some calls.

@@ -67,7 +67,7 @@ impl Run {
             return Some(fault.clone());
         }
         if prepared.on_behalf_of.is_none() {
-            match self.weigh_with(&self.rights(agent).code(), step, agent, call, prepared) {
+            match self.weigh_with(&self.rights(agent).code(), step, agent, (call, prepared), &[]) {
                 Permission::Denied(why) => return Some(why),
                 Permission::Asked(Asking { why, .. }) => return security(why),
                 Permission::Allowed => {}

@@ -38,7 +38,9 @@ pub(super) async fn vouch(places: &Places, args: &McpTrust) -> Outcome {
         }
     }
     vouched::keep(places, name, Some(&known.seal(name)))?;
-    out::note(&format!("the descriptions by `{name}` count as yours until they change"));
+    out::note(&format!(
+        "the descriptions by `{name}` count as yours until they change, and its hints about their effects are believed"
+    ));
     Ok(Code::Done)
 }
 

@@ -65,7 +65,9 @@ pub(super) fn data(view: &View) -> Value {
 
 fn wait(wait: &Wait) -> Value {
     let kind = if wait.is_approval { "approval" } else { "question" };
-    json!({ "id": wait.id, "kind": kind, "text": wait.text, "options": wait.options, "call": wait.call })
+    let arguments = updraft_run::argument_lines(&wait.call["args"]);
+    json!({ "id": wait.id, "kind": kind, "text": wait.text, "options": wait.options, "call": wait.call,
+            "arguments": arguments })
 }
 
 fn in_words(view: &View) -> String {
@@ -79,6 +81,7 @@ fn in_words(view: &View) -> String {
         for option in &wait.options {
             lines.push(format!("- {option}"));
         }
+        lines.extend(updraft_run::argument_lines(&wait.call["args"]).into_iter().map(|line| format!("- {line}")));
         lines.push(format!("tell it with `{tool}`"));
     }
     lines.join("\n")

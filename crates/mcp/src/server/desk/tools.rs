@@ -57,7 +57,8 @@ fn standing() -> Value {
         "kind": { "enum": ["question", "approval"] },
         "text": { "type": "string" },
         "options": { "type": "array", "items": { "type": "string" } },
-        "call": {}
+        "call": {},
+        "arguments": { "type": "array", "items": { "type": "string" } }
     }, "required": ["id", "kind", "text"] } });
     json!({ "type": "object", "properties": {
         "run": { "type": "string" },

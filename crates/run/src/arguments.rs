@@ -1,0 +1,174 @@
+//! The arguments of a call, value by value: as a person is shown them, and as "always" compares them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::effect::Prepared;
+use crate::message::ToolCall;
+use crate::origins::harmless_within;
+
+/// Lines that are shown of one call.
+const MOST_LINES: usize = 12;
+/// Characters of one value that are shown.
+const LONGEST: usize = 160;
+/// A text of more words than this is written anew for each call, so "always" does not fix it.
+const WORDS_OF_A_NAME: usize = 5;
+
+/// The arguments that really count: of a call that is passed on, those of the tool that is meant.
+pub(crate) fn meant<'a>(call: &'a ToolCall, prepared: &Prepared) -> &'a Value {
+    let passed = call.args.get("arguments").filter(|args| prepared.passed_on_to.is_some() && args.is_object());
+    passed.unwrap_or(&call.args)
+}
+
+/// Every value that is not made of others, with its place: `recipient`, `to[0]`, `file.name`. In the order of places.
+pub(crate) fn leaves(args: &Value) -> BTreeMap<String, &Value> {
+    let mut found = BTreeMap::new();
+    gather(String::new(), args, &mut found);
+    found
+}
+
+fn gather<'a>(place: String, value: &'a Value, found: &mut BTreeMap<String, &'a Value>) {
+    match value {
+        Value::Object(map) => {
+            for (name, value) in map {
+                let inner = if place.is_empty() { name.clone() } else { format!("{place}.{name}") };
+                gather(inner, value, found);
+            }
+        }
+        Value::Array(list) => {
+            for (n, value) in list.iter().enumerate() {
+                gather(format!("{place}[{n}]"), value, found);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => drop(found.insert(place, value)),
+    }
+}
+
+/// The arguments of a call for a person who decides about it: one line each, short ones first, cut and made harmless.
+pub fn argument_lines(args: &Value) -> Vec<String> {
+    let leaves = leaves(args);
+    let shown = leaves.iter().filter(|(_, value)| !matches!(value, Value::Null) && **value != "");
+    let mut lines: Vec<(bool, String)> = shown
+        .map(|(place, value)| {
+            let text = value.as_str().map_or_else(|| value.to_string(), |text| one_line(text));
+            let long = text.chars().count() > LONGEST;
+            (long, format!("{}: {}", harmless_within(place, LONGEST), cut(&text)))
+        })
+        .collect();
+    lines.sort_by_key(|(long, _)| *long);
+    let more = lines.len().saturating_sub(MOST_LINES);
+    let mut lines: Vec<String> = lines.into_iter().take(MOST_LINES).map(|(_, line)| line).collect();
+    if more > 0 {
+        lines.push(format!("and {more} more arguments"));
+    }
+    lines
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn cut(text: &str) -> String {
+    match text.chars().count() {
+        all if all > LONGEST => format!("{} ({all} characters)", harmless_within(text, LONGEST)),
+        _ => harmless_within(text, LONGEST),
+    }
+}
+
+/// Calls like one that a person allowed: of the same tool, with the same values. Long texts may be others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Likeness {
+    /// The tool.
+    pub tool: String,
+    /// Places and the values that must be the same there.
+    pub same: BTreeMap<String, Value>,
+    /// Places where any text may stand.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub free: BTreeSet<String>,
+}
+
+impl Likeness {
+    /// Calls like this one; nothing where no value would have to be the same. Only of a server's tool texts may be others:
+    /// elsewhere a text can be a program.
+    pub(crate) fn of(call: &ToolCall, prepared: &Prepared) -> Option<Self> {
+        let mut like =
+            Self { tool: prepared.meant(&call.name).to_owned(), same: BTreeMap::new(), free: BTreeSet::new() };
+        for (place, value) in leaves(meant(call, prepared)) {
+            let words = value.as_str().map_or(0, |text| text.split_whitespace().count());
+            if prepared.served && words > WORDS_OF_A_NAME {
+                like.free.insert(place);
+            } else {
+                like.same.insert(place, value.clone());
+            }
+        }
+        let names_something =
+            like.same.values().any(|value| value.is_number() || value.as_str().is_some_and(|s| !s.is_empty()));
+        names_something.then_some(like)
+    }
+
+    /// Whether a call is like it.
+    pub(crate) fn holds(&self, call: &ToolCall, prepared: &Prepared) -> bool {
+        let leaves = leaves(meant(call, prepared));
+        let fits = |(place, value): (&String, &&Value)| {
+            self.same.get(place) == Some(*value) || (self.free.contains(place) && value.is_string())
+        };
+        prepared.meant(&call.name) == self.tool
+            && self.same.keys().all(|place| leaves.contains_key(place))
+            && leaves.iter().all(fits)
+    }
+}
+
+impl fmt::Display for Likeness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let same = self.same.iter().map(|(place, value)| {
+            let text = value.as_str().map_or_else(|| value.to_string(), one_line);
+            format!("{}: {}", harmless_within(place, LONGEST), cut(&text))
+        });
+        let free = self.free.iter().map(|place| format!("{}: any text", harmless_within(place, LONGEST)));
+        write!(f, "{}({})", self.tool, same.chain(free).collect::<Vec<_>>().join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn call(args: Value) -> ToolCall {
+        ToolCall { id: String::new(), name: "send".into(), args, fault: None }
+    }
+
+    #[test]
+    fn arguments_are_shown_one_line_each_short_ones_first_cut_and_harmless() {
+        let body = format!("first line\nsecond \u{1b}[2J {}", "x".repeat(400));
+        let lines = argument_lines(&json!({"body": body, "to": ["a@x", "b@x"], "amount": 12.5, "cc": null, "z": ""}));
+        assert_eq!(lines[..3], ["amount: 12.5", "to[0]: a@x", "to[1]: b@x"]);
+        assert!(
+            lines[3].starts_with("body: first line second \u{fffd}[2J xxx") && lines[3].ends_with("(423 characters)")
+        );
+        assert_eq!(lines.len(), 4);
+        let many: Vec<usize> = (0..40).collect();
+        assert_eq!(argument_lines(&json!({ "n": many })).last().unwrap(), "and 28 more arguments");
+    }
+
+    #[test]
+    fn a_call_is_like_another_with_the_same_values_whatever_long_text_it_holds() {
+        let served = Prepared { served: true, ..Prepared::default() };
+        let text = |text: &str| call(json!({"to": "bob", "body": text}));
+        let like = Likeness::of(&text("one two three four five six"), &served).unwrap();
+        assert_eq!(like.to_string(), "send(to: bob, body: any text)");
+        assert!(like.holds(&text("any other"), &served));
+        for other in
+            [json!({"to": "eve", "body": "x"}), json!({"to": "bob", "body": "x", "cc": "eve"}), json!({"body": "x"})]
+        {
+            assert!(!like.holds(&call(other.clone()), &served), "{other}");
+        }
+        let program = Likeness::of(&text("one two three four five six"), &Prepared::default()).unwrap();
+        assert!(!program.holds(&text("rm -r / and then some more"), &Prepared::default()));
+        assert_eq!(Likeness::of(&call(json!({"all": true})), &served), None);
+    }
+}

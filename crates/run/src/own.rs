@@ -1,0 +1,255 @@
+//! Which calls are the user's own: those whose every telling argument stands in the user's own words.
+//!
+//! The user's own words are the goal, answers to an agent's questions, what the user tells a run at work, and the
+//! documents of a workspace that the user trusts. An argument is *telling* unless it is absent, empty, true or false: every
+//! value at every depth counts, so one that stands there does not cover for another. It *stands* in the user's words if
+//!
+//! - a **text** is there as a whole: all its words, one after another, each a whole word (`bob@x.org` is not in
+//!   `notbob@x.org`, nor `x.org` in `bob@x.org`). Quotation marks and punctuation around words do not count, nor do
+//!   capitals in plain words; in anything with digits or signs they do. A text that the user did not write is not there, so a
+//!   summary, a file's content or a secret never is;
+//! - a **number** is there as a number: 100 in "$100" and in "100.00", not in "1000";
+//! - a **day** (`2025-01-11`, with or without a time) is named there, in figures or with its month's name, and so is its
+//!   year. The hour does not count: "for one hour" is how people say it.
+//!
+//! What this cannot tell: which of the user's words belong together ("5 to Ann, 90 to Bob"), and whether they were meant as
+//! an order ("do not write to Bob"). So it is asked of calls that only add or send, never of one that destroys or
+//! overwrites; nobody can be sent anything whom the user did not name, nor be told what the user did not write. A call
+//! without any telling argument is nobody's, and one that repeats a call, or its number, is asked about.
+
+use serde_json::Value;
+
+use crate::arguments::leaves;
+
+/// What stands around words in prose.
+const AROUND: &[char] = &[
+    '"', '\'', '`', '“', '”', '‘', '’', '«', '»', '(', ')', '[', ']', '{', '}', '<', '>', ',', ';', ':', '!', '?', '*',
+    '…',
+];
+/// What stands around figures.
+const MONEY: &[char] = &['$', '€', '£', '¥', '%'];
+const MONTHS: [&str; 12] = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+];
+
+/// A call that was made: its tool and telling arguments, as they are compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Errand {
+    tool: String,
+    telling: Vec<(String, Vec<String>)>,
+    numbers: Vec<(String, String)>,
+}
+
+impl Errand {
+    pub(crate) fn of(tool: &str, args: &Value) -> Self {
+        let telling = telling(args);
+        let number = |(place, value): &(String, &Value)| Some((place.clone(), figure(value)?.to_string()));
+        Self {
+            tool: tool.to_owned(),
+            numbers: telling.iter().filter_map(number).collect(),
+            telling: telling.into_iter().map(|(place, value)| (place, words_of(&plain(value)))).collect(),
+        }
+    }
+
+    /// Whether it does again what another did: the same, or something else with the same number.
+    pub(crate) fn repeats(&self, made: &Self) -> bool {
+        let is_again = |number: &(String, String)| made.numbers.contains(number);
+        self.tool == made.tool && (self.telling == made.telling || self.numbers.iter().any(is_again))
+    }
+}
+
+/// Whether every telling argument stands in these words, and there is one.
+pub(crate) fn stands_in<'a>(texts: impl Iterator<Item = &'a str>, args: &Value) -> bool {
+    let telling = telling(args);
+    let said: Vec<Vec<String>> = texts.map(words_of).collect();
+    !telling.is_empty() && telling.iter().all(|(_, value)| stands(value, &said))
+}
+
+fn telling(args: &Value) -> Vec<(String, &Value)> {
+    let tells = |value: &Value| match value {
+        Value::Null | Value::Bool(_) => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Number(_) | Value::Array(_) | Value::Object(_) => true,
+    };
+    leaves(args).into_iter().filter(|(_, value)| tells(value)).collect()
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn stands(value: &Value, said: &[Vec<String>]) -> bool {
+    if let Some(number) = figure(value) {
+        let is_it = |word: &String| read_figure(word).is_some_and(|said| said.total_cmp(&number).is_eq());
+        return said.iter().flatten().any(is_it);
+    }
+    let text = plain(value);
+    if let Some(day) = Day::read(&text) {
+        return day.is_named(said);
+    }
+    let wanted = words_of(&text);
+    !wanted.is_empty() && said.iter().any(|words| words.windows(wanted.len()).any(|part| part == wanted))
+}
+
+/// The words of a text as they are compared. Plain words lose their capitals; all else stays as it is.
+fn words_of(text: &str) -> Vec<String> {
+    let word = |piece: &str| {
+        let piece = piece.trim_matches(AROUND).trim_end_matches('.').trim_matches(AROUND);
+        let piece = piece.strip_suffix("'s").or_else(|| piece.strip_suffix("’s")).unwrap_or(piece);
+        let is_plain = piece.chars().all(|c| c.is_alphabetic() || matches!(c, '-' | '\'' | '’'));
+        if is_plain { piece.to_lowercase() } else { piece.to_owned() }
+    };
+    text.split_whitespace().map(word).filter(|word| !word.is_empty()).collect()
+}
+
+/// The number that a value is.
+fn figure(value: &Value) -> Option<f64> {
+    match value {
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) => read_figure(text),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+fn read_figure(word: &str) -> Option<f64> {
+    let word = word.trim_matches(MONEY);
+    // A leading zero belongs to a code, not to a number.
+    let is_code = word.len() > 1 && word.starts_with('0') && !word.starts_with("0.");
+    let is_figure = word.starts_with(|c: char| c.is_ascii_digit() || c == '-') && !is_code;
+    let groups: Vec<&str> = word.split(',').collect();
+    let is_grouped = groups.len() > 1
+        && groups[1..].iter().all(|group| group.split('.').next().is_some_and(|whole| whole.len() == 3));
+    let digits = if is_grouped { groups.concat() } else { word.to_owned() };
+    let is_plain = digits.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | '-'));
+    // Beyond this a number is an account or a code, and is compared as a text.
+    (is_figure && is_plain && digits.len() <= 12).then(|| digits.parse().ok()).flatten()
+}
+
+/// A day of the calendar.
+struct Day {
+    year: String,
+    month: usize,
+    day: u32,
+}
+
+impl Day {
+    /// `2025-01-11`, and what may follow it: a time.
+    fn read(text: &str) -> Option<Self> {
+        let date = text.get(..10)?;
+        let rest = &text[10..];
+        let is_time = rest.is_empty()
+            || (rest.starts_with([' ', 'T'])
+                && rest[1..].chars().all(|c| c.is_ascii_digit() || matches!(c, ':' | '.' | 'Z' | '+' | '-')));
+        let (year, rest) = date.split_once('-')?;
+        let (month, day) = rest.split_once('-')?;
+        let is_date =
+            (year.len(), month.len(), day.len()) == (4, 2, 2) && date.bytes().all(|b| b.is_ascii_digit() || b == b'-');
+        let (month, day) = (month.parse().ok()?, day.parse().ok()?);
+        (is_date && is_time && (1..=12).contains(&month)).then(|| Self { year: year.to_owned(), month, day })
+    }
+
+    fn is_named(&self, said: &[Vec<String>]) -> bool {
+        let figures = format!("{}-{:02}-{:02}", self.year, self.month, self.day);
+        let in_figures = |words: &Vec<String>| words.iter().any(|word| word.get(..10) == Some(figures.as_str()));
+        let in_words = |words: &Vec<String>| {
+            let around = |at: usize| [at.checked_sub(1), at.checked_sub(2), Some(at + 1)].into_iter().flatten();
+            let is_day = |at: usize| words.get(at).is_some_and(|word| day_of(word) == Some(self.day));
+            let months = words.iter().enumerate().filter(|(_, word)| month_of(word) == Some(self.month));
+            let is_near = |at: usize, near: usize| is_day(near) && (near + 2 != at || words[at - 1] == "of");
+            words.contains(&self.year) && months.into_iter().any(|(at, _)| around(at).any(|near| is_near(at, near)))
+        };
+        said.iter().any(|words| in_figures(words) || in_words(words))
+    }
+}
+
+fn month_of(word: &str) -> Option<usize> {
+    let word = word.trim_end_matches('.').to_lowercase();
+    MONTHS.iter().position(|month| *month == word || (word.len() >= 3 && month.starts_with(&word))).map(|at| at + 1)
+}
+
+fn day_of(word: &str) -> Option<u32> {
+    let digits = ["st", "nd", "rd", "th", "."].iter().find_map(|end| word.strip_suffix(end)).unwrap_or(word);
+    digits.parse().ok().filter(|day| (1..=31).contains(day))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const GOAL: &str = "Pay Ann's invoice: send $1,250.50 to GB29NWBK60161331926819 (subject 'Rent for May'), then mail \
+        bob@x.org. Book 'Le Marais Boutique' from January 11th to the 15th of January 2025. Meet on 2024-05-19 at 12:00. \
+        The code is 0042.";
+
+    fn stand(args: &Value) -> bool {
+        stands_in([GOAL].into_iter(), args)
+    }
+
+    #[test]
+    fn values_that_the_user_wrote_stand_in_the_users_words() {
+        for args in [
+            json!({"to": "GB29NWBK60161331926819", "amount": 1250.5, "subject": "rent for may", "urgent": true, "cc": null}),
+            json!({"to": ["bob@x.org"], "amount": "1250.50"}),
+            json!({"hotel": "Le Marais Boutique", "from": "2025-01-11", "until": "2025-01-15"}),
+            json!({"who": "Ann", "start": "2024-05-19 12:00", "end": "2024-05-19T13:00:00Z"}),
+            json!({"code": "0042"}),
+        ] {
+            assert!(stand(&args), "{args}");
+        }
+    }
+
+    #[test]
+    fn parts_of_words_other_orders_and_anything_added_do_not() {
+        for args in [
+            json!({"to": "x.org"}),
+            json!({"to": "bob"}),
+            json!({"to": "GB29NWBK60161331926818"}),
+            json!({"to": "gb29nwbk60161331926819"}),
+            json!({"to": "bob@x.org", "bcc": "eve@evil.org"}),
+            json!({"to": {"name": "Ann", "more": ["bob@x.org", "eve@evil.org"]}}),
+            json!({"to": "bob@x.org\r\nBcc: eve@evil.org"}),
+            json!({"subject": "May for Rent"}),
+            json!({"subject": "Rent for"  , "body": "May Rent"}),
+            json!({"amount": 1250}),
+            json!({"amount": 125}),
+            json!({"amount": 250.5}),
+            json!({"code": 42}),
+            json!({"day": "2025-01-12"}),
+            json!({"day": "2026-01-11"}),
+            json!({"day": "2025-05-19 x@evil.org"}),
+            json!({"body": "!!!"}),
+        ] {
+            assert!(!stand(&args), "{args}");
+        }
+    }
+
+    #[test]
+    fn a_call_that_tells_nothing_is_nobodys() {
+        for args in [json!({}), json!({"all": true, "note": "", "x": null, "list": []}), Value::Null] {
+            assert!(!stand(&args), "{args}");
+        }
+        assert!(!stands_in([].into_iter(), &json!({"to": "bob@x.org"})));
+    }
+
+    #[test]
+    fn the_same_again_and_the_same_number_again_are_repetitions() {
+        let errand = |args: Value| Errand::of("pay", &args);
+        let made = errand(json!({"to": "Ann", "amount": 50, "subject": "pizza"}));
+        assert!(errand(json!({"subject": "PIZZA!", "to": "Ann", "amount": 50.0, "later": true})).repeats(&made));
+        assert!(errand(json!({"to": "Ann", "amount": "50", "subject": "for pizza"})).repeats(&made));
+        assert!(!errand(json!({"to": "Bob", "amount": 20, "subject": "pizza"})).repeats(&made));
+        assert!(!Errand::of("ask", &json!({"to": "Ann", "amount": 50, "subject": "pizza"})).repeats(&made));
+    }
+}
