@@ -136,7 +136,12 @@ impl<'a> Rights<'a> {
     fn ask(&self, asking: Asking) -> Permission {
         match self.silent {
             Some(why) => {
-                let why = format!("{}. Refused: {why}", asking.why);
+                let is_refusing = self.layers.first().is_some_and(|run| run.mode == Some(Approvals::Refuse));
+                let why = if is_refusing && !asking.always.is_empty() {
+                    sentences::nobody_to_approve(&asking.why, &asking.always)
+                } else {
+                    format!("{}. Refused: {why}", asking.why)
+                };
                 Permission::Denied(Failure::new(FailureKind::Unapproved, why))
             }
             None => Permission::Asked(asking),

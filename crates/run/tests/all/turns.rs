@@ -63,13 +63,13 @@ fn a_step_out_of_turns_goes_on_in_the_same_conversation_when_it_gets_more() {
         .gives("read", gives("the facts"))
         .go();
     assert_eq!(*world.run.phase(), Phase::Exhausted(Limit::Turns));
-    world.feed(support::resume());
+    world.feed(crate::support::resume());
     insta::assert_snapshot!(world.last(), @r#"
     {"resumed":{}}
     a halted (budget): it has used all its 2 turns, and is not done
     exhausted: turns
     "#);
-    world.feed(support::raise(Budget { turns: Some(4), ..Budget::default() }));
+    world.feed(crate::support::raise(Budget { turns: Some(4), ..Budget::default() }));
     insta::assert_snapshot!(world.last(), @r#"
     {"resumed":{"budget":{"turns":4}}}
     tells a: "more_turns"
@@ -80,7 +80,7 @@ fn a_step_out_of_turns_goes_on_in_the_same_conversation_when_it_gets_more() {
     assert!(world.transcript().contains("a/0/3/ask.0 says \"A\""), "{}", world.transcript());
     assert_eq!(world.transcript().matches("last_turn").count(), 2, "the new last turn is announced too");
     assert_eq!(*world.run.phase(), Phase::Exhausted(Limit::Turns), "the run as a whole may ask 4 times");
-    world.feed(support::raise(Budget { turns: Some(9), ..Budget::default() }));
+    world.feed(crate::support::raise(Budget { turns: Some(9), ..Budget::default() }));
     world.work();
     assert_eq!(world.answer(), "B");
 }
@@ -98,7 +98,7 @@ fn other_branches_end_before_a_run_stops_for_a_step_out_of_turns() {
     assert_eq!(states, ["waiting", "completed", "completed", "pending"]);
     assert_eq!(*world.run.phase(), Phase::Exhausted(Limit::Turns));
     assert_eq!(world.answer(), "## c\n\nC\n\n## a (unfinished)\n\nI am half way");
-    world.feed(support::raise(Budget { turns: Some(20), ..Budget::default() }));
+    world.feed(crate::support::raise(Budget { turns: Some(20), ..Budget::default() }));
     assert_eq!(world.open(), ["a/0/1/call.0"], "nothing that is done is done again");
 }
 
@@ -108,7 +108,7 @@ fn a_result_that_will_not_do_in_the_last_turn_is_corrected_when_there_are_more()
     Arc::make_mut(start.plan.as_mut().unwrap()).steps[0].writes = vec!["n".into(), "m".into()];
     let mut world = World::of(start).says("a", [says(r#"{"n": 1}"#), says(r#"{"n": 1, "m": 2}"#)]).go();
     assert_eq!(*world.run.phase(), Phase::Exhausted(Limit::Turns), "{}", world.transcript());
-    world.feed(support::raise(Budget { turns: Some(5), ..Budget::default() }));
+    world.feed(crate::support::raise(Budget { turns: Some(5), ..Budget::default() }));
     world.work();
     assert_eq!(world.status("a"), "completed");
 }
@@ -116,12 +116,12 @@ fn a_result_that_will_not_do_in_the_last_turn_is_corrected_when_there_are_more()
 #[test]
 fn a_planner_out_of_turns_is_not_a_failed_run() {
     let mut world = World::of(with(turns(1), start(Mode::Plan)))
-        .says("plan", [calls(&["read x"]), support::plan(&["a"])])
+        .says("plan", [calls(&["read x"]), crate::support::plan(&["a"])])
         .says("a", [says("A")])
         .gives("read", gives("the facts"))
         .go();
     assert_eq!(*world.run.phase(), Phase::Exhausted(Limit::Turns));
-    world.feed(support::raise(Budget { turns: Some(5), ..Budget::default() }));
+    world.feed(crate::support::raise(Budget { turns: Some(5), ..Budget::default() }));
     world.work();
     assert_eq!(world.answer(), "A");
 }
@@ -130,8 +130,8 @@ fn a_planner_out_of_turns_is_not_a_failed_run() {
 fn a_halted_step_can_be_cancelled_told_and_forgotten() {
     let mut world = World::of(with(turns(1), given(&["a", "b < a"]))).says("a", [calls(&["read x"])]).go();
     world.feed(updraft_run::Input::Tell { message: "hurry".into() });
-    world.feed(support::cancel_step("a"));
-    world.feed(support::resume());
+    world.feed(crate::support::cancel_step("a"));
+    world.feed(crate::support::resume());
     assert_eq!((world.status("a"), world.status("b")), ("cancelled", "skipped"));
     assert!(world.run.is_over());
 }

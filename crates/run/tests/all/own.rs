@@ -1,13 +1,9 @@
 //! Calls that are the user's own need no question, and "always" holds for calls like one that a person allowed.
 
-#![allow(clippy::unwrap_used, reason = "a test shall stop where something is missing")]
-
-mod support;
-
 use std::sync::Arc;
 
+use crate::support::{World, allow, calls, given, gives, says};
 use serde_json::{Value, json};
-use support::{World, allow, calls, given, gives, says};
 use updraft_run::{
     Answer, Approvals, Class, Effect, Goal, Input, Origins, Output, Prepared, Reply, Rule, Rules, Scope, Settings,
     Start, ToolCall, Verdict,
@@ -119,7 +115,8 @@ fn what_the_user_answers_and_tells_later_counts_and_what_others_say_does_not() {
     world.feed(Input::Tell { message: "it is 7 by the way".into() });
     world.work();
     assert_eq!(asked(&world), 1, "eve stands in the question and in the mail only");
-    assert!(world.transcript().contains("wants a/0/2/call.0") && !world.transcript().contains("wants a/0/3/call.0"));
+    let story = world.transcript();
+    assert!(story.contains("wants a/0/2/call.0") && !story.contains("wants a/0/3/call.0"), "{story}");
 }
 
 #[test]
@@ -185,7 +182,8 @@ fn always_allows_calls_like_the_one_that_was_allowed_until_other_words_come() {
     world.feed(Input::Verdict { id: None, verdict });
     world.work();
     assert_eq!(asked(&world), 1, "bob was allowed, eve was not");
-    assert!(world.transcript().contains("wants a/0/2/call.0") && !world.transcript().contains("wants a/0/3/call.0"));
+    let story = world.transcript();
+    assert!(story.contains("wants a/0/2/call.0") && !story.contains("wants a/0/3/call.0"), "{story}");
 }
 
 #[test]
