@@ -140,7 +140,7 @@ impl Engine {
     /// Makes a run that begins with the first `at` events of another. When this returns, the fork and what it changes are
     /// safe on disk. A cut through what was decided at once goes behind it: half a decision leads nowhere.
     pub async fn fork(&self, from: &RunId, at: u64, to: RunId, change: ForkChange) -> Result<Handle, Error> {
-        let at = self.behind_decision(from, at)?;
+        let (at, _) = self.behind_decision(from, at)?;
         let source = self.0.journal.head(from)?;
         let head = Head {
             workspace: source.workspace,
@@ -167,8 +167,13 @@ impl Engine {
         self.reopen(to, run, lease, Vec::new())
     }
 
-    /// Where a cut after `at` events goes: behind the last event that was decided together with that one.
-    fn behind_decision(&self, id: &RunId, at: u64) -> Result<u64, Error> {
+    /// A run as a fork after its first `at` events would begin.
+    pub fn as_it_stood(&self, id: &RunId, at: u64) -> Result<Run, Error> {
+        Ok(self.behind_decision(id, at)?.1)
+    }
+
+    /// Where a cut after `at` events goes: behind the last event that was decided together with that one. And the run there.
+    fn behind_decision(&self, id: &RunId, at: u64) -> Result<(u64, Run), Error> {
         if at == 0 {
             return Err(Error::Goal("a fork begins with the goal at least: cut after event 1 or a later one".into()));
         }
@@ -193,7 +198,7 @@ impl Engine {
             }
             ControlFlow::Break(())
         })?;
-        Ok(end.max(at))
+        Ok((end.max(at), run))
     }
 
     fn reopen(&self, id: RunId, run: Run, lease: Lease, mut queued: Vec<Mail>) -> Result<Handle, Error> {

@@ -133,7 +133,8 @@ impl Remote {
         let patience = &self.endpoint.patience;
         if prompt.attempt > 1 {
             hear(Delta::Again("the answer broke off"));
-            tokio::time::sleep(patience.wait(prompt.attempt - 1, None, salt)).await;
+            // A server that restarts, behind a tunnel or a container's port, breaks off for some seconds.
+            tokio::time::sleep(patience.wait(prompt.attempt, None, salt)).await;
         }
         if self.endpoint.price.is_none() {
             prices::read_ahead(&self.endpoint.provider);
@@ -178,11 +179,11 @@ impl Remote {
         *began = Began::Perhaps;
         let response = watch.over(self.client.execute(request)).await?;
         let response = response.map_err(|why| {
-            // A server of one's own bills nothing: behind a tunnel or a container's port, one that is down looks so.
-            if why.is_connect() || is_local(&self.endpoint.base) {
+            if why.is_connect() {
                 *began = Began::No;
+                return self.unreached(&why);
             }
-            if why.is_connect() { self.unreached(&why) } else { cut(why) }
+            cut(why)
         })?;
         permit.heard();
         if !response.status().is_success() {

@@ -49,7 +49,6 @@ async fn fork(places: &Places, journal: &Journal, from: &RunId, args: Fork) -> O
     let mut signals = Signals::listen(stop.clone())?;
     let face = Face::of(&args.output);
     let copied = first_events(journal, from, args.at)?;
-    counts(&copied, &args)?;
     let (confine, remarks) = resume::confine_of(journal, from, &args.confine)?;
     for remark in remarks {
         face.say(&out::harmless(&remark));
@@ -60,6 +59,7 @@ async fn fork(places: &Places, journal: &Journal, from: &RunId, args: Fork) -> O
         resume::tools(places, (journal, from), &workspace, &face, (Some(&confine), None)).await?;
     let tightened = tighten::by(&Settings::load(places, &workspace, Written::default())?, &dispatcher, &servers);
     let engine = resume::engine(places, journal, &workspace, &args.output, dispatcher, Some((&face, stop.clone())))?;
+    counts(&engine.as_it_stood(from, args.at)?, &args)?;
     let model = match args.model.clone() {
         None if copied.settings().model == UNKNOWN => {
             Some(Settings::load(places, &workspace, Written::default())?.meant.model.value)

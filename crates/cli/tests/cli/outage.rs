@@ -167,6 +167,7 @@ fn a_server_that_is_away_for_longer_stops_the_run_which_goes_on_when_it_is_back(
     server.come_back();
     assert_eq!(ended(with_server(&world, &server, &["resume", &id])).code(0).out, "task-two is done\n");
     assert_eq!(server.answered(), ["task-one", "task-two"], "what was done is not done again");
+    world.updraft(&["replay", &id]).code(0);
 }
 
 #[test]

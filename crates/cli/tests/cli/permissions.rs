@@ -52,7 +52,9 @@ fn nobody_there_and_no_yes_refuses_what_a_rule_asks_about() {
     let world = World::new();
     world.config("config.toml", "[rules]\nask = [\"write_file\"]\n");
     let model = world.script("s.json", &runs("x"));
-    world.updraft(&["run", "--model", &model, "--agent", "coder", "write"]).code(0);
+    let ran = world.updraft(&["run", "--model", &model, "--agent", "coder", "write"]).code(3);
+    let ran = ran.says("1 call refused because nobody could be asked").says("write_file").says("--yes");
+    assert!(!ran.err.contains("done in"), "{}", ran.err);
     assert!(!world.ws().join("out.txt").exists());
 }
 

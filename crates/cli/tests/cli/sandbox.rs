@@ -220,12 +220,37 @@ fn a_run_goes_on_with_no_more_than_it_began_with_unless_a_flag_says_so() {
     let other = tempfile::tempdir().unwrap();
     let granted = format!("[sandbox]\nnetwork = \"host\"\nwrite = [{:?}]\n", other.path());
     world.config("config.toml", &granted);
-    let resumed = world.updraft(&["resume", &run]);
-    resumed.says("the run began with the network none, and the settings now say host; going on with none");
+    world.updraft(&["resume", &run]).says("as the run began: --network none");
     world.updraft(&["resume", &run]).says("the run began without the right to write");
     let folder = other.path().display().to_string();
     let said = world.updraft(&["resume", &run, "--network", "host", "--write", &folder]);
     assert!(!said.err.contains("the run began"), "{}", said.err);
+}
+
+#[test]
+fn a_run_goes_on_with_the_flags_it_was_started_with() {
+    let world = World::new();
+    if !is_to_be_had(&world) {
+        return;
+    }
+    let other = tempfile::tempdir().unwrap();
+    let folder = other.path().canonicalize().unwrap();
+    let write = format!("echo kept > {}/kept.txt", folder.display());
+    let script = json!({"rules": [
+        {"when": {"turn": 0}, "answer": {"calls": [{"name": "ask_user", "args": {"question": "which?"}}]}},
+        {"when": {"turn": 1}, "answer": {"calls": [{"name": "run_command", "args": {"command": write}}]}},
+    ], "default": {"text": "done"}});
+    let model = world.script("s.json", &script);
+    world.config("agents/asker.md", "---\nname: asker\npurpose: Asks.\ntools: [ask_user, sandbox]\n---\nAsk.\n");
+    world.updraft(&["trust", "--yes"]).code(0);
+    let given = folder.to_str().unwrap();
+    let flags = ["--network", "host", "--write", given, "--yes"];
+    world.updraft(&[&["run", "--model", &model, "--agent", "asker", "go"], &flags[..]].concat()).code(3);
+    let run = world.last();
+    world.updraft(&["answer", &run, "this"]).code(0);
+    let resumed = world.updraft(&["resume", &run]).code(0);
+    let resumed = resumed.says(&format!("as the run began: --network host --write {given}"));
+    assert_eq!(std::fs::read_to_string(folder.join("kept.txt")).unwrap(), "kept\n", "{}", resumed.err);
 }
 
 #[test]

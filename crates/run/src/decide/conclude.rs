@@ -59,7 +59,7 @@ impl Run {
         if self.card(&step.spec.agent).is_some_and(|card| card.reflect == Reflect::Model) {
             return self.want_judge(step, turn);
         }
-        self.accept(step, answer, extracted.found, false)
+        self.accept(step, extracted.found)
     }
 
     /// A result is sent back once; a second one that will not do fails the step.
@@ -71,31 +71,13 @@ impl Run {
     }
 
     /// The step is done: its variables are written.
-    pub(super) fn accept(
-        &self,
-        step: &Step,
-        answer: &Answer,
-        mut found: Vec<(String, Value)>,
-        best_effort: bool,
-    ) -> Vec<Event> {
-        if best_effort {
-            let missing = step.spec.writes.iter().filter(|name| !found.iter().any(|(had, _)| had == *name));
-            let text = Value::String(answer.text.trim().to_owned());
-            let filled: Vec<(String, Value)> = missing.map(|name| (name.clone(), text.clone())).collect();
-            found.extend(filled);
-        }
+    pub(super) fn accept(&self, step: &Step, found: Vec<(String, Value)>) -> Vec<Event> {
         let output = step.spec.writes.is_empty().then(|| self.final_words(step));
-        self.end_well(step, found, best_effort, output)
+        self.end_well(step, found, output)
     }
 
     /// Ends a step well, unless an input it read is being made again: then it is entered again after that.
-    pub(super) fn end_well(
-        &self,
-        step: &Step,
-        found: Vec<(String, Value)>,
-        best_effort: bool,
-        output: Option<String>,
-    ) -> Vec<Event> {
+    pub(super) fn end_well(&self, step: &Step, found: Vec<(String, Value)>, output: Option<String>) -> Vec<Event> {
         let id = &step.spec.id;
         if step.waits > 0
             && let Some(place) = self.places.get(id)
@@ -111,7 +93,7 @@ impl Run {
             untrusted: step.is_untrusted(),
             origins: step.origins.clone(),
         });
-        wrote.chain([Event::StepDone { step: id.clone(), best_effort, output }]).collect()
+        wrote.chain([Event::StepDone { step: id.clone(), best_effort: false, output }]).collect()
     }
 
     fn want_judge(&self, step: &Step, turn: u32) -> Vec<Event> {

@@ -26,7 +26,7 @@ impl Run {
         match &verdict {
             Judgement::Accept => {
                 let mut events = vec![Event::Judged { step: id, verdict }];
-                events.extend(self.accept(step, answer, self.extracted(step, answer).found, false));
+                events.extend(self.accept(step, self.extracted(step, answer).found));
                 events
             }
             Judgement::Replan { .. } | Judgement::GiveUp | Judgement::Reject { .. } | Judgement::Renewed { .. } => {

@@ -89,7 +89,7 @@ impl Run {
             Some(_) | None => review.clone(),
         };
         let found = step.spec.writes.iter().map(|name| (name.clone(), value(name))).collect();
-        self.end_well(step, found, false, Some(words))
+        self.end_well(step, found, Some(words))
     }
 
     /// The results are made again, planned anew, or rejected.
