@@ -71,7 +71,7 @@ pub enum Error {
         /// What there is instead.
         message: String,
     },
-    /// A scripted model has no line left, or none that fits.
+    /// A scripted model has no line left, none that fits, or one that says to fail.
     #[error("the script has no answer: {message}")]
     Script {
         /// What was asked.

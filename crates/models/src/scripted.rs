@@ -87,7 +87,7 @@ impl Scripted {
 
     fn answer(&self, line: &Line, prompt: &Prompt<'_>) -> Result<Answer, Error> {
         if let Some(message) = &line.fail {
-            return Err(Error::Unreachable { model: self.name.clone(), attempts: 1, message: message.clone() });
+            return Err(Error::Script { message: message.clone() });
         }
         let turn = turn_of(prompt.messages);
         let calls = line.calls.iter().enumerate();

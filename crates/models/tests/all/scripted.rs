@@ -110,13 +110,11 @@ async fn everything_an_answer_may_say_is_said() {
         usage: Usage { input: 10, output: 20, cost: Some(Cost(50_000)), ..Usage::default() },
         opaque: Vec::new(),
         by: None,
+        writes_calls: false,
     };
     assert_eq!(answer, expected);
     assert_eq!(model.price(), Some(Price::per_million(1.0, 2.0, None, None)));
-    assert_eq!(
-        Asked::by("a", "s").then("").text(&model).await,
-        "`scripted/s` gave no answer after 1 attempts: out of order"
-    );
+    assert_eq!(Asked::by("a", "s").then("").text(&model).await, "the script has no answer: out of order");
     let third = Asked::by("a", "s").then("").then("").ask(&model).await.unwrap();
     assert_eq!(third.usage.cost, Some(Cost(5_000)));
 }

@@ -11,6 +11,7 @@ mod inquiries;
 mod journals;
 mod marks;
 mod origins;
+mod outage;
 mod own;
 mod permissions;
 mod plain_text;

@@ -1,8 +1,6 @@
 //! A model that cannot be had: the run stops where it is, and goes on when it is resumed. No step fails by it.
 
-mod support;
-
-use support::{World, at, calls, given, gives, plan, says, start};
+use crate::support::{World, at, calls, given, gives, plan, says, start};
 use updraft_run::{Failure, FailureKind, Input, Limit, Mode, Phase, Reply};
 
 fn away() -> Reply {
@@ -21,7 +19,7 @@ fn an_outage_stops_the_run_and_the_question_is_put_again_when_it_is_resumed() {
     // What the other step had asked may still be answered.
     world.reply(&at("b/0/0/ask.0"), says("B"));
     assert!(world.run.is_at_rest());
-    world.feed(support::resume());
+    world.feed(crate::support::resume());
     assert_eq!(world.open(), ["a/0/0/ask.0", "c/0/0/ask.0"].map(str::to_owned)[..1]);
     assert_eq!((world.status("a"), world.status("b")), ("running", "completed"));
     world.reply(&at("a/0/0/ask.0"), says("A"));
@@ -36,7 +34,7 @@ fn no_number_of_outages_and_recoveries_fails_a_step_or_asks_the_planner() {
         world.reply(&at("a/0/0/ask.0"), away());
         assert_eq!(*world.run.phase(), Phase::Exhausted(Limit::Model));
         world.recover(Vec::new());
-        world.feed(support::resume());
+        world.feed(crate::support::resume());
     }
     world.reply(&at("a/0/0/ask.0"), says("A"));
     assert_eq!(world.answer(), "A");
@@ -52,7 +50,7 @@ fn answers_that_break_off_again_and_again_stop_the_run_too() {
         world.feed(Input::Replied { id, attempt, reply: broken(), prepared: Vec::new() });
     }
     assert_eq!(*world.run.phase(), Phase::Exhausted(Limit::Model), "{}", world.transcript());
-    world.feed(support::resume());
+    world.feed(crate::support::resume());
     let (id, reply) = (at("a/0/0/ask.0"), says("A"));
     world.feed(Input::Replied { id, attempt: 5, reply, prepared: Vec::new() });
     assert_eq!(world.answer(), "A");
@@ -64,8 +62,8 @@ fn an_outage_of_a_paused_or_cancelled_run_changes_neither() {
     world.feed(Input::Pause);
     world.reply(&at("a/0/0/ask.0"), away());
     assert_eq!((world.run.phase(), world.run.is_at_rest()), (&Phase::Paused, true));
-    world.feed(support::resume());
-    world.feed(support::cancel());
+    world.feed(crate::support::resume());
+    world.feed(crate::support::cancel());
     world.reply(&at("a/0/0/ask.0"), away());
     assert_eq!(world.run.status(), "cancelled");
 }
@@ -74,7 +72,7 @@ fn an_outage_of_a_paused_or_cancelled_run_changes_neither() {
 fn an_outage_in_the_midst_of_a_conversation_keeps_it() {
     let mut world = World::of(given(&["a"])).says("a", [calls(&["read x"])]).gives("read", gives("the facts")).go();
     world.reply(&at("a/0/1/ask.0"), away());
-    world.feed(support::resume());
+    world.feed(crate::support::resume());
     insta::assert_snapshot!(world.talk("a"), @r#"
     model: read({"q":"x"})
     tools: the facts
