@@ -37,20 +37,17 @@ fn a_step_out_of_turns_is_not_done_and_goes_on_with_more() {
 fn the_turns_of_one_agent_and_of_those_that_need_many() {
     let world = World::new();
     let model = world.script("s.json", &json!({"default": {"text": "done"}}));
-    let turns = |args: &[&str]| {
-        world.updraft(&[&["run", "--model", &model, "--agent", "coder", "x"], args].concat()).code(0);
+    let turns = |agent: &str, args: &[&str]| {
+        world.updraft(&[&["run", "--model", &model, "--agent", agent, "x"], args].concat()).code(0);
         let started = world.updraft(&["events", "last", "--json"]).json()[0]["event"]["started"].clone();
-        let agents = started["roster"]["agents"].as_array().unwrap().clone();
-        let own = |name: &str| agents.iter().find(|agent| agent["name"] == name).unwrap()["turns"].clone();
-        (
-            own("coder"),
-            own("researcher"),
-            started["settings"]["query_turns"].clone(),
-            started["settings"]["least_turns"].clone(),
-        )
+        let settings = &started["settings"];
+        let own = started["roster"]["agents"][0]["turns"].clone();
+        (own, settings["query_turns"].clone(), settings["least_turns"].clone())
     };
-    assert_eq!(turns(&[]), (json!(40), json!(40), json!(50), json!(null)));
-    assert_eq!(turns(&["--max-turns", "70"]).3, json!(70));
+    for agent in ["coder", "researcher"] {
+        assert_eq!(turns(agent, &[]), (json!(40), json!(50), json!(null)));
+    }
+    assert_eq!(turns("thinker", &["--max-turns", "70"]), (json!(null), json!(50), json!(70)));
 }
 
 #[test]

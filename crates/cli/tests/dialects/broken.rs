@@ -31,13 +31,13 @@ fn a_stream_that_breaks_off_is_asked_for_again_and_stays_in_doubt() {
 }
 
 #[test]
-fn a_model_that_only_breaks_off_is_given_up() {
+fn a_model_that_only_breaks_off_stops_the_run() {
     let Some(judge) = judge() else { return };
     let place = Place::new(Service::start(judge, |_, _| Then::Break));
-    let ran = place.run(&PROVIDERS[0].spec(), &["--budget", "1", "--json"]).code(1);
+    let ran = place.run(&PROVIDERS[0].spec(), &["--budget", "1", "--json"]).code(4);
 
     let end = &ran.json().pop().unwrap();
-    assert_eq!(end["failure"]["kind"], "model", "{end}");
+    assert_eq!((&end["type"], &end["kind"]), (&"run.exhausted".into(), &"outage".into()), "{end}");
     assert_eq!(place.service().asked().len(), 4);
     // Each of the attempts may have been billed.
     let reserved = place.reserved();

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio_util::sync::CancellationToken;
-use updraft_engine::{Rested, Watch};
+use updraft_engine::{Rested, Watch, command_to_go_on, why_stopped};
 use updraft_models::Delta;
 use updraft_run::{Address, Because, Event, Graph, Record, Role, Run, RunId};
 
@@ -37,6 +37,10 @@ pub(super) fn print(graph: &Graph) {
 pub(super) fn conclude(rested: Rested) -> Outcome {
     let Rested { id, run, .. } = rested;
     let steps: Vec<_> = run.steps().filter(|step| step.role == Role::Work).map(|step| (*step.spec).clone()).collect();
+    if let Some(why) = why_stopped(&run).filter(|_| steps.is_empty()) {
+        let fault = Fault { code: Code::Exhausted, ..Fault::failed(format!("run {id} made no plan yet: {why}")) };
+        return Err(fault.hint(format!("`{}` goes on where it stopped", command_to_go_on(&id, &run))));
+    }
     if steps.is_empty() {
         let why = updraft_engine::failure_of(&run).map(|why| format!(": {why}")).unwrap_or_default();
         return Err(
