@@ -10,7 +10,7 @@ pub use taint::DOCUMENTS;
 use std::sync::Arc;
 
 use crate::event::{Event, Judgement};
-use crate::goal::Start;
+use crate::goal::{Approvals, Budget, Start};
 use crate::id::Timestamp;
 use crate::input::{Input, Record};
 use crate::origins::Origins;
@@ -108,17 +108,7 @@ impl Run {
             Event::StepCancelled { step } => self.step_ended(step, State::Cancelled),
             Event::Compacted { step, upto, summary } => self.compacted(step, *upto, summary),
             Event::Paused => self.phase = Phase::Paused,
-            Event::Resumed { budget, approvals } => {
-                if let Some(budget) = budget {
-                    self.budget = self.budget.raised_by(budget);
-                    self.raise_turns(budget.turns);
-                }
-                if let Some(approvals) = approvals {
-                    Arc::make_mut(&mut self.settings).approvals = *approvals;
-                }
-                self.let_go_on();
-                self.phase = Phase::Running;
-            }
+            Event::Resumed { budget, approvals } => self.resumed(budget.as_ref(), *approvals),
             Event::Marked { files } => self.is_marked(files),
             Event::Confined { level } => Arc::make_mut(&mut self.settings).sandbox.clone_from(level),
             Event::Tightened { rules, deny, distrusts } => {
@@ -160,6 +150,18 @@ impl Run {
             let variable = Variable { value: Arc::new(value.clone()), origins: Origins::default(), by: None };
             self.variables.insert(name.clone(), variable);
         }
+        self.phase = Phase::Running;
+    }
+
+    fn resumed(&mut self, budget: Option<&Budget>, approvals: Option<Approvals>) {
+        if let Some(budget) = budget {
+            self.budget = self.budget.raised_by(budget);
+            self.raise_turns(budget.turns);
+        }
+        if let Some(approvals) = approvals {
+            Arc::make_mut(&mut self.settings).approvals = approvals;
+        }
+        self.let_go_on();
         self.phase = Phase::Running;
     }
 
