@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use updraft_run::{GrantFlags, Grants, Input, Run};
+use updraft_run::{Approvals, GrantFlags, Grants, Input, Run};
 use updraft_sandbox::{Level, Network, Probe};
 use updraft_tools::{Confinement, Witness};
 
@@ -26,6 +26,7 @@ pub(crate) fn confinement(places: &Places, settings: &Settings) -> Confinement {
     confinement.offered = offered::slot(places);
     confinement.level = meant.level.value;
     confinement.environment = places::all();
+    confinement.read_only = settings.meant.rules().approvals == Approvals::ReadOnly;
     confinement.staged = settings.meant.undo_commands.value.then(|| places.state.join("staged"));
     confinement
 }

@@ -196,8 +196,12 @@ fn needs_person(id: &RunId, run: &Run) -> Code {
             let which = if several { format!(" --id {at}") } else { String::new() };
             out::note(&format!("  hint: `updraft answer {id} \"…\"{which}`, then `updraft resume {id}`"));
         } else {
+            let rules = wait["always"].as_array().into_iter().flatten().filter_map(|rule| rule.as_str());
+            let rules = rules.collect::<Vec<_>>().join(", ");
+            let always = if rules.is_empty() { rules } else { format!(" (`--always run` keeps {rules})") };
             out::note(&format!(
-                "  hint: `updraft approve {id} {at}` or `updraft deny {id} {at}`, then `updraft resume {id}`"
+                "  hint: `updraft approve {id} {at}`{} or `updraft deny {id} {at}`, then `updraft resume {id}`",
+                out::harmless(&always)
             ));
         }
     }

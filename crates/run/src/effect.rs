@@ -161,6 +161,15 @@ pub struct Prepared {
     /// It happens elsewhere, and neither reads nor changes files of the workspace.
     #[serde(default, skip_serializing_if = "is_false")]
     pub elsewhere: bool,
+    /// Its network is the one that the user granted to commands: what it sends, goes where they allow it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub granted: bool,
+    /// It only has a package manager install from its registry, or build or test what it installed: `npm install`.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub installs: bool,
+    /// It runs where nothing can be changed and nothing sent: a command with a read-only workspace and no network.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub only_reads: bool,
     /// The tool that is really called, where this one only passes calls on. All the rest here is said of that one, and
     /// rules speak of both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -200,6 +209,9 @@ impl Default for Prepared {
             adds: false,
             served: false,
             elsewhere: false,
+            granted: false,
+            installs: false,
+            only_reads: false,
             passed_on_to: None,
             known_as: None,
             model: None,
@@ -232,7 +244,7 @@ impl Prepared {
 
     /// Whether it changes something.
     pub fn changes(&self) -> bool {
-        self.class != Class::Pure || !self.writes.is_empty() || self.command.is_some()
+        !self.only_reads && (self.class != Class::Pure || !self.writes.is_empty() || self.command.is_some())
     }
 
     /// Whether it may read, and change, anything in the workspace: a command, code, and whoever changes something and

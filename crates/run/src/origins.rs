@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use crate::effect::Prepared;
+
 /// Origins that are kept. Beyond this, one entry stands for all others.
 const MOST: usize = 32;
 /// Origins that are named in a sentence.
@@ -24,6 +26,12 @@ pub const STRANGE_WORKSPACE: &str = "the files of this workspace, which you have
 
 /// The definitions of a server's tools, before its name.
 pub const STRANGE_DEFINITIONS: &str = "the descriptions by MCP server ";
+
+/// A host that the user allowed by name, before that name: its words are their own choice.
+pub(crate) const ALLOWED_HOST: &str = "the allowed host ";
+
+/// Where package managers install from: its words are the user's own choice too.
+pub(crate) const REGISTRY: &str = "a package registry";
 
 /// Where the words that something is made of came from. Empty: from the user and their own files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,6 +90,14 @@ impl Origins {
         self.0.iter().all(|place| known.contains(place))
     }
 
+    /// Whether words from these places could misuse a call: one that sends, or that cannot be undone. Those of hosts that
+    /// the user chose can have nothing sent but to such hosts, and the user has allowed that.
+    pub(crate) fn could_misuse(&self, prepared: &Prepared) -> bool {
+        let is_chosen = |name: &String| name == REGISTRY || name.starts_with(ALLOWED_HOST);
+        let is_allowed = prepared.granted && !prepared.destroys && self.0.iter().all(is_chosen);
+        (prepared.sends || prepared.destroys) && !self.0.is_empty() && !is_allowed
+    }
+
     /// As part of a sentence: "the page https://example.org, MCP server fs".
     pub fn in_words(&self) -> String {
         let named: Vec<Cow<'_, str>> = self.0.iter().take(NAMED).map(|name| shown(name)).collect();
@@ -99,6 +115,9 @@ fn shown(name: &str) -> Cow<'_, str> {
     }
     if let Some(server) = name.strip_prefix(STRANGE_DEFINITIONS) {
         return Cow::Owned(format!("the tool descriptions of MCP server {server}"));
+    }
+    if let Some(host) = name.strip_prefix(ALLOWED_HOST) {
+        return Cow::Owned(format!("{host}, which you allowed"));
     }
     if name.starts_with("http://") || name.starts_with("https://") {
         return Cow::Owned(format!("the page {name}"));

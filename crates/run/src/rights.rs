@@ -116,7 +116,7 @@ impl<'a> Rights<'a> {
         let words = self.layers.iter().enumerate();
         let strictest = words.map(|(depth, layer)| layer.says(depth, tool, prepared, lifted)).max();
         let insists = || self.insists(tool, prepared, lifted);
-        let misusable = (prepared.sends || prepared.destroys) && !origins.is_empty() && !self.lifted;
+        let misusable = origins.could_misuse(prepared) && !self.lifted;
         match strictest.unwrap_or(Word::Free) {
             Word::Deny(why) => denied(why),
             Word::Free | Word::Ask(_) if misusable => {
@@ -166,7 +166,7 @@ impl Layer<'_> {
     fn says(&self, depth: usize, called: &str, prepared: &Prepared, lifted: bool) -> Word {
         let tool = prepared.meant(called);
         if self.read_only && prepared.changes() {
-            return Word::Deny(sentences::only_reads(tool, (depth > 0).then_some(self.whose)));
+            return Word::Deny(sentences::only_reads(tool, prepared, (depth > 0).then_some(self.whose)));
         }
         let outside = match self.mode {
             Some(Approvals::Ask) if prepared.outside && !lifted => {

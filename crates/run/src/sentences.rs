@@ -69,8 +69,13 @@ pub(crate) fn rule_denies(tool: &str, rule: &Rule) -> String {
 }
 
 /// The refusal where nothing may be changed: by the run, or by the agent of this name.
-pub(crate) fn only_reads(tool: &str, agent: Option<&str>) -> String {
+pub(crate) fn only_reads(tool: &str, prepared: &Prepared, agent: Option<&str>) -> String {
     match agent {
+        None if prepared.command.is_some() => {
+            format!(
+                "`{tool}` could change something, and this run is read-only; only in a sandbox may a command run here"
+            )
+        }
         None => format!("`{tool}` would change something, and this run is read-only"),
         Some(agent) => format!("`{tool}` would change something, and the agent `{agent}` may only read"),
     }

@@ -205,7 +205,10 @@ fn about_path(path: &Path, said: Said, policy: &Policy) -> Option<Refusal> {
     let subject = path.display().to_string();
     if below(&written) {
         let is_about_writing = matches!(said, Said::ReadOnly | Said::Busy);
-        let rule = "it would run later, so commands only read it; `write_file` changes it after asking".to_owned();
+        let rule =
+            "it would run later, outside the sandbox, so commands may only read it; `write_file` can change it, \
+                    after asking the user"
+                .to_owned();
         return is_about_writing.then_some(Refusal { denied: Denied::Write, subject, rule, grant: None });
     }
     let within = |folders: &[&str]| folders.iter().any(|folder| path.starts_with(folder));
@@ -420,8 +423,8 @@ mod tests {
     fn a_guarded_file_is_named_without_a_grant() {
         assert_eq!(
             found("sh: 1: cannot create /srv/project/.git/config: Read-only file system"),
-            ["the sandbox refused writing `/srv/project/.git/config`: it would run later, so commands only read it; \
-                 `write_file` changes it after asking"]
+            ["the sandbox refused writing `/srv/project/.git/config`: it would run later, outside the sandbox, so \
+                 commands may only read it; `write_file` can change it, after asking the user"]
         );
     }
 

@@ -37,6 +37,19 @@ pub enum Error {
         remedy: String,
     },
 
+    /// There is no place to move files to that would run later, so nothing was run.
+    #[error(
+        "`{}` cannot be written ({source}), and git hooks and other files that would run later are moved there; make \
+         it writable, or set UPDRAFT_HOME to a folder that is",
+        folder.display()
+    )]
+    Aside {
+        /// Where they are moved.
+        folder: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+
     /// The sandbox stands, but the program in it could not be started.
     #[error("`{program}` cannot be run in the sandbox: {source}")]
     Program {
@@ -69,9 +82,12 @@ impl Error {
         match self {
             Error::Program { source, .. } if source.kind() == std::io::ErrorKind::NotFound => 127,
             Error::Program { .. } => 126,
-            Error::Policy { .. } | Error::SetUp { .. } | Error::Level { .. } | Error::Lost | Error::Io { .. } => {
-                SETUP_FAILED
-            }
+            Error::Policy { .. }
+            | Error::SetUp { .. }
+            | Error::Level { .. }
+            | Error::Aside { .. }
+            | Error::Lost
+            | Error::Io { .. } => SETUP_FAILED,
         }
     }
 }

@@ -44,10 +44,10 @@ pub fn why_guarded_in_repository(folder: &str, name: &str) -> Option<&'static st
     match (&*folder, &*name) {
         ("", "config" | "config.worktree") => Some(GIT_SETTINGS),
         ("", "commondir") => Some("git takes settings and hooks from where it points"),
-        ("info", "attributes") => Some("git runs filters by it"),
+        ("info", "attributes") => Some("git runs the filters that it names"),
         ("rebase-merge", "git-rebase-todo") | ("sequencer", "todo") => Some(TODO),
         // Remotes as they were written in old times.
-        ("remotes" | "branches", _) => Some("git takes addresses from it, which can name programs"),
+        ("remotes" | "branches", _) => Some("git takes addresses from it, and those can name programs to run"),
         _ => None,
     }
 }
@@ -63,7 +63,7 @@ pub fn why_link_guarded(folder: &str, name: &str) -> Option<&'static str> {
     let holds_guarded = PLACES.iter().any(|(place, _, _)| leads_to(place));
     let in_repository =
         is_repository_name(folder.rsplit('/').next().unwrap_or_default()) && LOOKED_INTO_BY_GIT.contains(&&*name);
-    (holds_guarded || in_repository).then_some("what is run depends on where it leads")
+    (holds_guarded || in_repository).then_some("it is a link, and where it leads decides what is run")
 }
 
 /// Folders of a repository in which names count that mean nothing elsewhere.
@@ -76,12 +76,12 @@ const MISE: &str = "mise runs it on entering the folder";
 const SHELL: &str = "a shell runs it at start";
 const AGENT: &str = "a coding agent takes settings from it";
 /// Why settings in git's own form are guarded.
-pub(crate) const GIT_SETTINGS: &str = "git reads it, and its settings can name programs";
-const HOOK: &str = "git runs it as a hook";
-const SETTINGS: &str = "its settings can name programs";
-const SHELL_OF_LANGUAGE: &str = "the shell of a language runs it at start";
+pub(crate) const GIT_SETTINGS: &str = "git reads its settings, and those can name programs to run";
+const HOOK: &str = "it is a git hook, which git runs by itself";
+const SETTINGS: &str = "its settings can name programs to run";
+const SHELL_OF_LANGUAGE: &str = "a language's interactive shell runs it at start";
 /// Why the list of a rebase under way is guarded, which git itself must be able to write.
-pub(crate) const TODO: &str = "git runs its lines when the rebase goes on";
+pub(crate) const TODO: &str = "git runs the commands in it when the rebase goes on";
 
 /// Guarded in every folder.
 const NAMES: &[(&str, &str)] = &[
@@ -176,7 +176,7 @@ const NAMES: &[(&str, &str)] = &[
     (".junie", AGENT),
     (".iflow", AGENT),
     (".codebuddy", AGENT),
-    (".updraft", "our own settings and agents"),
+    (".updraft", "it holds Updraft's settings and agents"),
     (".gitconfig", GIT_SETTINGS),
     (".hgrc", SETTINGS),
     (".jjconfig.toml", SETTINGS),
@@ -243,7 +243,7 @@ const UNDOTTED: &[(&str, &str)] = &[
     ("lefthook-local.yaml", HOOK),
     ("mcp.json", "an agent starts servers from it"),
     ("mcp_servers.json", "an agent starts servers from it"),
-    ("updraft.toml", "our own settings"),
+    ("updraft.toml", "it holds Updraft's settings"),
 ];
 
 /// Guarded only in a folder of that name.

@@ -7,6 +7,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Instant;
 
+use rustix::fs::Access;
 use tokio::net::unix::pipe;
 
 use crate::channel::{self, Channel};
@@ -97,6 +98,7 @@ impl Sandbox {
     pub async fn spawn(&self, policy: &Policy, command: Command) -> Result<Child, Error> {
         policy.check()?;
         self.check_level(policy)?;
+        self.check_aside(policy)?;
         let Command { program, args, env, cwd, stdin, output } = command;
         let env = env.into_iter().filter(|(name, _)| policy.passes(name)).collect();
         let cwd = cwd.unwrap_or_else(|| policy.workspace.clone());
@@ -115,6 +117,15 @@ impl Sandbox {
             });
         }
         Ok(())
+    }
+
+    /// What would run later must have somewhere to go, or it would stay where it runs.
+    fn check_aside(&self, policy: &Policy) -> Result<(), Error> {
+        let Some(aside) = policy.aside.as_ref().filter(|_| self.level != Level::None) else { return Ok(()) };
+        let may_write = || Ok(rustix::fs::access(aside, Access::WRITE_OK | Access::EXEC_OK)?);
+        std::fs::create_dir_all(aside)
+            .and_then(|()| may_write())
+            .map_err(|error| Error::Aside { folder: aside.clone(), source: error })
     }
 
     /// A folder for what a command changes, if the policy asks for it and it can be had.

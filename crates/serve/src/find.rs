@@ -57,7 +57,7 @@ impl Files {
     /// of their own runs, and here nobody sees what is asked. A rule that allows it is a word about the very thing.
     pub(crate) fn weigh(&self, tool: &str, prepared: &Prepared) -> Result<(), Refusal> {
         if self.settings.deny.iter().any(|denied| denied == tool) {
-            return Err(Refusal(format!("`{tool}` is denied by the settings")));
+            return Err(Refusal(format!("`{tool}` is denied by `deny` in the settings")));
         }
         let none = Rules::default();
         let client = Layer { whose: "a client", mode: Some(Approvals::Refuse), read_only: false, rules: &none };
@@ -65,8 +65,8 @@ impl Files {
             Permission::Allowed => Ok(()),
             Permission::Denied(failure) => Err(Refusal(failure.message)),
             Permission::Asked(asking) => Err(Refusal(format!(
-                "{}, and nobody can be asked here; have an agent do it with `query` or `dispatch_agent_task`, whose \
-                 approvals can be given",
+                "{}. Refused: nobody can be asked here; have an agent do it with `query` or `dispatch_agent_task`: there \
+                 a person can approve it",
                 asking.why
             ))),
         }

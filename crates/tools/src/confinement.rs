@@ -11,6 +11,9 @@ pub use updraft_sandbox::{MOVED, Moved};
 
 use crate::tool::Traits;
 
+/// What a model is told where children have no network.
+pub(crate) const NO_NETWORK: &str = "It has no network beyond its own loopback.";
+
 /// How children are run: the same for all of a process, whatever the workspace. Cheap to clone, and clones share the
 /// sandbox once it is set up.
 #[derive(Clone, Debug)]
@@ -23,6 +26,8 @@ pub struct Confinement {
     pub policy: Policy,
     /// The variables there are; the policy says which pass.
     pub environment: Vec<(String, String)>,
+    /// Commands may change nothing: they see the workspace read-only, and have no network.
+    pub read_only: bool,
     /// Where what single commands change is gathered until they end, so that it can be undone.
     pub staged: Option<PathBuf>,
     /// What this machine offers, found out with the first child. Share it where it is known or is to be found out once.
@@ -39,6 +44,7 @@ impl Confinement {
             level: None,
             policy,
             environment: Vec::new(),
+            read_only: false,
             staged: None,
             offered: Arc::default(),
             sandbox: Arc::default(),
@@ -55,6 +61,23 @@ impl Confinement {
         let mut policy = self.policy_for(empty);
         policy.read.append(&mut policy.write);
         policy
+    }
+
+    /// The same for a command that looks at a workspace and changes nothing: without network, too.
+    pub fn policy_for_looking(&self, workspace: &Path, empty: &Path) -> Policy {
+        let mut policy = Policy { network: Network::None, ..self.policy_for_reading(empty) };
+        policy.read.push(workspace.to_owned());
+        policy
+    }
+
+    /// Whether commands are kept from changing anything, and not only told so.
+    pub fn only_reads(&self) -> bool {
+        self.read_only && self.level != Some(Level::None)
+    }
+
+    /// Whether the network that children have, if any, is held to what the user granted.
+    pub fn is_granted(&self) -> bool {
+        self.level != Some(Level::None) && self.policy.network != Network::None
     }
 
     /// The sandbox at the level that is to be had; never lower than was said, and none only where that was said.
@@ -94,7 +117,7 @@ impl Confinement {
     /// What a model is told of the network that children have.
     pub fn network_in_words(&self) -> String {
         match &self.policy.network {
-            Network::None => "It has no network beyond its own loopback.".to_owned(),
+            Network::None => NO_NETWORK.to_owned(),
             Network::Allow(_) => format!("Of the network it reaches {} only.", self.hosts().join(", ")),
             Network::Host => "It can reach the network.".to_owned(),
         }

@@ -5,6 +5,7 @@
 
 mod awk;
 mod git;
+mod installs;
 mod interpreters;
 mod options;
 mod programs;
@@ -19,6 +20,8 @@ mod wrapped;
 mod tests;
 
 use updraft_run::Part;
+
+pub(crate) use installs::only_installs;
 
 /// Parts of one command. Nobody writes more by hand.
 const MOST_PARTS: usize = 500;

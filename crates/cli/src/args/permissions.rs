@@ -9,7 +9,7 @@ use super::shared::{Named, Place};
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Permission {
     /// What agents may do: read-only changes nothing; workspace asks about what leaves workspace and sandbox (refuses
-    /// where nobody is there); full asks only where a rule wants it, or words from outside could misuse a call
+    /// where nobody is there); full asks only where a rule wants it, or where prompt injection is possible
     #[arg(long, value_name = "MODE", conflicts_with_all = ["yes", "read_only"])]
     pub(crate) mode: Option<ModeWord>,
     /// Change nothing: the same as --mode read-only
@@ -78,7 +78,7 @@ pub(crate) enum PermissionsCommand {
         /// The rule, as the list shows it
         rule: String,
     },
-    /// Take files for yours again that runs wrote words from outside to; look at what they say first
+    /// Count marked files as your own again: runs wrote text from outside to them, so look at what they say first
     Clear {
         /// Files or folders, as the list shows them
         #[arg(required_unless_present = "all")]

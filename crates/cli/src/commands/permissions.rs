@@ -70,7 +70,7 @@ pub(crate) fn run(places: &Places, args: &Permissions) -> Outcome {
     }
     out::print(&text);
     if marked.len() > SHOWN {
-        out::note(&format!("{} more files hold words from outside; `--json` lists them", marked.len() - SHOWN));
+        out::note(&format!("{} more files hold text from outside; `--json` lists them", marked.len() - SHOWN));
     }
     if let Some(remark) = settings.remark() {
         out::note(&remark);
@@ -82,7 +82,7 @@ pub(crate) fn run(places: &Places, args: &Permissions) -> Outcome {
 fn clear(book: &Book, workspace: &Path, files: &[String]) -> Outcome {
     if files.is_empty() {
         let cleared = book.clear(None)?;
-        out::note(&format!("{cleared} marks cleared: the files of this workspace count as yours"));
+        out::note(&format!("{cleared} marks cleared: the files of this workspace count as your own"));
         return Ok(Code::Done);
     }
     for file in files {
@@ -98,7 +98,7 @@ fn clear(book: &Book, workspace: &Path, files: &[String]) -> Outcome {
                 known => fault.hint(format!("there is {}", updraft_run::close_to(plain, known))),
             });
         }
-        out::note(&format!("`{}` counts as yours", out::on_one_line(file)));
+        out::note(&format!("`{}` counts as your own", out::on_one_line(file)));
     }
     Ok(Code::Done)
 }

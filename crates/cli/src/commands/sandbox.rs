@@ -88,7 +88,10 @@ fn say(ended: &Ended) {
     for moved in &ended.moved_aside {
         let (path, kept) = (moved.path.display(), moved.kept_at.display());
         // The command chose the name.
-        out::note(&out::on_one_line(&format!("`{path}` would run later ({}); it is now at `{kept}`", moved.why)));
+        out::note(&out::on_one_line(&format!(
+            "`{path}` would run later, outside the sandbox ({}); it was moved to `{kept}`",
+            moved.why
+        )));
     }
     for trouble in &ended.troubles {
         out::note(&out::on_one_line(trouble));

@@ -30,7 +30,7 @@ pub(crate) fn run(places: &Places, args: &Trust) -> Outcome {
     if let Err(folder) = &counted.hash {
         return Err(too_much(folder));
     }
-    out::line(&format!("In {shown} these would count in full:"));
+    out::line(&format!("If you trust {shown}, agents follow these files as your own:"));
     for file in counted.files.iter().take(MOST_SHOWN) {
         out::line(&format!("  {}", out::harmless(&file.to_string_lossy())));
     }

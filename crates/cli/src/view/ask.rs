@@ -99,19 +99,18 @@ struct Offered<'a> {
 
 fn approval(step: &str, why: &str, arguments: &[String], offered: &Offered<'_>) -> Option<Verdict> {
     let paint = Paint::for_stderr();
-    out::note(&format!("\n{} {}", paint.yellow(&format!("{step} wants:")), out::harmless(why)));
+    out::note(&format!("\n{} {}", paint.yellow(&format!("{step} needs your approval:")), out::harmless(why)));
     for argument in arguments {
         out::note(&format!("  {}", out::harmless(argument)));
     }
     let Offered { always, like } = offered;
     let choices = if !always.is_empty() {
-        out::note(&format!("  always would allow: {}", out::harmless(&always.join(", "))));
-        "[y/n, a: always in this run, w: always in this workspace, or n and a reason]"
+        let rules = out::harmless(&always.join(", "));
+        format!("[y/n, a: always {rules} in this run, w: in this workspace, or n and a reason]")
     } else if let Some(like) = like {
-        out::note(&format!("  always would allow in this run: {}", out::harmless(&like.to_string())));
-        "[y/n, a: always in this run, or n and a reason]"
+        format!("[y/n, a: always {} in this run, or n and a reason]", out::harmless(&like.to_string()))
     } else {
-        "[y/n, or n and a reason]"
+        "[y/n, or n and a reason]".to_owned()
     };
     loop {
         out::draw(&format!("allow it? {choices} "));

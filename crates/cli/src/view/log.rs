@@ -73,7 +73,7 @@ impl Log {
                 let call = run.call_at(&id.sibling(Kind::Call, id.n));
                 let arguments = call.map(|call| argument_lines(&call.args)).unwrap_or_default();
                 let arguments: String = arguments.iter().map(|line| format!("\n    {line}")).collect();
-                format!("? {} wants approval: {}{arguments}", id.step, out::short(why, 200))
+                format!("? {} needs approval: {}{arguments}", id.step, out::short(why, 200))
             }
             Event::Replied { id, reply: Reply::Failed(why), .. } => {
                 format!("  {}: {}", id.step, out::short(&why.message, 200))

@@ -170,7 +170,7 @@ impl Drawing {
                         }
                     }
                     Effect::Question { text, .. } => row.now = format!("asks: {text}"),
-                    Effect::Approval { why, .. } => row.now = format!("wants: {why}"),
+                    Effect::Approval { why, .. } => row.now = format!("needs approval: {why}"),
                     _ => {}
                 }
                 &id.step

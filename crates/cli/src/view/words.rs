@@ -214,7 +214,7 @@ pub(crate) fn marked(files: &BTreeMap<String, Origins>) -> String {
         origins.merge(more);
     }
     let which = if files.contains_key(".") { "the workspace".into() } else { count(files.len() as u64, "file") };
-    format!("{which} with words from {}", short(&origins.in_words(), 160))
+    format!("{which} with text from {}", short(&origins.in_words(), 160))
 }
 
 /// What is asked about or denied from here on.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::terminal::{Terminal, has_script};
 use crate::world::World;
 
-const PROMPT: &str = "allow it? [y/n, a: always in this run";
+const PROMPT: &str = "allow it? [y/n, a: always ";
 
 /// A model that writes a file that would run later, so many times. Each of them asks first.
 fn world(times: usize) -> (World, String) {
@@ -24,7 +24,7 @@ fn remembered(world: &World) -> Vec<String> {
     allowed.map(|row| row["rule"].as_str().unwrap().to_owned()).collect()
 }
 
-const RULE: &str = "write_file";
+const RULE: &str = "write_file(.envrc)";
 
 fn made(world: &World) -> String {
     std::fs::read_to_string(world.ws().join(".envrc")).unwrap_or_default()
@@ -39,7 +39,7 @@ fn always_in_this_run_asks_once_and_again_in_the_next_run() {
     let run = ["run", "--model", &model, "--agent", "coder", "go"];
     let mut terminal = Terminal::of(&world, &run);
     terminal.shows(PROMPT, 1);
-    terminal.shows(&format!("always would allow: {RULE}"), 1);
+    terminal.shows(&format!("a: always {RULE} in this run"), 1);
     terminal.types("a\n");
     let (shown, code) = terminal.end();
     assert!(code == 0 && shown.contains("went on") && shown.matches(PROMPT).count() == 1, "{shown}");

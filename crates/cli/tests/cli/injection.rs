@@ -245,7 +245,7 @@ fn a_page_sends_nothing_where_rules_allow_every_tool_and_nobody_is_there() {
     trap.world.updraft(&start).code(0);
     assert_eq!((trap.arrived(), trap.recorder.heard().matches("GET ").count()), (0, 1), "{}", trap.recorder.heard());
     let told = trap.world.updraft(&["show", "last", "--prompts"]).code(0).out;
-    assert_eq!(told.matches(&format!("after reading words from {}", trap.url("page"))).count(), 4, "{told}");
+    assert_eq!(told.matches(&format!("the agent has read the page {}", trap.url("page"))).count(), 4, "{told}");
 }
 
 #[test]
@@ -271,6 +271,6 @@ fn tools_of_a_workspace_that_nobody_trusts_say_nothing_for_the_user() {
     let Some(trap) = Trap::set() else { return };
     trap.world.updraft(&["trust", "--remove"]).code(0);
     let start = ["run", "--yes", "--agent", "coder", "--model", &trap.script(false, &trap.fetch("?q=x")), "go"];
-    trap.world.updraft(&start).code(3).says("which you have not trusted").says("updraft trust");
+    trap.world.updraft(&start).code(3).says("files of this workspace, which is not trusted").says("updraft trust");
     assert_eq!(trap.recorder.heard(), "");
 }

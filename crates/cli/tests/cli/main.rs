@@ -42,6 +42,7 @@ mod shell_server;
 mod terminal;
 mod tools;
 mod traces;
+mod unattended;
 mod undo;
 mod undo_git;
 mod undo_moved;

@@ -52,7 +52,7 @@ fn what_is_asked_about_is_asked_about_through_call_mcp_tool_too() {
     world.config("config.toml", "[rules]\nask = [\"mcp_many_t5\"]\n");
     let model = passed_on(&world);
     let ran = world.updraft(&["run", "--yes", "--model", &model, "--agent", "coder", "use it"]).code(3);
-    assert!(ran.err.contains("`mcp_many_t5`") && ran.err.contains("asks first"), "{}", ran.err);
+    assert!(ran.err.contains("`mcp_many_t5`") && ran.err.contains("Asked because of the rule"), "{}", ran.err);
     assert!(!was_called(&world));
     world.updraft(&["approve", "last"]).code(0);
     world.updraft(&["resume", "last"]).code(0);

@@ -44,7 +44,7 @@ fn what_a_server_says_about_its_tools_is_a_strangers_word_until_the_user_has_rea
     world.updraft(&["trust", "--yes"]).code(0);
     let model = world.script("s.json", &json!([{"calls": [{"name": "mcp_s_t", "args": {}}]}, {"text": "done"}]));
     let run = || world.updraft(&["run", "--yes", "--model", &model, "--agent", "coder", "use it"]);
-    run().code(3).says("words from the descriptions by MCP server s; `updraft mcp trust s` makes");
+    run().code(3).says("the tool descriptions of MCP server s (if you trust that: `updraft mcp trust s`)");
     assert!(!world.ws().join("called.txt").exists());
     let shown = world.updraft(&["mcp", "trust", "s"]).code(3);
     assert!(shown.out.contains("First send all keys"), "{}", shown.out);

@@ -38,7 +38,7 @@ fn a_rule_that_asks_waits_for_approve_also_under_yes_and_goes_on_with_it() {
     world.config("config.toml", "[rules]\nask = [\"write_file\"]\n");
     let model = world.script("s.json", &runs("x"));
     let ran = world.updraft(&["run", "--yes", "--model", &model, "--agent", "coder", "write"]).code(3);
-    assert!(ran.err.contains("asks first") && ran.err.contains("updraft approve"), "{}", ran.err);
+    assert!(ran.err.contains("Asked because of the rule") && ran.err.contains("updraft approve"), "{}", ran.err);
     assert!(!world.ws().join("out.txt").exists());
 
     world.updraft(&["approve", "last", "--always"]).code(2).says("asked about each time");

@@ -85,5 +85,8 @@ fn a_run_opens_a_page_reads_it_and_clicks_in_a_confined_browser() {
     let asked = client.heard.iter().filter(|heard| heard["method"] == "elicitation/create");
     let asked: Vec<String> = asked.map(|heard| heard["params"]["message"].to_string()).collect();
     assert_eq!(asked.len(), 4, "{asked:?}");
-    assert!(asked[3].contains("after reading words from") && asked[3].contains("MCP server browser"), "{asked:?}");
+    assert!(
+        asked[3].contains("Possible prompt injection: the agent has read") && asked[3].contains("MCP server browser"),
+        "{asked:?}"
+    );
 }

@@ -28,7 +28,7 @@ fn rules_that_deny_and_ask_hold_for_clients() {
         let write = |path: &str| json!({ "path": path, "content": "x" });
         let why = client.refused("write_file", write("locked/x.txt"));
         assert!(why.contains("denied by the rule `write_file(locked/**)`"), "{why}");
-        assert!(client.refused("write_file", write("asked/x.txt")).contains("asks first"));
+        assert!(client.refused("write_file", write("asked/x.txt")).contains("Asked because of the rule"));
         assert!(!world.ws().join("locked").exists() && !world.ws().join("asked").exists());
         client.call("write_file", write("open/x.txt"));
 
@@ -51,7 +51,7 @@ fn a_tool_that_is_denied_as_a_whole_is_denied_to_clients_too() {
     let world = World::new();
     world.config("config.toml", "deny = [\"list_files\"]\n[rules]\ndeny = [\"search_files\"]\n");
     let mut client = serve(&world, &[]);
-    assert!(client.refused("list_files", json!({})).contains("denied by the settings"));
+    assert!(client.refused("list_files", json!({})).contains("denied by `deny` in the settings"));
     assert!(client.refused("search", json!({ "query": "hello" })).contains("denied by the rule `search_files`"));
 }
 

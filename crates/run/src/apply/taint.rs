@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::effect::{Effect, Prepared};
 use crate::goal::Roster;
 use crate::id::{Address, Kind, StepId};
-use crate::origins::{IMPORTED, Origins, STRANGE_WORKSPACE, UNNAMED};
+use crate::origins::{ALLOWED_HOST, IMPORTED, Origins, REGISTRY, STRANGE_WORKSPACE, UNNAMED};
 use crate::reply::{Failure, FailureKind, Reply, Verdict};
 use crate::rules::Rule;
 use crate::sentences;
@@ -141,7 +141,12 @@ impl Run {
     /// What a call that reached outside brought back came from there, whoever marks it or not.
     fn places_of(&self, id: &Address, prepared: &Prepared) -> Origins {
         let mut places = Origins::default();
-        prepared.hosts.iter().for_each(|host| places.add(host));
+        for host in &prepared.hosts {
+            if prepared.granted { places.add(&format!("{ALLOWED_HOST}{host}")) } else { places.add(host) }
+        }
+        if places.is_empty() && prepared.granted && prepared.installs {
+            places.add(REGISTRY);
+        }
         if places.is_empty() {
             let call = self.call_at(id).map(|call| format!("what `{}` got from the network", call.name));
             places.add(call.as_deref().unwrap_or(UNNAMED));
@@ -226,14 +231,15 @@ impl Run {
     /// that nobody weighed. What its own step has read since does not matter: its arguments are older.
     pub fn outdated(&self, id: &Address) -> Option<Failure> {
         let open = self.open.get(id).filter(|open| open.effect == Effect::Call && id.kind == Kind::Call)?;
-        let prepared = self.prepared_at(id).filter(|prepared| prepared.sends || prepared.destroys)?;
+        let prepared = self.prepared_at(id)?;
         let origins = self.origins_of_files(prepared);
         let call = self.call_at(id)?;
         if self.is_users_own(&call, prepared) || self.is_agreed_to(&call, prepared, &origins) {
             return None;
         }
         let why = || sentences::injection_since(&origins);
-        (!origins.are_within(open.allowed_with.names())).then(|| Failure::new(FailureKind::Security, why()))
+        let unseen = origins.could_misuse(prepared) && !origins.are_within(open.allowed_with.names());
+        unseen.then(|| Failure::new(FailureKind::Security, why()))
     }
 
     /// Whether a document of the workspace holds nobody's words but the user's.

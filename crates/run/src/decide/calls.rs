@@ -132,9 +132,9 @@ impl Run {
 
     /// Why a word no longer holds: while the person thought, words came into the call's context that they were not told of.
     fn came_since(&self, step: &Step, n: u32, verdict: &Verdict) -> Option<String> {
-        let prepared = step.prepared.get(n as usize).filter(|prepared| prepared.sends || prepared.destroys)?;
+        let prepared = step.prepared.get(n as usize)?;
         let origins = self.origins_around(step, prepared);
-        let unseen = !origins.are_within(verdict.origins.names());
+        let unseen = origins.could_misuse(prepared) && !origins.are_within(verdict.origins.names());
         unseen.then(|| sentences::injection_since(&origins))
     }
 

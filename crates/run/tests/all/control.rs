@@ -256,6 +256,9 @@ fn a_reader_may_not_write_and_a_read_only_run_changes_nothing() {
     insta::assert_snapshot!(permitted(reader, "write", opaque()), @"rejects a/0/0/call.0: `write` would change something, and the agent `thinker` may only read");
     assert_eq!(permitted(reader, "read", updraft_run::Prepared::default()), "wants a/0/0/call.0");
     let frozen = |start: &mut Start| settings(start).approvals = Approvals::ReadOnly;
+    let looks = |only_reads| updraft_run::Prepared { command: Some("wc -l a".into()), only_reads, ..opaque() };
+    assert_eq!(permitted(frozen, "send", looks(true)), "wants a/0/0/call.0");
+    insta::assert_snapshot!(permitted(frozen, "send", looks(false)), @"rejects a/0/0/call.0: `send` could change something, and this run is read-only; only in a sandbox may a command run here");
     insta::assert_snapshot!(permitted(frozen, "write", opaque()), @"rejects a/0/0/call.0: `write` would change something, and this run is read-only");
 }
 

@@ -350,6 +350,52 @@ fn a_word_given_before_the_words_came_no_longer_holds() {
     );
 }
 
+/// A command whose network the user granted: to these hosts, or to all.
+fn granted(hosts: &[&str]) -> Prepared {
+    let hosts = hosts.iter().map(|&host| host.to_owned()).collect();
+    Prepared { sends: true, granted: true, hosts, ..command() }
+}
+
+#[test]
+fn words_from_hosts_that_the_user_allowed_stop_no_command_that_reaches_those_alone() {
+    let world = |second: &str| {
+        World::of(under(Approvals::Allow, given(&["a"])))
+            .says("a", [calls(&["read x"]), calls(&[second]), says("done")])
+            .gives("read", gives("installed"))
+            .gives("run_python", gives("tested"))
+            .prepares("read", granted(&["registry.npmjs.org"]))
+            .prepares("run_python", granted(&["registry.npmjs.org"]))
+            .prepares("send", sends())
+            .prepares("write", Prepared { destroys: true, ..granted(&["registry.npmjs.org"]) })
+            .go()
+    };
+    assert_eq!(world("run_python x").answer(), "done");
+    let asked_to = asked(&world("send key"));
+    assert!(
+        asked_to[0].contains("registry.npmjs.org, which you allowed"),
+        "another host was not allowed: {asked_to:?}"
+    );
+    assert_eq!(asked(&world("write x")).len(), 1, "what cannot be undone");
+}
+
+#[test]
+fn words_from_a_package_registry_stop_no_command_and_those_of_any_other_place_do() {
+    let second = |first: Prepared| {
+        World::of(under(Approvals::Allow, given(&["a"])))
+            .says("a", [calls(&["read x"]), calls(&["run_python x"]), says("done")])
+            .gives("read", gives("text"))
+            .gives("run_python", gives("tested"))
+            .prepares("read", first)
+            .prepares("run_python", granted(&[]))
+            .go()
+    };
+    assert_eq!(second(Prepared { installs: true, ..granted(&[]) }).answer(), "done");
+    assert!(asked(&second(granted(&[])))[0].contains("what `read` got from the network"));
+    assert!(asked(&second(sends()))[0].contains("evil.example"));
+    // Outside of what the user granted there are no registries.
+    assert_eq!(asked(&second(Prepared { installs: true, granted: false, ..granted(&[]) })).len(), 1);
+}
+
 #[test]
 fn what_is_told_of_a_call_in_doubt_counts_as_from_outside() {
     let world = World::of(under(Approvals::Allow, given(&["a"])))

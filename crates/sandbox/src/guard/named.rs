@@ -13,7 +13,7 @@ use super::watch::Watched;
 use crate::config::{self, Setting};
 use crate::names;
 
-const NAMED: &str = "the repository's settings name it as something to run";
+const NAMED: &str = "the settings of the git repository name it as a program to run";
 const FILE: Watched = Watched { why: NAMED, is_file: true };
 const FILE_OR_FOLDER: Watched = Watched { why: NAMED, is_file: false };
 

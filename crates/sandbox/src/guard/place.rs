@@ -66,7 +66,8 @@ pub(super) fn is_repository(name: &str, names: &[(OsString, FileType)]) -> bool 
 
 /// A repository that is not a folder leads to another one.
 pub(super) fn why_repository(name: &str, is_folder: bool) -> Option<&'static str> {
-    (!is_folder && names::is_repository_name(name)).then_some("git follows it to another repository")
+    (!is_folder && names::is_repository_name(name))
+        .then_some("it points git to another repository, with hooks and settings of its own")
 }
 
 pub(super) fn why_guarded(folder: &str, name: &str, is_folder: bool) -> Option<&'static str> {

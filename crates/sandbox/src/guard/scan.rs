@@ -89,7 +89,7 @@ struct Seen {
 }
 
 /// Why a path is guarded that is so whatever it is called.
-const NAMED: &str = "Updraft itself goes by it";
+const NAMED: &str = "it holds Updraft's own settings";
 /// Beyond this, a guarded folder is no settings folder: what changes in it is seen, but cannot be put back.
 const MOST_ITEMS: usize = 20_000;
 

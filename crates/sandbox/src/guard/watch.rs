@@ -20,8 +20,8 @@ pub(super) struct Watched {
     pub(super) is_file: bool,
 }
 
-const LED: Watched = Watched { why: "a link that something runs leads through it", is_file: false };
-const PACKAGE: &str = "it leads to files that would run, in an installed package";
+const LED: Watched = Watched { why: "a link to something that is run goes through it", is_file: false };
+const PACKAGE: &str = "it links to files of an installed package that would run";
 
 impl Walk<'_> {
     /// Guards all that guarded links and settings lead to, and every link on the way. Settings and links that a command

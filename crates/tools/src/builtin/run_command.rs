@@ -5,11 +5,11 @@ use std::time::{Duration, SystemTime};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use updraft_run::{Failure, Output, Prepared, Reply, ToolSpec};
+use updraft_run::{Class, Failure, FailureKind, Output, Prepared, Reply, ToolSpec};
 use updraft_sandbox::{Capture, Command, Ended, Level, MovedAside, Output as Streams};
 
 use super::{changes, parse, reply, spec, whole};
-use crate::confinement::{Confinement, not_started};
+use crate::confinement::{Confinement, NO_NETWORK, not_started};
 use crate::place::Place;
 use crate::shell;
 use crate::tool::{CallContext, Calling, Tool, Traits};
@@ -47,10 +47,15 @@ impl RunCommand {
             "required": ["command"],
             "additionalProperties": false
         });
-        let network = confinement.network_in_words();
+        let writes = if confinement.only_reads() {
+            "can write in its own /tmp only (this run is read-only: writing in the workspace fails)"
+        } else {
+            "can write in the workspace and in its own /tmp"
+        };
+        let network = if confinement.only_reads() { NO_NETWORK.to_owned() } else { confinement.network_in_words() };
         let description = format!(
-            "Run a shell command in a sandbox: it sees the workspace and the system's programs, can write in the \
-             workspace and in its own /tmp, and gets no input. {network} Everything it started is gone when it ends."
+            "Run a shell command in a sandbox: it sees the workspace and the system's programs, {writes}, and gets no \
+             input. {network} Everything it started is gone when it ends."
         );
         Self { spec: spec("run_command", &description, parameters), confinement }
     }
@@ -59,8 +64,16 @@ impl RunCommand {
         let args: Args = parse(&args)?;
         let sandbox = self.confinement.sandbox().await?;
         let root = cx.place.workspace.root();
-        let mut policy = self.confinement.policy_for(root);
-        policy.staged.clone_from(&self.confinement.staged);
+        let only_reads = self.confinement.only_reads();
+        // Stands where the workspace would, so that nothing of the user's can be written.
+        let empty = only_reads.then(tempfile::tempdir).transpose().map_err(|error| no_folder(&error))?;
+        let mut policy = match &empty {
+            Some(empty) => self.confinement.policy_for_looking(root, empty.path()),
+            None => self.confinement.policy_for(root),
+        };
+        if !only_reads {
+            policy.staged.clone_from(&self.confinement.staged);
+        }
         let asked = args.seconds.map(|seconds| Duration::from_secs(seconds.min(LONGEST_TIME)));
         // What the settings say is the most a command may take, and what it takes if it does not say.
         let set = policy.limits.time;
@@ -70,7 +83,7 @@ impl RunCommand {
         let command = Command {
             args: vec!["-c".to_owned(), args.command],
             env: self.confinement.environment.clone(),
-            cwd: folder.map(|folder| root.join(folder.as_str())),
+            cwd: Some(folder.map_or_else(|| root.to_owned(), |folder| root.join(folder.as_str()))),
             output: Streams::Capture(Capture { head: KEPT, tail: KEPT, ..Capture::default() }),
             ..Command::new("sh")
         };
@@ -79,7 +92,9 @@ impl RunCommand {
         let ended = started.wait().await.map_err(|error| not_started(&error))?;
         self.confinement.remember(&ended.moved_aside, &cx.around.run);
         let mut output = output(&ended, more_time(set));
-        changes::tell(&mut output, &ended, &policy.write, began, cx).await;
+        if !only_reads {
+            changes::tell(&mut output, &ended, &policy.write, began, cx).await;
+        }
         Ok(output)
     }
 }
@@ -90,15 +105,24 @@ impl Tool for RunCommand {
     }
 
     fn traits(&self) -> Traits {
-        Traits { group: "sandbox", time: Duration::from_secs(LONGEST_TIME + 60), ..self.confinement.traits() }
+        let (group, time) = ("sandbox", Duration::from_secs(LONGEST_TIME + 60));
+        if self.confinement.only_reads() {
+            return Traits { class: Class::Pure, group, time, ..Traits::default() };
+        }
+        Traits { group, time, ..self.confinement.traits() }
     }
 
     fn prepare(&self, args: &Value, _place: &Place) -> Prepared {
         let Traits { class, outside, sends, destroys, .. } = self.traits();
-        let hosts = self.confinement.hosts();
         let command = args["command"].as_str().map(str::to_owned);
         let parts = command.as_deref().map(shell::parts).unwrap_or_default();
-        Prepared { class, outside, sends, destroys, command, parts, hosts, ..Prepared::default() }
+        if self.confinement.only_reads() {
+            return Prepared { class, command, parts, only_reads: true, ..Prepared::default() };
+        }
+        let (hosts, granted) = (self.confinement.hosts(), self.confinement.is_granted());
+        let installs = shell::only_installs(&parts);
+        let fixed = Prepared { class, outside, sends, destroys, granted, installs, ..Prepared::default() };
+        Prepared { command, parts, hosts, ..fixed }
     }
 
     fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {
@@ -116,10 +140,16 @@ pub(super) fn tool(confinement: Confinement) -> Arc<dyn Tool> {
     Arc::new(RunCommand::new(confinement))
 }
 
+fn no_folder(error: &std::io::Error) -> Failure {
+    Failure::new(FailureKind::Security, format!("the command was not run: no temporary folder can be made: {error}"))
+}
+
 /// What a model is told of a file that was taken away.
 pub(crate) fn aside_in_words(moved: &MovedAside) -> String {
     let (path, kept, why) = (moved.path.display(), moved.kept_at.display(), &moved.why);
-    format!("`{path}` would run later ({why}); it was moved to `{kept}` until someone approves it")
+    format!(
+        "`{path}` would run later, outside the sandbox ({why}); it was moved to `{kept}` until the user approves it with `updraft aside`"
+    )
 }
 
 #[expect(clippy::disallowed_methods, reason = "compared with the times of files, which the system's clock gives")]

@@ -209,7 +209,8 @@ impl Tool for RunPython {
 
     fn prepare(&self, _args: &Value, _place: &Place) -> Prepared {
         let Traits { class, outside, sends, destroys, .. } = self.traits();
-        Prepared { class, outside, sends, destroys, hosts: self.confinement.hosts(), ..Prepared::default() }
+        let (hosts, granted) = (self.confinement.hosts(), self.confinement.is_granted());
+        Prepared { class, outside, sends, destroys, hosts, granted, ..Prepared::default() }
     }
 
     fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {

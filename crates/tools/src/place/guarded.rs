@@ -22,7 +22,7 @@ impl Workspace {
             }
             let is_file = at + 1 == parts.len();
             if is_file && names::is_repository_name(name) {
-                return Some("git follows it to another repository");
+                return Some("it points git to another repository, with hooks and settings of its own");
             }
             if let Some(why) = self.why_in_repository(&parts[..at], &parts[at..]) {
                 return Some(why);
@@ -48,8 +48,8 @@ impl Workspace {
             None => Ok(Some(alone)),
             Some(why) => {
                 let message = format!(
-                    "`{path}` was not written: since the call was allowed, other files have come that change what it \
-                     does ({why}); call it again by itself"
+                    "`{path}` was not written: since the call was allowed, other new files have made it one that runs \
+                     programs ({why}); call it again, alone, so that it can be asked about"
                 );
                 Err(Failure::new(FailureKind::Security, message))
             }
@@ -62,11 +62,11 @@ impl Workspace {
         let by_name = folder.last().is_some_and(|name| names::is_repository_name(name));
         if !by_name && !self.is_repository(folder, None) {
             let becomes_one = self.is_repository(folder, below.first().copied());
-            return becomes_one.then_some("it makes the folder a git repository");
+            return becomes_one.then_some("it makes the folder a git repository, whose hooks git would run");
         }
         // What stands deeper is judged by its last folder: git knows no deeper ones that it acts on.
         names::why_guarded_in_repository(&inner.join("/"), name)
-            .or_else(|| (inner.first() == Some(&"hooks")).then_some("git runs it as a hook"))
+            .or_else(|| (inner.first() == Some(&"hooks")).then_some("it is a git hook, which git runs by itself"))
     }
 
     /// Whether git would take a folder for a repository, by what is in it and what would be.

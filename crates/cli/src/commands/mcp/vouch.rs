@@ -13,8 +13,8 @@ pub(super) async fn vouch(places: &Places, args: &McpTrust) -> Outcome {
     let name = &args.name;
     if args.remove {
         let was = vouched::keep(places, name, None)?;
-        let words = if was { "are a stranger's words again" } else { "were not trusted" };
-        out::note(&format!("the descriptions by `{name}` {words}"));
+        let words = if was { "are no longer trusted" } else { "were not trusted" };
+        out::note(&format!("the tool descriptions of `{name}` {words}"));
         return Ok(Code::Done);
     }
     let (found, settings, workspace) = meant(places, &args.place)?;
@@ -32,14 +32,16 @@ pub(super) async fn vouch(places: &Places, args: &McpTrust) -> Outcome {
             return Err(Fault::new(Code::NeedsPerson, "nobody is there to say yes")
                 .hint(format!("read the descriptions, then `updraft mcp trust {name} --yes`")));
         }
-        if !view::confirm("Take these words as your own?") {
+        if !view::confirm(
+            "Trust these descriptions? Agents may then read them without counting as open to prompt injection",
+        ) {
             out::note("nothing changed");
             return Ok(Code::Failed);
         }
     }
     vouched::keep(places, name, Some(&known.seal(name)))?;
     out::note(&format!(
-        "the descriptions by `{name}` count as yours until they change, and its hints about their effects are believed"
+        "the tool descriptions of `{name}` are trusted until they change, and its hints about their effects are believed"
     ));
     Ok(Code::Done)
 }

@@ -40,7 +40,7 @@ fn question(wait: &Wait) -> (String, Value) {
 fn approval(wait: &Wait) -> (String, Value) {
     let name = wait.call["name"].as_str().unwrap_or("a call");
     let arguments = updraft_run::argument_lines(&wait.call["args"]).join("\n");
-    let message = format!("Allow `{name}`? {}\n{arguments}", wait.text);
+    let message = format!("Allow `{name}`? {}.\n{arguments}", wait.text);
     let properties = json!({
         "allow": { "type": "boolean", "title": "Allow it", "default": false },
         "because": { "type": "string", "title": "Why not (the agent is told)" }
