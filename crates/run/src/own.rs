@@ -105,7 +105,7 @@ fn stands(value: &Value, said: &[Vec<String>]) -> bool {
 /// The words of a text as they are compared. Plain words lose their capitals; all else stays as it is.
 fn words_of(text: &str) -> Vec<String> {
     let word = |piece: &str| {
-        let piece = piece.trim_matches(AROUND).trim_end_matches('.').trim_matches(AROUND);
+        let piece = piece.trim_start_matches(AROUND).trim_end_matches(|c| c == '.' || AROUND.contains(&c));
         let piece = piece.strip_suffix("'s").or_else(|| piece.strip_suffix("’s")).unwrap_or(piece);
         let is_plain = piece.chars().all(|c| c.is_alphabetic() || matches!(c, '-' | '\'' | '’'));
         if is_plain { piece.to_lowercase() } else { piece.to_owned() }
@@ -189,7 +189,7 @@ mod tests {
 
     use super::*;
 
-    const GOAL: &str = "Pay Ann's invoice: send $1,250.50 to GB29NWBK60161331926819 (subject 'Rent for May'), then mail \
+    const GOAL: &str = "Pay Ann's invoice: send $1,250.50 to GB29NWBK60161331926819 (subject 'Rent for May.'.), then mail \
         bob@x.org. Book 'Le Marais Boutique' from January 11th to the 15th of January 2025. Meet on 2024-05-19 at 12:00. \
         The code is 0042.";
 

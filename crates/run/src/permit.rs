@@ -116,9 +116,10 @@ impl Run {
     }
 }
 
-/// A call that only adds or sends, as its repetition is known by.
+/// A call that only adds or sends, as its repetition is known by. To read again does no harm.
 pub(crate) fn errand_of(call: &ToolCall, prepared: &Prepared) -> Option<Errand> {
-    prepared.adds.then(|| Errand::of(prepared.meant(&call.name), meant(call, prepared)))
+    (prepared.adds && !prepared.class.is_repeatable())
+        .then(|| Errand::of(prepared.meant(&call.name), meant(call, prepared)))
 }
 
 pub(crate) fn denied(why: String) -> Permission {

@@ -171,7 +171,11 @@ impl Tool for Shelf {
 
     /// The strictest of all servers; a call is weighed by the ones it is about.
     fn traits(&self) -> Traits {
-        let all = self.servers.iter().map(|server| tool::traits(server.config(), READS, server.is_vouched_for()));
+        let reading = |server: &Arc<Server>| {
+            // Whatever is believed of the server: the protocol has nothing that is destroyed by reading.
+            Traits { destroys: false, ..tool::traits(server.config(), READS, server.is_vouched_for()) }
+        };
+        let all = self.servers.iter().map(reading);
         all.reduce(stricter).unwrap_or_else(|| Traits { group: tool::GROUP, ..Traits::default() })
     }
 
@@ -190,10 +194,8 @@ impl Tool for Shelf {
         let hosts = meant.iter().flat_map(|server| tool::hosts(server.config())).collect();
         let all = meant.iter().map(|server| tool::traits(server.config(), READS, server.is_vouched_for()));
         let elsewhere = meant.iter().all(|server| tool::is_remote(server.config()));
-        let Some(Traits { class, outside, sends, destroys, .. }) = all.reduce(stricter) else {
-            return Prepared::default();
-        };
-        Prepared { class, outside, sends, destroys, hosts, served: true, elsewhere, ..Prepared::default() }
+        let Some(Traits { class, outside, sends, .. }) = all.reduce(stricter) else { return Prepared::default() };
+        Prepared { class, outside, sends, hosts, served: true, elsewhere, ..Prepared::default() }
     }
 
     fn call<'a>(&'a self, args: Value, _: &'a CallContext) -> Calling<'a> {
@@ -207,7 +209,6 @@ fn stricter(one: Traits, other: Traits) -> Traits {
         class,
         outside: one.outside || other.outside,
         sends: one.sends || other.sends,
-        destroys: one.destroys || other.destroys,
         time: one.time.max(other.time),
         ..one
     }

@@ -168,7 +168,8 @@ fn rules_that_ask_and_deny_hold_for_the_users_own_calls_too() {
 #[test]
 fn always_allows_calls_like_the_one_that_was_allowed_until_other_words_come() {
     let text = |text: &str| sends(&[json!({"to": "bob", "body": text})]);
-    let mut world = world(Approvals::Allow, "Tell bob about my mail", adds(), text("one two three four five six"));
+    let first = text("one two three four five six");
+    let mut world = world(Approvals::Allow, "Tell bob about my mail", adds(), first).gives("send", mail());
     let later = world.says.get_mut("a").unwrap();
     later.insert(2, text("another text of more than five words"));
     later.insert(3, sends(&[json!({"to": "eve", "body": "another text of more than five words"})]));
