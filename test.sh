@@ -8,6 +8,7 @@ PYTHON_VERSION="3, 11" # the oldest that all of tests/judges/requirements.txt ta
 STARTED=$SECONDS
 PART=""
 SKIPPED=()
+FETCHING="" # the process that fetches what tests need, while everything is built
 
 heading() {
     PART=$1
@@ -21,6 +22,9 @@ skip() {
 
 summary() {
     local status=$?
+    if [[ -n $FETCHING ]]; then
+        kill "$FETCHING" 2>/dev/null || true
+    fi
     local took=$((SECONDS - STARTED))
     if ((status == 0)); then
         printf '\nPASSED in %ss' "$took"
@@ -121,23 +125,30 @@ prepare_model() {
 # would say nothing about ours.
 check_mcp() {
     local suite=(python3 tests/mcp/conformance.py "$UPDRAFT_TEST_NPM") examples=${CARGO_TARGET_DIR:-target}/debug/examples
-    cargo build --quiet --package updraft-mcp --example conformance_client --example conformance
     "${suite[@]}" --client true --expect 0
     "${suite[@]}" --client "$examples/conformance_client"
     "${suite[@]}" --url http://127.0.0.1:9/mcp --expect 0 --only tools-call
     "${suite[@]}" --server "$examples/conformance"
 }
 
+clients_of_npm() { python3 tests/mcp/packages.py tests/mcp/clients/package.json; }
+clients_of_pypi() { python3 tests/judges/environment.py tests/mcp/clients/requirements.txt; }
+
 # Programs of others that use our server.
 check_mcp_clients() {
     local clients python
-    if ! clients=$(python3 tests/mcp/packages.py tests/mcp/clients/package.json) ||
-        ! python=$(python3 tests/judges/environment.py tests/mcp/clients/requirements.txt); then
+    if ! clients=$(clients_of_npm) || ! python=$(clients_of_pypi); then
         skip "MCP clients of others: could not install them"
         return
     fi
-    cargo build --quiet --package updraft
     python3 tests/mcp/clients.py "$clients" "$python" "${CARGO_TARGET_DIR:-target}/debug/updraft"
+}
+
+# Programs and examples are built with the tests: a build of one package alone would choose other features of its
+# dependencies, and build those again.
+build_tests() {
+    cargo test --quiet --workspace --no-run
+    cargo build --quiet --workspace --bins --examples
 }
 
 run_tests() {
@@ -146,6 +157,12 @@ run_tests() {
     else
         cargo test --workspace --no-fail-fast "$@"
     fi
+}
+
+prepare() {
+    prepare_python
+    prepare_npm
+    prepare_chromium
 }
 
 MODE=${1:-all}
@@ -161,9 +178,9 @@ esac
 heading "what is needed"
 check_machine
 if [[ $MODE == all ]]; then
-    prepare_python
-    prepare_npm
-    prepare_chromium
+    # What this cannot fetch is said below.
+    { prepare && clients_of_npm && clients_of_pypi; } >/dev/null 2>&1 &
+    FETCHING=$!
 fi
 
 heading "format"
@@ -180,6 +197,14 @@ if [[ $MODE == quick ]]; then
     run_tests --lib --bins
     exit 0
 fi
+
+heading "build"
+build_tests
+
+heading "what tests are judged by"
+wait "$FETCHING" || true
+FETCHING=""
+prepare
 
 if [[ -n $UPDRAFT_TEST_PYTHON ]]; then
     heading "judges of our requests"

@@ -43,7 +43,6 @@ pub(crate) use undo::{Audit, Undo};
     name = "updraft",
     version,
     arg_required_else_help = true,
-    disable_help_subcommand = true,
     after_help = "RUN is a run's id, any unique beginning of it, or `last`.\n\n\
         Examples:\n  \
         updraft run \"What does this project do?\"\n  \

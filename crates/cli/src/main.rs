@@ -17,12 +17,13 @@ mod servers;
 mod settings;
 mod signals;
 mod steer;
+mod usage;
 mod view;
 mod wire;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 
 use args::{Arguments, Command};
 use fault::{Fault, Outcome};
@@ -36,7 +37,7 @@ fn main() -> ExitCode {
     if places::env("COMPLETE").is_some() {
         clap_complete::CompleteEnv::with_factory(Arguments::command).complete();
     }
-    let arguments = Arguments::parse();
+    let arguments = usage::arguments();
     let wants_json = arguments.command.wants_json_events();
     match dispatch(arguments.command) {
         Ok(code) => code.into(),

@@ -26,6 +26,11 @@ pub(crate) fn all() -> Vec<(String, String)> {
         .collect()
 }
 
+/// Whether a program of this name is found where programs are looked for.
+pub(crate) fn is_on_path(program: &str) -> bool {
+    std::env::split_paths(&env("PATH").unwrap_or_default()).any(|folder| folder.join(program).is_file())
+}
+
 /// The folders Updraft uses.
 #[derive(Clone, Debug)]
 pub(crate) struct Places {

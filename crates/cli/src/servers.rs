@@ -8,6 +8,7 @@ mod keys;
 mod named;
 mod programs;
 pub(crate) mod vouched;
+pub(crate) mod waiting;
 mod wanted;
 
 use std::collections::BTreeSet;
@@ -16,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use updraft_journal::hash_of;
-use updraft_mcp::config::{Fault as Wrong, Format, Link, ServerConfig, Servers as Theirs, read_theirs};
+use updraft_mcp::config::{Fault as Wrong, Format, Link, ServerConfig, Servers as Theirs, fetching, read_theirs};
 use updraft_mcp::{Host, Proxy, Servers};
 use updraft_run::Approvals;
 use updraft_tools::{Dispatcher, Limits, Log, Look, Registry, Tool};
@@ -34,6 +35,9 @@ pub(crate) use wanted::Wanted;
 /// How long a run waits for servers that it has never met. Those that are known are not waited for, nor those that did
 /// not come when they were waited for a short while ago.
 const FIRST_MEETING: Duration = Duration::from_secs(10);
+
+/// Where what servers fetched is kept, in the folder for MCP.
+const FETCHED: &str = "fetched";
 
 /// The servers that are configured for a workspace.
 #[derive(Default)]
@@ -148,6 +152,7 @@ pub(crate) async fn host(
         host.instead = Some(state.join("scratch").join(&of_workspace[..16]));
     }
     host.private = Some(state.join("private").join(&of_workspace[..16]));
+    host.fetched = Some(state.join(FETCHED));
     host.is_apart = !settings.standing.is_trusted();
     host.log = Log::to(|line| tracing::info!(target: "updraft::mcp", "{}", out::harmless(line)));
     let proxy = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"].iter().find_map(|name| places::set(name));
@@ -173,7 +178,8 @@ pub(crate) async fn dispatcher(
     remarks.extend(dropins::remarks(&listing));
     let taken: BTreeSet<String> = registry.iter().map(|tool| tool.spec().name.clone()).collect();
     let own = registry.clone();
-    remarks.extend(add(&mut registry, &servers, servers.offered(FIRST_MEETING, &taken).await));
+    let offered = waiting::aloud(&servers, servers.offered(FIRST_MEETING, &taken)).await;
+    remarks.extend(add(&mut registry, &servers, offered));
     for server in servers.iter().filter(|server| server.manifest().is_none()) {
         let (name, why) = (&server.config().name, server.why_absent());
         remarks.push(format!(
@@ -206,11 +212,20 @@ fn add(registry: &mut Registry, servers: &Servers, tools: Vec<Arc<dyn Tool>>) ->
 
 /// What to do about a program that fetches what it runs and can reach no network.
 pub(crate) fn cut_off<'a>(line: impl Iterator<Item = &'a str>) -> Option<String> {
-    let program = families::fetching(line)?;
+    let program = fetching(line)?;
     Some(format!(
         "`{program}` fetches what it runs, and servers reach no network unless you allow it: add it with `--network host` \
          (\"sandbox\": {{\"network\": \"host\"}} in its entry), or install the server and name its program"
     ))
+}
+
+/// Forgets what the user's own server of that name fetched.
+pub(crate) fn forget_fetched(places: &Places, name: &str) {
+    let mut host = Host::new(&places.state, &places.state);
+    host.fetched = Some(places.state.join("mcp").join(FETCHED));
+    if let Some(folder) = host.fetched_by_own(name) {
+        let _ = std::fs::remove_dir_all(folder);
+    }
 }
 
 /// How a file of servers is written, by its ending.

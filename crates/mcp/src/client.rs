@@ -11,6 +11,7 @@ mod connection;
 mod content;
 mod door;
 mod events;
+mod fetched;
 mod handler;
 mod hear;
 mod helpers;

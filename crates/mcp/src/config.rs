@@ -4,6 +4,7 @@
 
 mod dialects;
 mod expand;
+mod fetching;
 mod lenient;
 mod secret;
 mod written;
@@ -20,6 +21,7 @@ use updraft_sandbox::Network;
 use url::Url;
 
 pub use expand::Lookup;
+pub use fetching::{fetching, program_of};
 pub use secret::Secret;
 pub use written::{Servers, Written, WrittenGrants, WrittenLogin, WrittenSampling};
 
@@ -410,7 +412,9 @@ impl Written {
     }
 
     fn patience(&self) -> Result<Patience, Wrong> {
-        let usual = Patience::default();
+        let line = self.command.iter().chain(&self.args).map(String::as_str);
+        let start = fetching(line).map_or(Patience::default().start, |_| fetching::START);
+        let usual = Patience { start, ..Patience::default() };
         let seconds = |field: &str, given: Option<f64>, usual: Duration| match given {
             None => Ok(usual),
             Some(number) if (0.05..=86_400.0).contains(&number) => Ok(Duration::from_secs_f64(number)),

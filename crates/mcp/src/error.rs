@@ -14,6 +14,14 @@ pub enum Error {
     #[error("{0}")]
     Start(String),
 
+    /// Its process fetches what it runs, and that failed.
+    #[error("{0}")]
+    Unfetched(String),
+
+    /// It was not ready when nobody could wait any longer.
+    #[error("{0}")]
+    Slow(String),
+
     /// Nothing that speaks MCP answers at its address.
     #[error("{0}")]
     Unreachable(String),
@@ -94,6 +102,8 @@ impl Error {
         match self {
             Error::Unknown(_)
             | Error::Start(_)
+            | Error::Unfetched(_)
+            | Error::Slow(_)
             | Error::Unreachable(_)
             | Error::Login(_)
             | Error::Resting { .. }
@@ -109,6 +119,8 @@ impl Error {
     pub(crate) fn reworded(self, words: impl Fn(&str) -> String) -> Self {
         match self {
             Error::Start(text) => Error::Start(words(&text)),
+            Error::Unfetched(text) => Error::Unfetched(words(&text)),
+            Error::Slow(text) => Error::Slow(words(&text)),
             Error::Unreachable(text) => Error::Unreachable(words(&text)),
             Error::Lost(text) => Error::Lost(words(&text)),
             Error::Abandoned(text) => Error::Abandoned(words(&text)),

@@ -146,7 +146,8 @@ fn guards(order: &Order) -> Result<Vec<Guard>, Fault> {
     if order.level == Level::None {
         return Ok(Vec::new());
     }
-    let folders = [&order.policy.workspace].into_iter().chain(&order.policy.write);
+    let is_guarded = |folder: &&PathBuf| !order.policy.unguarded.contains(folder);
+    let folders = [&order.policy.workspace].into_iter().chain(order.policy.write.iter().filter(is_guarded));
     let guard = |folder: &PathBuf| {
         Guard::before(folder, order.level, &order.policy.guarded)
             .map_err(Fault::set_up(format!("opening {}", folder.display())))

@@ -55,6 +55,10 @@ pub struct Policy {
     /// Files and folders that are guarded whatever they are called, should they lie where a command may write: real paths.
     #[serde(default)]
     pub guarded: Vec<PathBuf>,
+    /// Of the folders that may be written, those that are this child's alone: nobody else opens them, so nothing in them is
+    /// guarded.
+    #[serde(default)]
+    pub unguarded: Vec<PathBuf>,
     /// A folder of ours, best on the workspace's disk, where what a command changes in the workspace is gathered until it
     /// ends. Only at the full level and for one command; where it cannot be done, [`Ended::staged`](crate::Ended::staged)
     /// is empty and the command wrote to the workspace itself.
@@ -80,6 +84,7 @@ impl Policy {
             scratch: shared_temporary(),
             aside: None,
             guarded: Vec::new(),
+            unguarded: Vec::new(),
             staged: None,
             git: Vec::new(),
         }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde_json::json;
+use updraft_mcp::config::Link;
 use updraft_models::{Access, choose, providers};
 use updraft_run::RunId;
 use updraft_sandbox::Level;
@@ -13,7 +14,8 @@ use crate::args::Place;
 use crate::confine;
 use crate::fault::{Code, Fault};
 use crate::out::{self, Paint};
-use crate::places::Places;
+use crate::places::{self, Places};
+use crate::servers::configured;
 use crate::settings::{Settings, Standing, Written};
 use crate::{offered, reach, wire};
 
@@ -216,8 +218,20 @@ fn in_workspace(places: &Places, workspace: &Path) -> Vec<Check> {
             return checks;
         }
     };
-    checks.push(ok("settings", format!("{}", places.settings().display())));
+    let file = places.settings();
+    let settled = if file.exists() { "" } else { "the usual ones; there is no file " };
+    checks.push(ok("settings", format!("{settled}{}", file.display())));
     checks.push(confinement(places, Some(&settings)));
+    let fits = confine::confinement(places, &settings).policy_for(workspace).check();
+    if let Err(error) = &fits {
+        let found = format!("agents can run no commands in this folder: {error}");
+        checks.push(check(
+            Health::Warn,
+            "workspace",
+            found,
+            "work in a folder of its own, or name one with `--workspace`",
+        ));
+    }
     checks.push(match &settings.standing {
         Standing::Trusted => ok("trust", "the workspace is trusted"),
         Standing::Changed => check(
@@ -241,7 +255,8 @@ fn in_workspace(places: &Places, workspace: &Path) -> Vec<Check> {
         Ok((agents, _)) => ok("agents", format!("{} agents", agents.iter().count())),
         Err(fault) => failed("agents", fault),
     });
-    checks.push(python(places, &settings, workspace));
+    checks.extend(fits.is_ok().then(|| python(places, &settings, workspace)));
+    checks.extend(servers(places, &settings, workspace));
     checks.extend(models(places, &settings, workspace));
     checks
 }
@@ -260,6 +275,42 @@ fn python(places: &Places, settings: &Settings, workspace: &Path) -> Check {
     }
 }
 
+/// What is known of the MCP servers, without starting any.
+fn servers(places: &Places, settings: &Settings, workspace: &Path) -> Vec<Check> {
+    let found = configured(places, settings, workspace);
+    let known = match wire::block_on(found.servers(places, settings, workspace)) {
+        Ok(servers) => servers,
+        Err(fault) => return vec![failed("servers", fault)],
+    };
+    let words = found.servers.iter().map(|(server, _)| {
+        let known = known.get(&server.name).ok().and_then(|server| server.manifest());
+        let state = match known {
+            _ if !server.enabled => "switched off".to_owned(),
+            Some(known) => format!("{} tools when it was last met", known.tools.len()),
+            None => "not met yet".to_owned(),
+        };
+        format!("{} ({state})", out::harmless(&server.name))
+    });
+    let words = words.collect::<Vec<_>>().join(", ");
+    let mut checks = vec![if words.is_empty() {
+        ok("servers", "no MCP servers are configured")
+    } else {
+        ok("servers", format!("MCP: {words}; `updraft mcp check` asks them"))
+    }];
+    checks.extend(found.faults.iter().map(|fault| {
+        check(Health::Warn, "servers", out::harmless(&fault.to_string()), "the others count all the same")
+    }));
+    for (server, _) in found.servers.iter().filter(|(server, _)| server.enabled) {
+        let Link::Stdio { command, .. } = &server.link else { continue };
+        if !command.contains('/') && !places::is_on_path(command) {
+            let found =
+                format!("`{}` of `{}` is not installed here", out::harmless(command), out::harmless(&server.name));
+            checks.push(check(Health::Warn, "servers", found, "install it, or name its program with its folder"));
+        }
+    }
+    checks
+}
+
 fn models(places: &Places, settings: &Settings, workspace: &Path) -> Vec<Check> {
     let access: Access = reach::access(places, settings, workspace);
     let with_key = providers().into_iter().map(|provider| provider.name).filter(|name| access.key(name).is_some());
@@ -276,7 +327,7 @@ fn models(places: &Places, settings: &Settings, workspace: &Path) -> Vec<Check> 
                 chosen.why,
                 "set GEMINI_API_KEY, OPENAI_API_KEY or ANTHROPIC_API_KEY, or start Ollama or llama.cpp; see `updraft models`",
             ),
-            Ok(chosen) => ok("model", chosen.why),
+            Ok(chosen) => ok("model", format!("{}; `updraft models --check` asks it", chosen.why)),
             Err(fault) => failed("model", fault),
         },
     ]

@@ -19,7 +19,7 @@ use crate::args::{Mcp, McpCheck, McpCommand, Place};
 use crate::fault::{Code, Fault, Outcome};
 use crate::out::{self, Paint};
 use crate::places::Places;
-use crate::servers::{Configured, configured, cut_off};
+use crate::servers::{Configured, configured, cut_off, waiting};
 use crate::settings::{Settings, Written};
 use crate::wire;
 
@@ -100,7 +100,7 @@ async fn check(places: &Places, args: &McpCheck) -> Outcome {
         servers.get(name).map_err(|error| Fault::usage(error.to_string()))?;
     }
     let mut worst = if found.faults.is_empty() { Code::Done } else { Code::Config };
-    for (server, checked) in servers.check(args.name.as_deref()).await {
+    for (server, checked) in waiting::aloud(&servers, servers.check(args.name.as_deref())).await {
         worst = if say(&server, &checked, args.place.json) { worst } else { Code::Failed };
     }
     servers.close().await;
@@ -120,7 +120,7 @@ fn say(server: &Server, checked: &Result<Arc<Manifest>, Error>, as_json: bool) -
                 "left_out": known.faults(), "misdeeds": misdeeds, "unused": unused})
             }
             Err(error) => {
-                json!({"name": name, "ok": false, "error": error.to_string(), "hint": advice(server.config()), "misdeeds": misdeeds,
+                json!({"name": name, "ok": false, "error": error.to_string(), "hint": advice(server.config(), error), "misdeeds": misdeeds,
                 "unused": unused})
             }
         });
@@ -130,7 +130,7 @@ fn say(server: &Server, checked: &Result<Arc<Manifest>, Error>, as_json: bool) -
         Ok(known) => out::line(&format!("{name}: well; {}, {}", out::harmless(&known.title), words(Some(known)))),
         Err(error) => {
             out::line(&format!("{name}: {}", out::harmless(&error.to_string())));
-            if let Some(advice) = advice(server.config()) {
+            if let Some(advice) = advice(server.config(), error) {
                 out::line(&format!("  hint: {}", out::harmless(&advice)));
             }
         }
@@ -143,8 +143,11 @@ fn say(server: &Server, checked: &Result<Arc<Manifest>, Error>, as_json: bool) -
     checked.is_ok()
 }
 
-/// What may help a server that is not well.
-fn advice(server: &ServerConfig) -> Option<String> {
+/// What may help a server that is not well, where the error itself does not say it.
+fn advice(server: &ServerConfig, error: &Error) -> Option<String> {
+    if matches!(error, Error::Unfetched(_)) {
+        return None;
+    }
     let Link::Stdio { command, args, .. } = &server.link else { return None };
     let line = std::iter::once(command.as_str()).chain(args.iter().map(Secret::reveal));
     cut_off(line).filter(|_| server.grants.network == Network::None)

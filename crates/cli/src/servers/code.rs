@@ -7,7 +7,9 @@ use std::io::Read as _;
 use std::path::Path;
 use std::rc::Rc;
 
-use super::families::{CODE, COMPILED, SHELL, TAKEN_BY, program_of};
+use updraft_mcp::config::program_of;
+
+use super::families::{CODE, COMPILED, SHELL, TAKEN_BY};
 use crate::plain::LARGEST_SETTINGS;
 
 /// Bytes of a file's name, and of a path.

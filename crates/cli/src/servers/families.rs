@@ -1,7 +1,5 @@
 //! What is known of programs that run other code: which files they look for by themselves, and how code is recognised.
 
-use std::path::Path;
-
 /// What a folder is entered by.
 pub(super) const ENTRANCES: [&str; 5] = ["__init__", "__main__", "index", "package", "mod"];
 /// Programs that take code from a folder which they are given.
@@ -119,80 +117,10 @@ const FAMILIES: [(&[&str], &[&str]); 9] = [
     ),
 ];
 
-/// The program that a word of a command line means, without its version and where it lies.
-pub(super) fn program_of(word: &str) -> &str {
-    let name = Path::new(word).file_name().and_then(|name| name.to_str()).unwrap_or(word);
-    let short = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    if short.is_empty() { word } else { short }
-}
-
 /// The files that a program looks for by itself.
 pub(super) fn family_files(program: &str) -> impl Iterator<Item = &'static str> {
     FAMILIES
         .iter()
         .filter(move |(programs, _)| programs.contains(&program))
         .flat_map(|(_, files)| files.iter().copied())
-}
-
-/// Programs that fetch what they run, each with the word that makes it do so, where not every one does.
-const FETCHING: [(&str, &[&str]); 14] = [
-    ("npx", &[]),
-    ("bunx", &[]),
-    ("pnpx", &[]),
-    ("uvx", &[]),
-    ("docker", &[]),
-    ("podman", &[]),
-    ("nix", &[]),
-    ("pipx", &["run"]),
-    ("uv", &["run", "tool", "x"]),
-    ("npm", &["exec", "x"]),
-    ("pnpm", &["dlx", "exec"]),
-    ("yarn", &["dlx"]),
-    ("bun", &["x"]),
-    ("deno", &["run"]),
-];
-/// What may stand before the program that is meant.
-const BEFORE: [&str; 8] = ["env", "sh", "bash", "zsh", "exec", "nice", "timeout", "cmd"];
-
-/// The program of a command line that fetches what it runs.
-pub(super) fn fetching<'a>(line: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let mut words = line.flat_map(str::split_whitespace).skip_while(|word| {
-        word.starts_with('-')
-            || *word == "/c"
-            || word.contains('=')
-            || BEFORE.contains(&program_of(word))
-            || word.chars().all(|c| c.is_ascii_digit())
-    });
-    let program = program_of(words.next()?);
-    let (_, only_with) = FETCHING.iter().find(|(name, _)| *name == program)?;
-    let after = words.find(|word| !word.starts_with('-'));
-    (only_with.is_empty() || after.is_some_and(|after| only_with.contains(&after))).then_some(program)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn programs_that_fetch_what_they_run_are_known_behind_others() {
-        let of = |line: &'static str| fetching(line.split(' '));
-        for (line, program) in [
-            ("uvx mcp-server-time", "uvx"),
-            ("/usr/local/bin/npx -y @scope/server .", "npx"),
-            ("env A=1 npx server", "npx"),
-            ("sh -c npx server", "npx"),
-            ("cmd /c npx server", "npx"),
-            ("pipx run server", "pipx"),
-            ("npm -y exec server", "npm"),
-            ("uv tool run server", "uv"),
-            ("docker run -i --rm mcp/time", "docker"),
-        ] {
-            assert_eq!(of(line), Some(program), "{line}");
-        }
-        for line in
-            ["mcp-server-git --repository .", "node npx.js", "python3 -m uvx", "npm start", "uv --version", "sh"]
-        {
-            assert_eq!(of(line), None, "{line}");
-        }
-    }
 }

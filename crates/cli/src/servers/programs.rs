@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::rc::Rc;
 
-use updraft_mcp::config::{Link, Secret, ServerConfig};
+use updraft_mcp::config::{Link, Secret, ServerConfig, program_of};
 
 use super::code::{Reading, is_of, words};
-use super::families::{BUILDERS, LEFT_OUT, PYTHON, RUN_FOLDERS, family_files, program_of};
+use super::families::{BUILDERS, LEFT_OUT, PYTHON, RUN_FOLDERS, family_files};
 use super::ground::{DEEPEST, Folder, Ground, QUESTION};
 
 /// Files of one server that are followed.

@@ -47,4 +47,5 @@ mod undo;
 mod undo_git;
 mod undo_moved;
 mod undo_unlisted;
+mod usage;
 mod world;

@@ -97,6 +97,13 @@ fn the_doctor_looks_at_everything() {
     for what in ["journal", "disk", "kernel", "workspace", "settings", "agents", "keys", "model"] {
         assert!(checks.iter().any(|check| check["check"] == what && check["status"] != "fail"), "{what} in {checks:?}");
     }
+    let ran = world.updraft(&["doctor"]).code(0);
+    assert!(ran.out.contains("the usual ones; there is no file"), "{}", ran.out);
+    assert!(ran.out.contains("no MCP servers are configured"), "{}", ran.out);
+    world.updraft(&["mcp", "add", "s", "--", "no-such-program"]).code(0);
+    let ran = world.updraft(&["doctor"]).code(0);
+    assert!(ran.out.contains("MCP: s (not met yet); `updraft mcp check` asks them"), "{}", ran.out);
+    assert!(ran.out.contains("`no-such-program` of `s` is not installed here"), "{}", ran.out);
     world.config("config.toml", "turns = 0\n");
     let ran = world.updraft(&["doctor"]).code(1);
     assert!(ran.out.contains("fail  settings") && ran.out.contains("config.toml:1: `turns` is 0"), "{}", ran.out);

@@ -66,9 +66,13 @@ impl Attempt<'_> {
         };
         match tokio::time::timeout(limit, connecting).await {
             Ok(connected) => connected.and_then(in_known_revision),
-            Err(_) => Err(Error::Start(format!(
-                "it was not ready within {limit:?}; `startSeconds` of its configuration gives it longer"
-            ))),
+            Err(_) => {
+                let said = self.host.last_words_of(&self.config.name);
+                let said = said.map(|words| format!(", and last said: {words}")).unwrap_or_default();
+                Err(Error::Slow(format!(
+                    "it was not ready within {limit:?}{said}; `startSeconds` of its configuration gives it longer"
+                )))
+            }
         }
     }
 
@@ -77,19 +81,25 @@ impl Attempt<'_> {
         if self.remembered == Some(Manner::Handshake) {
             return self.start(Manner::Handshake).await;
         }
-        match self.start(Manner::Stateless).await {
+        let ledger = Arc::new(Ledger::default());
+        match self.start_with(Manner::Stateless, &ledger).await {
+            // It took so long to start that it was asked in both ways before it answered, and speaks the new one alone.
+            Err(_) if ledger.was_answered_late() => self.start(Manner::Stateless).await,
             Err(Error::Lost(_)) => self.start(Manner::Handshake).await,
             other => other,
         }
     }
 
     async fn start(&self, manner: Manner) -> Result<Connection, Error> {
-        let ledger = Arc::new(Ledger::default());
+        self.start_with(manner, &Arc::default()).await
+    }
+
+    async fn start_with(&self, manner: Manner, ledger: &Arc<Ledger>) -> Result<Connection, Error> {
         let (output, input, process) = process::start(self.host, self.config).await?;
         let listeners = Listeners::default();
-        match self.serve(Lines::new(output, input, Arc::clone(&ledger)), manner, &listeners).await {
-            Ok(service) => Ok(self.connection(service, listeners, ledger, Some(process), manner)),
-            Err(error) => Err(explained(&error, &process, &ledger, manner).await),
+        match self.serve(Lines::new(output, input, Arc::clone(ledger)), manner, &listeners).await {
+            Ok(service) => Ok(self.connection(service, listeners, Arc::clone(ledger), Some(process), manner)),
+            Err(error) => Err(explained(&error, &process, ledger, manner).await),
         }
     }
 
@@ -269,7 +279,8 @@ async fn explained(error: &ClientInitializeError, process: &Process, ledger: &Le
     let told = ledger.misdeeds().words().join("; ");
     let told = if told.is_empty() { told } else { format!(" ({told})") };
     let why = match process.end().await {
-        Some(end) => end,
+        Some(end) if end.is_unfetched => return Error::Unfetched(end.words),
+        Some(end) => end.words,
         None => words(error),
     };
     let may_be_old = process.ended().is_some() || is_of_old(error);

@@ -322,7 +322,7 @@ impl Connection {
     /// Why the connection ended.
     async fn end(&self) -> String {
         let mut words = match self.process.lock().await.as_ref() {
-            Some(process) => process.end().await.unwrap_or_else(|| "it closed its output".to_owned()),
+            Some(process) => process.end().await.map_or_else(|| "it closed its output".to_owned(), |end| end.words),
             None => "the server closed it".to_owned(),
         };
         for misdeed in self.ledger.misdeeds().words() {

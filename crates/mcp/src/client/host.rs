@@ -14,6 +14,7 @@ use updraft_sandbox::{Policy, Sandbox};
 use updraft_tools::Log;
 
 use crate::config::{Link, ServerConfig};
+use crate::error::cut;
 
 /// Something that takes a while.
 pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -30,6 +31,8 @@ pub struct Host {
     pub instead: Option<PathBuf>,
     /// Folders that belong to processes alone, one for each: what they make there nobody else can change.
     pub private: Option<PathBuf>,
+    /// Folders that stay, one for each process that fetches what it runs. Without one, it is fetched at every start.
+    pub fetched: Option<PathBuf>,
     /// Whether the workspace's files are a stranger's. Then a process whose entry names no folder is started in its private
     /// one: much that starts programs takes code from where it is.
     pub is_apart: bool,
@@ -80,6 +83,7 @@ impl Host {
             policy: Policy::strict(&workspace),
             instead: None,
             private: None,
+            fetched: None,
             is_apart: false,
             environment: Vec::new(),
             workspace,
@@ -102,6 +106,13 @@ impl Host {
         self.logs.join(file_name(server, "log"))
     }
 
+    /// The last line that a server's process complained with.
+    pub(super) fn last_words_of(&self, server: &str) -> Option<String> {
+        let text = std::fs::read(self.log_of(server)).ok()?;
+        let text = String::from_utf8_lossy(&text[text.len().saturating_sub(4 << 10)..]).into_owned();
+        text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(|line| cut(line, 120))
+    }
+
     /// The folder that a process may write in place of the workspace, where it may not write that.
     pub(super) fn instead_for(&self, server: &str) -> Option<PathBuf> {
         self.instead.as_deref().map(|folder| folder.join(file_name(server, "d")))
@@ -112,16 +123,32 @@ impl Host {
         self.private.as_deref().map(|folder| folder.join(file_name(server, what)))
     }
 
+    /// The folder in which a server finds what it fetched before. One that a workspace names does not share it with the
+    /// user's own of the same name.
+    pub(super) fn fetched_for(&self, server: &ServerConfig) -> Option<PathBuf> {
+        if !server.of_workspace {
+            return self.fetched_by_own(&server.name);
+        }
+        self.fetched.as_deref().map(|folder| folder.join(file_name(&server.name, &self.workspace_hash())))
+    }
+
+    /// The same of the user's own server of that name.
+    pub fn fetched_by_own(&self, server: &str) -> Option<PathBuf> {
+        self.fetched.as_deref().map(|folder| folder.join(file_name(server, "own")))
+    }
+
     /// Where it is kept what a server is known to have. What a program has can depend on the folder it is started in.
     pub(super) fn memory_of(&self, server: &ServerConfig) -> Option<PathBuf> {
         let ending = match &server.link {
             Link::Remote { .. } => "json".to_owned(),
-            Link::Stdio { .. } => {
-                let folder = Sha256::digest(self.workspace.as_os_str().as_encoded_bytes());
-                format!("{}.json", &Hash(folder.into()).to_string()[..16])
-            }
+            Link::Stdio { .. } => format!("{}.json", self.workspace_hash()),
         };
         self.memory.as_deref().map(|folder: &Path| folder.join(file_name(&server.name, &ending)))
+    }
+
+    fn workspace_hash(&self) -> String {
+        let folder = Sha256::digest(self.workspace.as_os_str().as_encoded_bytes());
+        Hash(folder.into()).to_string()[..16].to_owned()
     }
 }
 

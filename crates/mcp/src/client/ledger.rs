@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use rmcp::model::{ClientNotification, JsonRpcMessage, RequestId};
+use rmcp::model::{ClientNotification, ClientRequest, JsonRpcMessage, RequestId};
 use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
 use sha2::{Digest, Sha256};
 
@@ -65,6 +65,8 @@ struct Book {
     secret: [u8; 16],
     count: u64,
     given_up: VecDeque<String>,
+    /// What was given up was answered after all, when it was asked in another way.
+    is_late: bool,
     misdeeds: Misdeeds,
     room: f64,
     filled: Instant,
@@ -82,6 +84,7 @@ impl Default for Book {
             secret,
             count: 0,
             given_up: VecDeque::new(),
+            is_late: false,
             misdeeds: Misdeeds::default(),
             room: BURST,
             filled: Instant::now(),
@@ -123,6 +126,10 @@ impl Ledger {
         let mut book = self.book();
         match message {
             JsonRpcMessage::Request(request) => {
+                // A slow server is asked in the old way while the question in the new way still waits in its pipe.
+                if matches!(request.request, ClientRequest::InitializeRequest(_)) {
+                    book.give_up_all();
+                }
                 let wire = book.next();
                 let known = std::mem::replace(&mut request.id, wire.clone());
                 book.open.insert(key(&wire), known);
@@ -142,6 +149,7 @@ impl Ledger {
     /// Judges what comes in, and gives an answer the id that its request is known by.
     pub(super) fn receives(&self, message: &mut RxJsonRpcMessage<RoleClient>) -> Verdict {
         let mut book = self.book();
+        let is_answer = matches!(message, JsonRpcMessage::Response(_));
         let id = match message {
             JsonRpcMessage::Response(response) => Some(&mut response.id),
             JsonRpcMessage::Error(error) => error.id.as_mut(),
@@ -155,10 +163,16 @@ impl Ledger {
         let wire = key(id);
         if book.given_up.contains(&wire) {
             book.given_up.retain(|other| *other != wire);
+            book.is_late |= is_answer;
         } else {
             book.misdeeds.strays += 1;
         }
         book.unasked(1.0, Verdict::Drop)
+    }
+
+    /// Whether something that was given up was answered after all, and not with an error.
+    pub(super) fn was_answered_late(&self) -> bool {
+        self.book().is_late
     }
 
     /// Whether somebody waits for this answer.
@@ -237,6 +251,10 @@ impl Book {
         wire.parse().ok().map(RequestId::Number)
     }
 
+    fn give_up_all(&mut self) {
+        self.given_up.extend(std::mem::take(&mut self.open).into_keys());
+    }
+
     /// Counts messages that nobody asked for.
     fn unasked(&mut self, count: f64, otherwise: Verdict) -> Verdict {
         let now = Instant::now();
@@ -254,4 +272,49 @@ impl Book {
 /// Some servers answer a number with the same number as text.
 fn key(id: &RequestId) -> String {
     id.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+    use serde_json::json;
+
+    use super::*;
+
+    fn sent(ledger: &Ledger, id: u32, method: &str) -> serde_json::Value {
+        let params =
+            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "n", "version": "1"}});
+        let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        let mut message: ClientJsonRpcMessage = serde_json::from_value(message).unwrap();
+        ledger.sends(&mut message);
+        serde_json::to_value(&message).unwrap()["id"].clone()
+    }
+
+    fn came(ledger: &Ledger, message: serde_json::Value) -> Verdict {
+        let mut message: ServerJsonRpcMessage = serde_json::from_value(message).unwrap();
+        ledger.receives(&mut message)
+    }
+
+    #[test]
+    fn a_slow_server_that_was_asked_in_both_ways_may_answer_both() {
+        let ledger = Ledger::default();
+        let (new, old) = (sent(&ledger, 0, "server/discover"), sent(&ledger, 1, "initialize"));
+        let refusal = json!({"jsonrpc": "2.0", "id": new, "error": {"code": -32601, "message": "no such method"}});
+        assert_eq!(came(&ledger, refusal), Verdict::Drop);
+        assert!(!ledger.was_answered_late());
+        let about =
+            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "n", "version": "1"}});
+        assert_eq!(came(&ledger, json!({"jsonrpc": "2.0", "id": old, "result": about})), Verdict::Take);
+        assert_eq!(ledger.misdeeds(), Misdeeds::default());
+    }
+
+    #[test]
+    fn one_that_answers_the_new_way_late_is_known() {
+        let ledger = Ledger::default();
+        let (new, old) = (sent(&ledger, 0, "server/discover"), sent(&ledger, 1, "initialize"));
+        assert_eq!(came(&ledger, json!({"jsonrpc": "2.0", "id": new, "result": {}})), Verdict::Drop);
+        let refusal = json!({"jsonrpc": "2.0", "id": old, "error": {"code": -32601, "message": "no such method"}});
+        assert_eq!(came(&ledger, refusal), Verdict::Take);
+        assert!(ledger.was_answered_late());
+    }
 }

@@ -13,6 +13,7 @@ use updraft_sandbox::{
 };
 use updraft_tools::{left_behind, remember};
 
+use super::fetched;
 use super::host::{Host, Later};
 use super::whence::Whence;
 use crate::config::{Link, ServerConfig};
@@ -29,11 +30,19 @@ const LAST_WAIT: Duration = Duration::from_secs(5);
 pub(super) struct Process {
     stop: CancellationToken,
     watch: JoinSet<()>,
-    end: Arc<OnceLock<String>>,
+    end: Arc<OnceLock<End>>,
     reached: Reached,
     handle: Handle,
     /// The run that called it last.
     run: Arc<Mutex<String>>,
+}
+
+/// How a process ended.
+#[derive(Clone)]
+pub(super) struct End {
+    pub(super) words: String,
+    /// What it runs could not be fetched: starting it otherwise changes nothing.
+    pub(super) is_unfetched: bool,
 }
 
 /// The ends of its pipes, and the process.
@@ -50,7 +59,8 @@ pub(super) async fn start(host: &Host, config: &ServerConfig) -> Result<Started,
     variables.extend(env.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned())));
     let mut policy = policy(host, config);
     let whence = Whence::of(host, config);
-    whence.prepare(&mut policy, &mut variables).map_err(|error| {
+    let prepared = whence.prepare(&mut policy, &mut variables);
+    prepared.and_then(|()| fetched::prepare(host, config, &mut policy, &mut variables)).map_err(|error| {
         Error::Start(format!("it has no folder of its own: {error}; check the permissions of the state folder"))
     })?;
     let log = host.log_of(&config.name);
@@ -64,7 +74,8 @@ pub(super) async fn start(host: &Host, config: &ServerConfig) -> Result<Started,
         output: Output::Pipe(Capture { head: 0, tail: 4 << 10, stdout_file: None, stderr_file: Some(log.clone()) }),
     };
     let mut child = sandbox.spawn(&policy, order).await.map_err(|error| {
-        let hints = hint(command, &policy.network) + whence.hint("");
+        let is_absent = error.exit_code() == 127 && !command.contains('/');
+        let hints = if is_absent { fetched::absent(host, command) } else { whence.hint("").to_owned() };
         Error::Start(format!("could not start `{command}`: {}{hints}", chain(&error)))
     })?;
     let (Some(output), Some(input)) = (child.stdout(), child.stdin.take()) else {
@@ -80,6 +91,7 @@ pub(super) async fn start(host: &Host, config: &ServerConfig) -> Result<Started,
         log,
         command: command.clone(),
         network: policy.network,
+        fetching: config.fetching().map(str::to_owned),
         whence,
         tell: host.log.clone(),
         server: config.name.clone(),
@@ -125,6 +137,8 @@ struct Watched {
     log: PathBuf,
     command: String,
     network: Network,
+    /// The program that fetches what it runs, if it is one.
+    fetching: Option<String>,
     whence: Whence,
     tell: updraft_tools::Log,
     server: String,
@@ -132,7 +146,7 @@ struct Watched {
 
 impl Watched {
     /// Waits for its end, and says why it came.
-    async fn until_its_end(&self, child: Child) -> String {
+    async fn until_its_end(&self, child: Child) -> End {
         let handle = child.handle();
         let mut waiting = std::pin::pin!(child.wait());
         let mut ended = tokio::select! {
@@ -144,19 +158,33 @@ impl Watched {
             handle.end().await;
             ended = tokio::time::timeout(LAST_WAIT, &mut waiting).await.ok();
         }
-        match ended {
+        let words = match ended {
             Some(Ok(ended)) => {
                 if ended.stderr.file.is_none() {
                     let _ = tokio::fs::write(&self.log, ended.stderr.text()).await;
                 }
-                let left = self.left(&ended);
-                let has_failed = ended.exit != Some(Exit::Code(0));
-                let hint = if has_failed { self.whence.hint(&ended.stderr.text()) } else { "" };
-                explain(&ended, &self.command, &self.network) + hint + &left
+                return self.explain(&ended);
             }
             Some(Err(error)) => chain(&error),
             None => "it was ended".to_owned(),
+        };
+        End { words, is_unfetched: false }
+    }
+
+    fn explain(&self, ended: &Ended) -> End {
+        let (left, complaint) = (self.left(ended), ended.stderr.text());
+        let has_failed = ended.exit != Some(Exit::Code(0));
+        let fetching = self.fetching.as_deref().filter(|_| has_failed);
+        if let Some(why) = fetching.and_then(|program| fetched::why(program, &complaint, &self.network)) {
+            return End { words: why + &left, is_unfetched: true };
         }
+        let fetches = fetching.filter(|_| self.network == Network::None && ended.refused.is_empty());
+        let fetches = fetches.map(|program| {
+            format!("; `{program}` fetches what it runs, which needs \"sandbox\": {{\"network\": \"host\"}}")
+        });
+        let hint = if has_failed { self.whence.hint(&complaint) } else { "" };
+        let words = explain(ended, &self.command) + &fetches.unwrap_or_default() + hint + &left;
+        End { words, is_unfetched: false }
     }
 
     /// Files that it left and that were moved aside, written down and told.
@@ -171,7 +199,7 @@ impl Watched {
 }
 
 /// How it ended, its last words, and what would have allowed what it was refused.
-fn explain(ended: &Ended, command: &str, network: &Network) -> String {
+fn explain(ended: &Ended, command: &str) -> String {
     let mut words = match (ended.exit, ended.killed_for) {
         (_, Some(limit)) => format!("`{command}` was ended by its limit of {}", format!("{limit:?}").to_lowercase()),
         (Some(Exit::Code(code)), None) => format!("`{command}` ended with code {code}"),
@@ -194,28 +222,15 @@ fn explain(ended: &Ended, command: &str, network: &Network) -> String {
         };
         let _ = write!(words, "; the sandbox refused `{}`, allowed by \"sandbox\": {{{grant}}}", refusal.subject);
     }
-    if ended.refused.is_empty() && ended.exit != Some(Exit::Code(0)) {
-        words.push_str(&hint(command, network));
-    }
     words
-}
-
-/// Programs that fetch what they run cannot without a network.
-fn hint(command: &str, network: &Network) -> String {
-    let name = Path::new(command).file_name().and_then(|name| name.to_str()).unwrap_or(command);
-    let fetches = ["npx", "uvx", "bunx", "pnpm", "yarn", "pipx", "uv", "docker"].contains(&name);
-    if !fetches || *network != Network::None {
-        return String::new();
-    }
-    format!("; `{name}` fetches what it runs, which needs \"sandbox\": {{\"network\": \"host\"}}")
 }
 
 impl Process {
     /// Why it ended, once it has; waits a moment for it.
-    pub(super) async fn end(&self) -> Option<String> {
+    pub(super) async fn end(&self) -> Option<End> {
         for _ in 0..20 {
-            if let Some(words) = self.end.get() {
-                return Some(words.clone());
+            if let Some(end) = self.end.get() {
+                return Some(end.clone());
             }
             tokio::time::sleep(Duration::from_millis(25)).await;
         }
@@ -228,8 +243,8 @@ impl Process {
     }
 
     /// Why it ended, if it has.
-    pub(super) fn ended(&self) -> Option<&String> {
-        self.end.get()
+    pub(super) fn ended(&self) -> Option<&str> {
+        self.end.get().map(|end| end.words.as_str())
     }
 
     /// From now on, what it leaves behind is put down to this run.

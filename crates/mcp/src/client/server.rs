@@ -35,8 +35,6 @@ const SILENCES: u32 = 2;
 const LOSSES: u32 = 3;
 /// How often a repeatable call is made again when the connection ends under it.
 const AGAIN: u32 = 2;
-/// Of a server that has not failed, but is not there yet either.
-const SLOW: &str = "it is slow to start";
 /// JSON-RPC's number for what a server does not know at all.
 const NO_SUCH_METHOD: i32 = ErrorCode::METHOD_NOT_FOUND.0;
 /// Before a list that could not be had is asked for again.
@@ -50,15 +48,15 @@ pub(super) type Tell = Arc<dyn Fn() + Send + Sync>;
 
 /// One configured server. Nothing is started before it is needed.
 pub struct Server {
-    config: ServerConfig,
-    host: Arc<Host>,
+    pub(super) config: ServerConfig,
+    pub(super) host: Arc<Host>,
     desk: Arc<Desk>,
     changed: Arc<Changed>,
     /// Who hears of it when its tools are others.
     told: Mutex<Option<Tell>>,
     state: Mutex<State>,
     /// Held while somebody connects, so that one process is started for all who wait.
-    connecting: tokio::sync::Mutex<()>,
+    pub(super) connecting: tokio::sync::Mutex<()>,
     tasks: Mutex<JoinSet<()>>,
 }
 
@@ -153,26 +151,6 @@ impl Server {
         }
     }
 
-    /// Why nothing is known of its tools yet.
-    pub fn why_absent(&self) -> String {
-        let last = self.health().last.map(|error| error.to_string());
-        let before = || self.absence().map(|absence| format!("as a short while ago, {}", absence.why));
-        last.or_else(before).unwrap_or_else(|| SLOW.to_owned())
-    }
-
-    /// That it did not come when it was waited for a short while ago.
-    pub(super) fn absence(&self) -> Option<Absence> {
-        Absence::load(&self.host.memory_of(&self.config)?, &self.config.fingerprint)
-    }
-
-    /// Remembers that it was waited for in vain.
-    pub(super) fn note_absence(&self) {
-        let why = self.health().last.map_or_else(|| SLOW.to_owned(), |error| error.to_string());
-        if let Some(path) = self.host.memory_of(&self.config) {
-            Absence::new(&self.config.fingerprint, &why).save(&path);
-        }
-    }
-
     /// Asks it for its tools now, starting it if need be. A server that answers at all is alive.
     pub async fn check(&self) -> Result<Arc<Manifest>, Error> {
         let connection = self.connection().await?;
@@ -247,10 +225,12 @@ impl Server {
         self.rest().await?;
         self.bury();
         let remembered = self.state().manifest.as_ref().map(|manifest| manifest.manner);
-        let made = match self.attempt(remembered).await {
+        let made = self.attempt(remembered).await;
+        let made = match made {
             // What was remembered may have become wrong: servers are updated.
-            Err(error) if remembered.is_some() && !matches!(error, Error::Login(_)) => self.attempt(None).await,
-            other => other,
+            Err(Error::Login(_) | Error::Unfetched(_) | Error::Slow(_)) | Ok(_) => made,
+            Err(_) if remembered.is_some() => self.attempt(None).await,
+            Err(_) => made,
         };
         let connection = match made {
             Ok(connection) => Arc::new(connection),
@@ -369,6 +349,8 @@ impl Server {
             }
             Error::Unknown(_)
             | Error::Start(_)
+            | Error::Unfetched(_)
+            | Error::Slow(_)
             | Error::Unreachable(_)
             | Error::Login(_)
             | Error::Resting { .. }

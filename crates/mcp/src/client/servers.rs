@@ -62,7 +62,8 @@ impl Servers {
     /// The tools of all servers, in the order of their names.
     ///
     /// Servers that were met before are not waited for: their tools are known, and their lists are brought up to date
-    /// beside. The others are started together, and those that are not there within `wait` are left out this time.
+    /// beside. The others are started together, and those that are not there within `wait` are left out this time; one
+    /// that fetches what it runs is waited for as long as its start may take.
     /// Names in `taken` are left to those who have them.
     pub async fn tools(&self, wait: Duration, taken: &BTreeSet<String>) -> Vec<Arc<dyn Tool>> {
         self.meet(wait).await;
@@ -179,8 +180,12 @@ impl Servers {
             waited_for.push((server, server.refresh()));
         }
         let (servers, over): (Vec<_>, Vec<_>) = waited_for.into_iter().unzip();
-        // Those that take longer go on to start, and are known the next time.
-        let _ = tokio::time::timeout(wait, futures_util::future::join_all(over)).await;
+        // Those that take longer go on to start, and are known the next time. What has to be fetched first is waited for.
+        let waits = over.into_iter().zip(&servers).map(|(over, server)| {
+            let fetches = server.config().fetching().map(|_| server.config().patience.start);
+            tokio::time::timeout(fetches.unwrap_or(wait), over)
+        });
+        futures_util::future::join_all(waits).await;
         for server in servers.into_iter().filter(|server| server.manifest().is_none()) {
             server.note_absence();
         }

@@ -108,7 +108,7 @@ impl ServerTool {
             Error::Lost(_) | Error::Abandoned(_) | Error::Silent(_) if !is_repeatable => Reply::InDoubt {
                 evidence: format!("`{}` was called on {words}; it may or may not have been done", self.own_name),
             },
-            Error::Unreachable(_) | Error::Resting { .. } | Error::Start(_) => {
+            Error::Unreachable(_) | Error::Resting { .. } | Error::Start(_) | Error::Slow(_) => {
                 cx.transient(Failure::new(FailureKind::Tool, words))
             }
             // Here it was made again already as often as that helps.
@@ -116,7 +116,7 @@ impl ServerTool {
                 Reply::Failed(Failure::new(FailureKind::Tool, words))
             }
             Error::Login(_) | Error::Unknown(_) => Reply::Failed(Failure::new(FailureKind::Config, words)),
-            Error::Refused { .. } | Error::Visits { .. } | Error::Nonsense(_) => {
+            Error::Unfetched(_) | Error::Refused { .. } | Error::Visits { .. } | Error::Nonsense(_) => {
                 Reply::Failed(Failure::new(FailureKind::Tool, words))
             }
         }

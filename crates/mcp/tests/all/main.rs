@@ -4,6 +4,7 @@
 #![cfg(target_os = "linux")]
 
 mod chaos;
+mod fetched;
 mod helpers;
 mod losses;
 mod meeting;

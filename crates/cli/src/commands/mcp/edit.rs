@@ -10,7 +10,7 @@ use crate::args::McpAdd;
 use crate::fault::{Code, Fault, Outcome};
 use crate::out;
 use crate::places::{self, Places};
-use crate::servers::{KeyFiles, cut_off, own_file, written_in};
+use crate::servers::{KeyFiles, cut_off, forget_fetched, own_file, written_in};
 
 pub(super) fn add(places: &Places, args: McpAdd) -> Outcome {
     let mut words = args.command.into_iter();
@@ -61,6 +61,7 @@ pub(super) fn remove(places: &Places, name: &str) -> Outcome {
             .hint("`updraft mcp list` says where each is configured"));
     }
     own.save(&file)?;
+    forget_fetched(places, name);
     let forgot =
         KeyFiles::new(places).forget(name).map_err(|error| Fault::file("forget the login in", &file, &error))?;
     let login = if forgot { ", and its login" } else { "" };

@@ -1,0 +1,58 @@
+//! What is said where the arguments are wrong: clap's words, with better advice where a person most likely meant something.
+
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, Parser};
+
+use crate::args::Arguments;
+
+/// Commands whose last argument is a text of several words.
+const TAKE_TEXT: [&str; 3] = ["run", "answer", "tell"];
+
+/// Reads the arguments. Where they are wrong or ask for help, says so and ends the process.
+pub(crate) fn arguments() -> Arguments {
+    let typed: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    Arguments::try_parse().unwrap_or_else(|error| advised(error, &typed).exit())
+}
+
+/// The error with advice for what was typed.
+fn advised(mut error: clap::Error, typed: &[String]) -> clap::Error {
+    let invalid = |error: &clap::Error, kind| match error.get(kind) {
+        Some(ContextValue::String(word)) => word.clone(),
+        _ => String::new(),
+    };
+    match error.kind() {
+        ErrorKind::InvalidSubcommand if typed.first().is_some_and(|first| !first.starts_with('-')) => {
+            let word = invalid(&error, ContextKind::InvalidSubcommand);
+            // Of two that are alike clap takes the longer one: `runs` for `rnu`.
+            if typed.first() == Some(&word)
+                && let Some(meant) = nearest(&word)
+            {
+                error.insert(ContextKind::SuggestedSubcommand, ContextValue::String(meant));
+            }
+        }
+        ErrorKind::UnknownArgument if typed.first().is_some_and(|first| TAKE_TEXT.contains(&first.as_str())) => {
+            if let Some(text) = unquoted(typed, &invalid(&error, ContextKind::InvalidArg)) {
+                let advice = StyledStr::from(format!("put a text of several words in quotes: \"{text}\""));
+                error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice]));
+            }
+        }
+        _ => {}
+    }
+    error
+}
+
+/// The command that is spelled most like a word.
+fn nearest(word: &str) -> Option<String> {
+    let command = Arguments::command();
+    let names = command.get_subcommands().filter(|one| !one.is_hide_set()).map(clap::Command::get_name);
+    let near = names.map(|name| (strsim::damerau_levenshtein(word, name), name.len().abs_diff(word.len()), name));
+    near.filter(|(away, ..)| *away <= 2).min().map(|(.., name)| name.to_owned())
+}
+
+/// The words that were most likely meant as one text: from the one before the first that does not fit.
+fn unquoted(typed: &[String], invalid: &str) -> Option<String> {
+    let at = typed.iter().position(|word| word == invalid).filter(|at| *at >= 2 && !invalid.starts_with('-'))?;
+    let words = typed[at - 1..].iter().take_while(|word| !word.starts_with('-'));
+    Some(words.map(String::as_str).collect::<Vec<_>>().join(" "))
+}
