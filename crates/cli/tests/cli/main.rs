@@ -14,6 +14,7 @@ mod confined;
 mod consult;
 mod control;
 mod export;
+mod handover;
 mod import;
 mod injection;
 mod input;
