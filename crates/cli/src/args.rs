@@ -21,7 +21,7 @@ mod tools;
 mod undo;
 
 pub(crate) use confine::{Bounds, Confine};
-pub(crate) use files::{Export, Format, Import};
+pub(crate) use files::{Edges, Export, Format, Import};
 pub(crate) use json::{Json, JsonCommand};
 pub(crate) use mcp::{
     Add as McpAdd, Check as McpCheck, Mcp, McpCommand, Prompt as McpPrompt, Read as McpRead, Server as McpServer,
@@ -175,6 +175,7 @@ const RUN_EXAMPLES: &str = "Examples:
   updraft run --model openai/gpt-5.4-mini --budget 0.50 \"Find the slowest test\"
   updraft run --agent coder --yes \"Rename the function parse to read\"
   updraft run --plan plan.json \"Carry out the plan\"
+  git diff | updraft run --agent reviewer \"Review this\"
   git log -20 | updraft run - --agent summarizer";
 
 const SERVE_EXAMPLES: &str = "Examples:
@@ -188,7 +189,7 @@ pub(crate) struct Run {
     /// The folder it may work in (default: the current one)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) workspace: Option<PathBuf>,
-    /// A file handed over with the goal (repeatable)
+    /// A file handed over with the goal (repeatable); `-` is standard input, which is taken anyway where it is a pipe
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub(crate) file: Vec<PathBuf>,
     /// The model: PROVIDER/NAME, a profile, `fast`, `strong`, `cheap`, `vision` or `auto`; `updraft models` lists them

@@ -33,6 +33,7 @@ pub(crate) mod runs;
 pub(crate) mod sandbox;
 pub(crate) mod serve;
 pub(crate) mod show;
+mod stdin;
 mod tighten;
 pub(crate) mod tools;
 pub(crate) mod trust;

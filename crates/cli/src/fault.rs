@@ -148,7 +148,7 @@ impl From<updraft_engine::Error> for Fault {
             E::Model(error) => error.into(),
             E::Tool(error) => error.into(),
             E::Goal(_) | E::UnknownAgent { .. } | E::Plan(_) => Self::of(Code::Usage, &error, error.hint()),
-            E::AgentFile { .. } | E::File { .. } | E::UnknownPrice { .. } | E::Blind { .. } => {
+            E::AgentFile { .. } | E::LeftOut { .. } | E::File { .. } | E::UnknownPrice { .. } | E::Blind { .. } => {
                 Self::of(Code::Config, &error, error.hint())
             }
             _ => Self::of(Code::Failed, &error, error.hint()),

@@ -20,7 +20,7 @@ use updraft_journal::hash_of;
 use updraft_mcp::config::{Fault as Wrong, Format, Link, ServerConfig, Servers as Theirs, fetching, read_theirs};
 use updraft_mcp::{Host, Proxy, Servers};
 use updraft_run::Approvals;
-use updraft_tools::{Dispatcher, Limits, Log, Look, Registry, Tool};
+use updraft_tools::{Dispatcher, Log, Look, Registry, Tool};
 
 use crate::fault::Fault;
 use crate::places::{self, Places};
@@ -30,7 +30,7 @@ use crate::{confine, dropins, out, plain, wire};
 pub(crate) use keys::KeyFiles;
 pub(crate) use named::{Variables, is_list, of_workspace};
 pub(crate) use programs::Programs;
-pub(crate) use wanted::Wanted;
+pub(crate) use wanted::{Wanted, leave_out_mistaken};
 
 /// How long a run waits for servers that it has never met. Those that are known are not waited for, nor those that did
 /// not come when they were waited for a short while ago.
@@ -108,6 +108,11 @@ impl Configured {
         self.faults.extend(faults);
     }
 
+    /// What every server's tool is named with.
+    pub(crate) fn prefix(&self) -> &str {
+        self.prefix.as_deref().unwrap_or("mcp")
+    }
+
     /// Those that are switched on, and what they are lent. Nothing is started.
     pub(crate) async fn servers(
         &self,
@@ -171,7 +176,7 @@ pub(crate) async fn dispatcher(
     let mut configured = configured(places, settings, workspace);
     let mut remarks: Vec<String> = configured.faults.iter().map(ToString::to_string).collect();
     let (mut registry, listing) = wire::registry(places, workspace, settings, Look::Kept).await?;
-    let prefix = configured.prefix.clone().unwrap_or_else(|| "mcp".to_owned());
+    let prefix = configured.prefix().to_owned();
     configured.servers.retain(|(server, _)| wanted.needs(&prefix, &server.name, &registry));
     let servers = configured.servers(places, settings, workspace).await?;
     remarks.append(&mut configured.apart);
@@ -186,7 +191,8 @@ pub(crate) async fn dispatcher(
             "MCP server `{name}` has no tools for this run: {why}\n  hint: `updraft mcp check {name}` waits for it"
         ));
     }
-    let dispatcher = Dispatcher::new(registry, Limits::default()).with_witness(confine::witness(places, settings));
+    let dispatcher =
+        Dispatcher::new(registry, settings.meant.tools.limits()).with_witness(confine::witness(places, settings));
     if servers.iter().next().is_some() {
         let shared = dispatcher.clone();
         servers.follow(taken, move |servers, tools| {

@@ -9,6 +9,7 @@ mod models;
 mod remembered;
 mod rules;
 mod sandbox;
+mod serving;
 mod spending;
 mod tools;
 mod trust;

@@ -106,6 +106,9 @@ pub(crate) fn conclude(rested: &Rested, face: &Face, signals: &Signals) -> Code 
     if face.json {
         view::json_at_rest(id, run, *was_stopped);
     }
+    for omitted in run.omitted() {
+        face.say(&format!("left out: {}", out::harmless(omitted)));
+    }
     let code = match run.phase() {
         Phase::Over { answer, failed } => over(id, run, answer, failed.as_ref(), face),
         _ if *was_stopped => {

@@ -8,7 +8,7 @@ use updraft_journal::{Filter, Journal};
 use updraft_mcp::Servers;
 use updraft_run::{Class, Rule, RunId};
 use updraft_tools::worker::Python;
-use updraft_tools::{Dispatcher, Limits, Listing, Look, Registry};
+use updraft_tools::{Dispatcher, Listing, Look, Registry};
 
 use tokio_util::sync::CancellationToken;
 
@@ -16,6 +16,7 @@ use crate::confine;
 use crate::dropins;
 use crate::fault::Fault;
 use crate::places::Places;
+use crate::servers;
 use crate::settings::Settings;
 
 /// The journal, made if it is not there.
@@ -105,6 +106,21 @@ pub(crate) fn cast(places: &Places, workspace: &Path, settings: &Settings) -> Re
     Ok((agents, prompts))
 }
 
+/// Leaves out the agents whose files name tools or servers that are not there.
+pub(crate) fn leave_out_mistaken(
+    places: &Places,
+    settings: &Settings,
+    workspace: &Path,
+    agents: &mut Agents,
+    dispatcher: &Dispatcher,
+) {
+    // Those that come with the program name nothing else; only others are worth a look at the servers' files.
+    if agents.iter().any(|agent| agent.file.is_some()) {
+        let configured = servers::configured(places, settings, workspace);
+        servers::leave_out_mistaken(agents, &dispatcher.registry(), &configured);
+    }
+}
+
 /// The tools for a workspace: those that are always there, and those dropped into folders.
 pub(crate) async fn dispatcher(places: &Places, workspace: &Path, settings: &Settings) -> Result<Dispatcher, Fault> {
     Ok(tools(places, workspace, settings, Look::Kept).await?.0)
@@ -119,7 +135,7 @@ pub(crate) async fn tools(
 ) -> Result<(Dispatcher, Listing), Fault> {
     let (registry, listing) = registry(places, workspace, settings, look).await?;
     let witness = confine::witness(places, settings);
-    Ok((Dispatcher::new(registry, Limits::default()).with_witness(witness), listing))
+    Ok((Dispatcher::new(registry, settings.meant.tools.limits()).with_witness(witness), listing))
 }
 
 /// The same, to add others to.
@@ -130,7 +146,7 @@ pub(crate) async fn registry(
     look: Look,
 ) -> Result<(Registry, Listing), Fault> {
     let confinement = confine::confinement(places, settings);
-    let always = Registry::standard(&Limits::default()).with_commands(confinement.clone());
+    let always = Registry::standard(&settings.meant.tools.limits()).with_commands(confinement.clone());
     let mut registry = always.with_web(settings.meant.web.web()?).with_python(confinement.clone(), python(settings));
     let listing = dropins::of(places, workspace, settings, confinement).register(&mut registry, look).await;
     Ok((registry, listing))

@@ -75,12 +75,16 @@ pub enum Trust {
 
 /// All agents there are, by name.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Agents(BTreeMap<String, Agent>);
+pub struct Agents {
+    known: BTreeMap<String, Agent>,
+    /// Those whose files cannot be used, and why.
+    left_out: BTreeMap<String, String>,
+}
 
 impl Agents {
     /// Has the agents' own rules put in other words.
     pub fn reword(&mut self, mut reword: impl FnMut(&mut updraft_run::Rules)) {
-        self.0.values_mut().for_each(|agent| reword(&mut agent.narrowed.rules));
+        self.known.values_mut().for_each(|agent| reword(&mut agent.narrowed.rules));
     }
 
     /// Those that come with the program.
@@ -89,46 +93,63 @@ impl Agents {
             let agent = Agent::parse(name, text, Path::new(name))?;
             Ok((agent.name.clone(), Agent { file: None, ..agent }))
         });
-        parsed.collect::<Result<_, _>>().map(Self)
+        Ok(Self { known: parsed.collect::<Result<_, Error>>()?, ..Self::default() })
     }
 
-    /// Takes the `*.md` of a folder over those there are. A folder that is not there changes nothing.
+    /// Takes the `*.md` of a folder over those there are. A folder that is not there changes nothing. An agent whose file
+    /// cannot be read is left out: without what the file says it might be allowed more than was meant.
     pub fn override_from(&mut self, folder: &Path, trust: Trust) -> Result<(), Error> {
-        for (name, text) in markdown_in(folder)? {
-            let file = folder.join(format!("{name}.md"));
-            let agent = Agent::parse(&name, &text, &file)?;
-            match trust {
-                Trust::Full => {
-                    self.0.insert(agent.name.clone(), agent);
-                }
-                Trust::NarrowOnly => {
-                    if let Some(known) = self.0.get_mut(&agent.name) {
-                        known.tools.retain(|tool| agent.tools.contains(tool));
-                        known.read_only |= agent.read_only;
-                        known.narrowed.mode = known.narrowed.mode.or(agent.narrowed.mode);
-                        known.narrowed.rules.ask.extend(agent.narrowed.rules.ask);
-                        known.narrowed.rules.deny.extend(agent.narrowed.rules.deny);
-                        known.turns = [known.turns, agent.turns].into_iter().flatten().min();
-                    }
-                }
+        for (stem, text) in markdown_in(folder)? {
+            let file = folder.join(format!("{stem}.md"));
+            match text.and_then(|text| Agent::parse(&stem, &text, &file)) {
+                Ok(agent) => self.take(agent, trust),
+                Err(error) => self.leave_out(&stem, in_full(&error)),
             }
         }
         Ok(())
     }
 
+    fn take(&mut self, agent: Agent, trust: Trust) {
+        match trust {
+            Trust::Full => self.insert(agent),
+            Trust::NarrowOnly => {
+                if let Some(known) = self.known.get_mut(&agent.name) {
+                    known.tools.retain(|tool| agent.tools.contains(tool));
+                    known.read_only |= agent.read_only;
+                    known.narrowed.mode = known.narrowed.mode.or(agent.narrowed.mode);
+                    known.narrowed.rules.ask.extend(agent.narrowed.rules.ask);
+                    known.narrowed.rules.deny.extend(agent.narrowed.rules.deny);
+                    known.turns = [known.turns, agent.turns].into_iter().flatten().min();
+                }
+            }
+        }
+    }
+
+    /// Takes an agent out, with the reason for the user.
+    pub fn leave_out(&mut self, name: &str, why: String) {
+        self.known.remove(name);
+        self.left_out.insert(name.to_owned(), why);
+    }
+
+    /// Agents that cannot be used: each name, and why.
+    pub fn left_out(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.left_out.iter().map(|(name, why)| (name.as_str(), why.as_str()))
+    }
+
     /// An agent by its name.
     pub fn get(&self, name: &str) -> Option<&Agent> {
-        self.0.get(name)
+        self.known.get(name)
     }
 
     /// All of them, in name order.
     pub fn iter(&self) -> impl Iterator<Item = &Agent> {
-        self.0.values()
+        self.known.values()
     }
 
     /// Adds one, or takes the place of one.
     pub fn insert(&mut self, agent: Agent) {
-        self.0.insert(agent.name.clone(), agent);
+        self.left_out.remove(&agent.name);
+        self.known.insert(agent.name.clone(), agent);
     }
 }
 
@@ -178,7 +199,8 @@ impl Agent {
         match key {
             "name" => self.name = unquoted(value).into(),
             "purpose" => self.purpose = unquoted(value).into(),
-            "tools" => self.tools = list(key, value)?,
+            "tools" => self.tools.extend(list(key, value)?),
+            "mcp_servers" => self.tools.extend(list(key, value)?),
             "model" => self.model = Some(unquoted(value).to_owned()).filter(|model| !model.is_empty()),
             "think" | "thinking" => match Think::parse(unquoted(value)) {
                 Some(think) => self.think = think,
@@ -220,6 +242,7 @@ impl Agent {
                     "name",
                     "purpose",
                     "tools",
+                    "mcp_servers",
                     "model",
                     "think",
                     "turns",
@@ -257,8 +280,20 @@ fn rules(key: &str, value: &str, place: &dyn Fn() -> String) -> Result<Vec<Rule>
     list(key, value)?.iter().map(|rule| Rule::parse(rule, &place())).collect()
 }
 
-/// The Markdown files of a folder: stem and text, in name order.
-pub(crate) fn markdown_in(folder: &Path) -> Result<Vec<(String, String)>, Error> {
+/// An error with its reasons, on one line.
+fn in_full(error: &Error) -> String {
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(reason) = source {
+        text.push_str(": ");
+        text.push_str(&reason.to_string());
+        source = reason.source();
+    }
+    text
+}
+
+/// The Markdown files of a folder: stem and text, or why that cannot be read, in name order.
+pub(crate) fn markdown_in(folder: &Path) -> Result<Vec<(String, Result<String, Error>)>, Error> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(missing) if missing.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -270,10 +305,10 @@ pub(crate) fn markdown_in(folder: &Path) -> Result<Vec<(String, String)>, Error>
         if path.extension().is_some_and(|extension| extension == "md")
             && let Some(stem) = path.file_stem().and_then(|stem| stem.to_str())
         {
-            let text = plain::read_text(&path, LARGEST).map_err(|source| Error::File { file: path.clone(), source })?;
+            let text = plain::read_text(&path, LARGEST).map_err(|source| Error::File { file: path.clone(), source });
             found.push((stem.to_owned(), text));
         }
     }
-    found.sort();
+    found.sort_by(|(one, _), (other, _)| one.cmp(other));
     Ok(found)
 }

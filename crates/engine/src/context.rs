@@ -5,17 +5,19 @@
 
 use std::io::Read;
 use std::path::Path;
-use std::sync::Arc;
 
 use ignore::WalkBuilder;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use updraft_run::{DOCUMENTS, Step, StepSpec};
+use updraft_run::{DOCUMENTS, Run, paths_meet};
 
+use crate::history::Past;
 use crate::words::Kit;
 
 /// Files named in a context. A model that needs more can list them.
 const MOST_FILES: usize = 200;
+/// Bytes of the distiller's profile that each step is told.
+const MOST_PROFILE: usize = 32 * 1024;
 /// Bytes of documents in a context, all together.
 const MOST_TEXT: usize = 64 * 1024;
 
@@ -29,7 +31,11 @@ pub struct Context {
     /// There are more.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub more: bool,
-    /// `AGENTS.md` and `.context/**/*.md`, in path order: name and text.
+    /// `AGENTS.md` and `.context/**/*.md` of a workspace that the user trusts, in path order: name and text. They are
+    /// the user's own instructions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub instructions: Vec<(String, String)>,
+    /// Those of a workspace that is not trusted, and those that hold words from outside: material to work with.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub documents: Vec<(String, String)>,
     /// What is remembered.
@@ -38,8 +44,8 @@ pub struct Context {
 }
 
 impl Context {
-    /// Looks at a workspace. What cannot be read is left out.
-    pub fn look(root: &Path) -> Self {
+    /// Looks at a workspace. What cannot be read is left out. `is_own` says which documents are the user's own words.
+    pub fn look(root: &Path, is_own: &dyn Fn(&str) -> bool) -> Self {
         let mut context = Context { root: root.display().to_string(), ..Context::default() };
         let walk = WalkBuilder::new(root)
             .hidden(true)
@@ -59,11 +65,18 @@ impl Context {
                 context.files.push(path.display().to_string());
             }
         }
-        context.read_documents(root);
+        context.read_documents(root, is_own);
         context
     }
 
-    fn read_documents(&mut self, root: &Path) {
+    /// Looks at a run's workspace, as far as the run knows whose words stand there.
+    pub(crate) fn of(run: &Run) -> Self {
+        let strange = || run.tainted().keys().chain(run.marked().keys());
+        let is_own = |path: &str| run.settings().workspace_trusted && !strange().any(|marked| paths_meet(marked, path));
+        Self::look(Path::new(&run.settings().workspace), &is_own)
+    }
+
+    fn read_documents(&mut self, root: &Path, is_own: &dyn Fn(&str) -> bool) {
         let mut left = MOST_TEXT;
         let Ok(root) = root.canonicalize() else { return };
         let [instructions, notes] = DOCUMENTS;
@@ -79,29 +92,45 @@ impl Context {
             let name = path.strip_prefix(&root).unwrap_or(&path).display().to_string();
             left -= kept.len();
             if !kept.trim().is_empty() {
-                self.documents.push((name, kept));
+                let list = if is_own(&name) { &mut self.instructions } else { &mut self.documents };
+                list.push((name, kept));
             }
         }
     }
 
-    /// The part of the prompt that says this, with what was done before.
-    pub(crate) fn in_words(&self, kit: &Kit, history: &[Past]) -> String {
+    /// Whether it holds text of the workspace's documents.
+    pub(crate) fn has_documents(&self) -> bool {
+        !self.documents.is_empty() || !self.instructions.is_empty()
+    }
+
+    /// What a workspace that is trusted tells everyone to do, as a part of the prompt; empty where there is nothing.
+    pub(crate) fn instructions_in_words(&self, kit: &Kit, is_trusted: bool) -> String {
+        if self.instructions.is_empty() || !is_trusted {
+            return String::new();
+        }
+        kit.say("instructions", &[("documents", &in_words(&self.instructions))])
+    }
+
+    /// The part of the prompt that says where a step works, with the files handed over and what was done before.
+    pub(crate) fn in_words(&self, kit: &Kit, handed_over: &str, history: &str, is_trusted: bool) -> String {
         let mut files = self.files.join("\n");
         if self.more {
             files.push_str("\n…");
         }
         let workspace = format!("{}\n{files}", self.root);
-        let documents: Vec<String> =
-            self.documents.iter().map(|(name, text)| format!("### {name}\n\n{text}")).collect();
-        let history: Vec<String> = history.iter().map(Past::in_words).collect();
+        // Trust may have ended since the workspace was looked at.
+        let distrusted = if is_trusted { String::new() } else { in_words(&self.instructions) };
+        let documents = format!("{distrusted}\n\n{}", in_words(&self.documents));
         let memory = if self.memory.is_null() { String::new() } else { self.memory.to_string() };
+        let or_none = |text: &str| if text.trim().is_empty() { "none".to_owned() } else { text.trim().to_owned() };
         kit.say(
             "context",
             &[
                 ("workspace", workspace.trim()),
-                ("documents", documents.join("\n\n").trim()),
-                ("history", history.join("\n").trim()),
-                ("memory", memory.trim()),
+                ("files", &or_none(handed_over)),
+                ("documents", &or_none(&documents)),
+                ("history", &or_none(history)),
+                ("memory", &or_none(&memory)),
             ],
         )
     }
@@ -111,14 +140,32 @@ impl Context {
         json!({
             "intent": intent,
             "workspace": { "root": self.root, "files": self.files },
-            "history": history.iter().enumerate().map(|(n, past)| json!({
-                "step": n + 1,
-                "action": { "id": past.step, "agent": past.agent, "description": past.description },
-                "observation": { "status": past.status, "output": past.output },
-            })).collect::<Vec<_>>(),
+            "history": history.iter().enumerate().map(|(n, past)| past.to_json(n + 1)).collect::<Vec<_>>(),
             "memory": self.memory,
         })
     }
+}
+
+/// The files that came with the goal, and what the distiller found in them.
+pub(crate) fn handed_over(run: &Run) -> String {
+    let files: Vec<String> = run.goal().files.iter().map(|file| format!("- {file}")).collect();
+    let mut text = files.join("\n");
+    if let Some(profile) = run.profile() {
+        let mut profile = profile.to_string();
+        if profile.len() > MOST_PROFILE {
+            profile.truncate(profile.floor_char_boundary(MOST_PROFILE));
+            profile.push('…');
+        }
+        text.push_str("\n\n");
+        text.push_str(&profile);
+    }
+    text
+}
+
+/// Documents under their names.
+fn in_words(documents: &[(String, String)]) -> String {
+    let told: Vec<String> = documents.iter().map(|(name, text)| format!("--- {name} ---\n\n{}", text.trim())).collect();
+    told.join("\n\n")
 }
 
 /// The first bytes of a regular file, as text. A link, a pipe or a device is none: a workspace from elsewhere must not
@@ -140,57 +187,4 @@ fn beginning_of(path: &Path, most: usize) -> Option<String> {
         Err(_) => return None,
     };
     Some(text)
-}
-
-/// A step that ended before.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Past {
-    /// Its name.
-    pub step: String,
-    /// Who did it.
-    pub agent: String,
-    /// What it was.
-    pub description: String,
-    /// How it ended.
-    pub status: &'static str,
-    /// What it gave, cut to size.
-    pub output: String,
-}
-
-/// Characters of an earlier step's output that are told.
-const LONGEST_OUTPUT: usize = 2000;
-
-/// A step that ended before, shared with the run: what is told about it is made only where it is told.
-pub(crate) struct Ended {
-    spec: Arc<StepSpec>,
-    status: &'static str,
-    output: Option<Arc<str>>,
-}
-
-impl Ended {
-    pub(crate) fn of(step: &Step) -> Self {
-        Self { spec: Arc::clone(&step.spec), status: step.status(), output: step.output.clone() }
-    }
-
-    pub(crate) fn told(&self) -> Past {
-        Past {
-            step: self.spec.id.to_string(),
-            agent: self.spec.agent.clone(),
-            description: self.spec.description.clone(),
-            status: self.status,
-            output: self.output.as_deref().unwrap_or_default().chars().take(LONGEST_OUTPUT).collect(),
-        }
-    }
-}
-
-impl Past {
-    /// What is told about a step.
-    pub(crate) fn of(step: &Step) -> Self {
-        Ended::of(step).told()
-    }
-
-    fn in_words(&self) -> String {
-        let Past { step, agent, description, status, .. } = self;
-        format!("- `{step}` ({agent}, {status}): {description}")
-    }
 }

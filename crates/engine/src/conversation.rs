@@ -11,11 +11,10 @@ use updraft_run::{
     Role, Run, State, Step, Think, ToolResult, ToolSpec, outcome_words,
 };
 
-use crate::context::{Context, Ended, Past};
+use crate::between::{note_in_words, results};
+use crate::context::{self, Context};
+use crate::history;
 use crate::words::Kit;
-
-/// Earlier steps named in a step's context.
-const MOST_HISTORY: usize = 20;
 
 /// What prompts are made of beside the run: its words, and the pictures in the journal.
 #[derive(Clone, Copy)]
@@ -91,7 +90,7 @@ impl Conversation {
         let mut conversation = Self {
             visit: step.visit,
             context: hash,
-            documents: !context.documents.is_empty() && step.role != Role::Distill,
+            documents: context.has_documents() && step.role != Role::Distill,
             consumed: 0,
             summary: summary(step).cloned(),
             last: None,
@@ -336,20 +335,29 @@ fn brief_of(run: &Run, step: &Step) -> Brief {
 fn opening(run: &Run, step: &Step, kit: &Kit, context: &Context) -> String {
     let spec = &step.spec;
     let goal = &run.goal().text;
-    let words = context.in_words(kit, &history(run, step));
+    let is_trusted = run.settings().workspace_trusted;
+    let words = context.in_words(kit, &context::handed_over(run), &history::in_words(run, step), is_trusted);
+    let instructions = context.instructions_in_words(kit, is_trusted);
     let frozen = step.opening.clone().unwrap_or_default();
     let inputs: serde_json::Map<String, Value> =
         frozen.inputs.iter().map(|(name, value)| (name.clone(), (**value).clone())).collect();
     let inputs = Value::Object(inputs).to_string();
     let mut text = match step.role {
-        Role::Plan => plan_opening(run, kit, &words, &inputs),
+        Role::Plan => kit.say(
+            "plan",
+            &[("goal", goal), ("instructions", &instructions), ("context", &words), ("variables", &inputs)],
+        ),
         Role::Distill => kit.say("distill", &[("files", &run.goal().files.join("\n")), ("goal", goal)]),
         Role::Work => match run.goal().mode {
-            Mode::Agent(_) => kit.say("query", &[("goal", goal), ("context", &words), ("inputs", &inputs)]),
+            Mode::Agent(_) => kit.say(
+                "query",
+                &[("goal", goal), ("instructions", &instructions), ("context", &words), ("inputs", &inputs)],
+            ),
             Mode::Plan | Mode::Swarm | Mode::Given if run.is_review(step) => kit.say(
                 "review",
                 &[
                     ("goal", goal),
+                    ("instructions", &instructions),
                     ("description", &spec.description),
                     ("prompt", &spec.prompt),
                     ("inputs", &inputs),
@@ -364,6 +372,7 @@ fn opening(run: &Run, step: &Step, kit: &Kit, context: &Context) -> String {
                     ("prompt", &spec.prompt),
                     ("inputs", &inputs),
                     ("writes", &spec.writes.join("\n")),
+                    ("instructions", &instructions),
                     ("context", &words),
                 ],
             ),
@@ -378,11 +387,6 @@ fn opening(run: &Run, step: &Step, kit: &Kit, context: &Context) -> String {
         text.push_str(&carried_in_words(run, carried, &frozen, kit));
     }
     text
-}
-
-fn plan_opening(run: &Run, kit: &Kit, context: &str, variables: &str) -> String {
-    let words = run.profile().map_or_else(|| context.to_owned(), |profile| format!("{context}\n\n{profile}"));
-    kit.say("plan", &[("goal", &run.goal().text), ("context", &words), ("variables", variables)])
 }
 
 fn carried_in_words(run: &Run, carried: &Carried, frozen: &Opening, kit: &Kit) -> String {
@@ -446,69 +450,4 @@ fn failed_in_words(step: &Step) -> String {
         words.push_str(&format!("\n  its result{cut}: {}", Value::String(output[..end].to_owned())));
     }
     words
-}
-
-/// The steps this one comes after, as the context provider tells them.
-fn history(run: &Run, step: &Step) -> Vec<Past> {
-    earlier(run, step).iter().map(Ended::told).collect()
-}
-
-/// The same, shared with the run.
-fn earlier(run: &Run, step: &Step) -> Vec<Ended> {
-    step.spec.after.iter().take(MOST_HISTORY).filter_map(|id| run.step(id)).map(Ended::of).collect()
-}
-
-/// What a tool is told was done before: the steps that this one waited for, and those whose variables it reads.
-pub(crate) fn behind(run: &Run, step: &Step) -> Vec<Ended> {
-    let gives = |other: &Step| other.spec.writes.iter().any(|name| step.spec.reads.contains(name));
-    let is_before =
-        |other: &&Step| other.spec.id != step.spec.id && (step.spec.after.contains(&other.spec.id) || gives(other));
-    run.steps().filter(is_before).take(MOST_HISTORY).map(Ended::of).collect()
-}
-
-/// The results of an answer's calls: as the provider wants them, or as text where the calls were text.
-fn results(answer: Option<&Answer>, outcomes: &[Outcome], kit: &Kit) -> Message {
-    let calls = answer.map(|answer| answer.calls.as_slice()).unwrap_or_default();
-    if calls.is_empty() {
-        let lines: Vec<String> = outcomes
-            .iter()
-            .map(|outcome| {
-                let previous = answer.map(|answer| answer.text.as_str()).unwrap_or_default();
-                let result = said(outcome, kit);
-                json!({ "iteration_context": { "tool_result": result }, "previous_output": previous }).to_string()
-            })
-            .collect();
-        return Message::User(lines.join("\n").into());
-    }
-    let paired = calls.iter().zip(outcomes).map(|(call, outcome)| ToolResult {
-        call: call.id.clone(),
-        name: call.name.clone(),
-        text: said(outcome, kit),
-        is_error: !outcome.is_good(),
-    });
-    Message::Results(paired.collect())
-}
-
-fn said(outcome: &Outcome, kit: &Kit) -> String {
-    match outcome {
-        Outcome::Replied(Reply::InDoubt { evidence }) => kit.say("in-doubt", &[("evidence", evidence)]),
-        Outcome::Replied(_) | Outcome::Rejected(_) => outcome_words(outcome).into_owned(),
-    }
-}
-
-fn note_in_words(note: &Note, kit: &Kit) -> String {
-    match note {
-        Note::LastTurn => kit.say("last-turn", &[]),
-        Note::MoreTurns => kit.say("more-turns", &[]),
-        Note::MissingOutput { names } => kit.say("missing-output", &[("names", &names.join(", "))]),
-        Note::Unfit { what } => kit.say("unfit", &[("what", what)]),
-        Note::AllToolsFailed => kit.say("all-tools-failed", &[]),
-        Note::RepeatedCall { name } => kit.say("repeated-call", &[("call", name)]),
-        Note::PlanFaults { faults } => {
-            let list: Vec<String> = faults.iter().map(|fault| format!("- {fault}")).collect();
-            kit.say("plan-faults", &[("faults", &list.join("\n"))])
-        }
-        Note::Told { message } => kit.say("told", &[("message", message)]),
-        _ => String::new(),
-    }
 }

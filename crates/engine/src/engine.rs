@@ -319,6 +319,10 @@ impl Sender {
 }
 
 impl Inner {
+    pub(crate) fn marks(&self) -> Option<&Marks> {
+        self.marks.as_ref()
+    }
+
     pub(crate) fn now(&self) -> Timestamp {
         (self.clock)()
     }

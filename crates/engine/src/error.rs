@@ -46,6 +46,14 @@ pub enum Error {
     /// The goal cannot be worked on.
     #[error("{0}")]
     Goal(String),
+    /// An agent that is needed has a file that cannot be used.
+    #[error("the agent `{name}` cannot be used: {why}")]
+    LeftOut {
+        /// The agent.
+        name: String,
+        /// What is wrong with its file.
+        why: String,
+    },
     /// No such agent.
     #[error("there is no agent `{name}`; there is {close}")]
     UnknownAgent {
@@ -95,7 +103,9 @@ impl Error {
                  or anthropic/claude-haiku-5-5; where yours can, say so: `--model 'NAME?images=yes'`"
                     .into(),
             ),
-            Error::AgentFile { .. } => Some("`updraft agents` shows the agents that were read".into()),
+            Error::AgentFile { .. } | Error::LeftOut { .. } => {
+                Some("`updraft agents` shows the agents that were read".into())
+            }
             Error::Tool(_)
             | Error::File { .. }
             | Error::Unwritten { .. }

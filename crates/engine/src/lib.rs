@@ -15,6 +15,7 @@
 //! | taking back | `undo.rs`, then `undo/plan.rs` and `undo/carry.rs` |
 
 mod agents;
+mod between;
 mod consult;
 mod context;
 mod conversation;
@@ -23,6 +24,7 @@ mod drive;
 mod effects;
 mod engine;
 mod error;
+mod history;
 mod marks;
 mod nodelink;
 mod outage;
@@ -41,13 +43,14 @@ mod watch;
 mod words;
 
 pub use agents::{Agent, Agents, Trust};
-pub use context::{Context, Past};
+pub use context::Context;
 pub use diff::{Diff, StepDiff, diff};
 pub use drive::Rested;
 pub use engine::{Engine, Handle, Options, Sender};
 pub use error::Error;
+pub use history::Past;
 pub use marks::{Book, Marked, Marks, Remains};
-pub use nodelink::node_link;
+pub use nodelink::{EdgeList, node_link};
 pub use perform::{Doing, Given, Hands, Perform};
 pub use prompts::Prompts;
 pub use recorded::recorded;

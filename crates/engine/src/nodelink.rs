@@ -1,22 +1,35 @@
 //! A run's graph as NetworkX node-link data, with the names other graph agents use.
 
 use serde_json::{Map, Value, json};
-use updraft_run::Timestamp;
+use updraft_run::{Run, Step, Timestamp};
 
 use crate::report::{Report, StepReport, dollars};
 
+/// The name of the list of edges: NetworkX read `links` by default until 3.5, and reads `edges` from 3.6 on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EdgeList {
+    /// `edges`.
+    Edges,
+    /// `links`.
+    Links,
+    /// Under both names, so that every NetworkX loads it as it is.
+    #[default]
+    Both,
+}
+
 /// The whole run as `networkx.node_link_graph` loads it: a `ROOT` node, one node for each step, an edge for each dependency.
-pub fn node_link(report: &Report) -> Value {
+pub fn node_link(report: &Report, list: EdgeList) -> Value {
     let root = json!({
         "id": "ROOT", "agent": "System", "status": "completed", "description": "Initial Query",
         "agent_prompt": report.run.goal().text, "reads": [], "writes": [], "output": null, "error": null,
         "cost": 0.0, "input_tokens": 0, "output_tokens": 0,
         "start_time": time(Some(report.head.created)), "end_time": time(Some(report.head.created)), "execution_time": 0.0,
     });
-    let nodes: Vec<Value> = std::iter::once(root).chain(report.steps.iter().map(node)).collect();
+    let nodes: Vec<Value> =
+        std::iter::once(root).chain(report.steps.iter().map(|step| node(step, &report.run))).collect();
     let globals: Map<String, Value> =
         report.run.variables().iter().map(|(name, variable)| (name.clone(), (*variable.value).clone())).collect();
-    json!({
+    let mut whole = json!({
         "directed": true,
         "multigraph": false,
         "graph": {
@@ -28,11 +41,39 @@ pub fn node_link(report: &Report) -> Value {
             "globals_schema": globals,
         },
         "nodes": nodes,
-        "edges": edges(report),
-    })
+    });
+    let edges = Value::Array(edges(report));
+    if list != EdgeList::Edges {
+        whole["links"] = edges.clone();
+    }
+    if list != EdgeList::Links {
+        whole["edges"] = edges;
+    }
+    whole
 }
 
-fn node(report: &StepReport) -> Value {
+/// What a step gave, as an object: its variables by name, or else its text as the final answer.
+fn output(step: &Step, run: &Run) -> Value {
+    let Some(text) = step.output.as_deref() else { return Value::Null };
+    let writes = &step.spec.writes;
+    if writes.is_empty() {
+        return json!({ "final_answer": text });
+    }
+    let parsed: Option<Value> = serde_json::from_str(text).ok();
+    let value = |name: &String| {
+        let own = run.variables().get(name).filter(|variable| variable.by.as_ref() == Some(&step.spec.id));
+        // Another step has written it since: what this one gave is in its text.
+        let earlier = || match (writes.len(), &parsed) {
+            (1, None) => Value::String(text.to_owned()),
+            (1, Some(value)) => value.clone(),
+            (_, parsed) => parsed.as_ref().and_then(|all| all.get(name)).cloned().unwrap_or_default(),
+        };
+        (name.clone(), own.map_or_else(earlier, |variable| (*variable.value).clone()))
+    };
+    Value::Object(writes.iter().map(value).collect())
+}
+
+fn node(report: &StepReport, run: &Run) -> Value {
     let spec = &report.step.spec;
     let ledger = &report.step.ledger;
     let took = report.began.zip(report.ended).map(|(began, ended)| ended.since(began).0 as f64 / 1000.0);
@@ -44,7 +85,7 @@ fn node(report: &StepReport) -> Value {
         "agent_prompt": spec.prompt,
         "reads": spec.reads,
         "writes": spec.writes,
-        "output": report.step.output.as_deref(),
+        "output": output(&report.step, run),
         "error": report.error(),
         "cost": dollars(ledger),
         "input_tokens": ledger.usage.input,

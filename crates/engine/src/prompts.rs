@@ -20,6 +20,7 @@ const COMPILED_IN: &[(&str, &str)] = compiled_in![
     "distill",
     "feedback",
     "in-doubt",
+    "instructions",
     "judge",
     "last-turn",
     "missing-output",
@@ -51,7 +52,7 @@ impl Prompts {
     pub fn override_from(&mut self, folder: &Path) -> Result<(), Error> {
         for (name, text) in crate::agents::markdown_in(folder)? {
             if self.0.contains_key(&name) {
-                self.0.insert(name, text);
+                self.0.insert(name, text?);
             }
         }
         Ok(())

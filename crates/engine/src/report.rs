@@ -11,7 +11,8 @@ use updraft_run::{
 };
 
 use crate::Error;
-use crate::context::{Context, Past};
+use crate::context::Context;
+use crate::history::Past;
 use crate::used::Used;
 
 /// A run in hindsight, or as it is now.
@@ -123,6 +124,7 @@ impl Report {
             "statistics": self.statistics(),
             "variables": self.run.variables().iter().map(|(name, v)| (name.clone(), (*v.value).clone())).collect::<serde_json::Map<_, _>>(),
             "waiting_for": waiting_for(&self.run),
+            "omitted": self.run.omitted().collect::<Vec<_>>(),
             "steps": self.steps.iter().map(StepReport::to_json).collect::<Vec<_>>(),
         })
     }

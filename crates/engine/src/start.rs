@@ -5,13 +5,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use updraft_journal::Blob;
-use updraft_run::{Budget, Goal, Graph, Mode, Roster, Settings, Start, Surroundings, ToolSpec, close_to};
+use updraft_run::{
+    Budget, Goal, Graph, Mode, Roster, STRANGE_WORKSPACE, Settings, Start, Surroundings, ToolSpec, close_to, paths_meet,
+};
 
 use crate::Error;
 use crate::agents::Agents;
 use crate::context::Context;
 use crate::drive::context_blob;
 use crate::engine::Inner;
+use crate::marks::Marked;
 use crate::prompts::Prompts;
 use crate::words::{Kit, Words, cast};
 
@@ -71,6 +74,9 @@ impl NewRun<'_> {
             Mode::Swarm => "router",
             Mode::Given => "",
         };
+        if let Some((name, why)) = self.agents.left_out().find(|(name, _)| *name == needed) {
+            return Err(Error::LeftOut { name: name.to_owned(), why: why.to_owned() });
+        }
         if !needed.is_empty() && !names.contains(&needed) {
             return Err(Error::UnknownAgent { name: needed.to_owned(), close: close_to(needed, &names) });
         }
@@ -92,7 +98,7 @@ impl NewRun<'_> {
         self.check_models(engine, &roster)?;
         let words_blob = Blob::new(serde_json::to_vec(&words).unwrap_or_default());
         let kit = engine.kit(words_blob.hash(), &roster, || Ok(Kit::new(&roster, words)))?;
-        let context = Context::look(Path::new(&self.settings.workspace));
+        let context = self.look(engine)?;
         let context_blob = context_blob(&context);
         let roster = Arc::new(Roster { words: Some(words_blob.hash()), ..roster });
         let documents = users_documents(&context, self.settings.workspace_trusted);
@@ -100,6 +106,19 @@ impl NewRun<'_> {
         let start = Start { goal: self.goal, roster, settings, budget: self.budget, plan: self.plan.map(Arc::new) };
         let pictures = self.pictures.into_iter().map(Blob::new).collect();
         Ok(Prepared { start, words: Some(words_blob), context: Arc::new(context), context_blob, pictures, kit })
+    }
+
+    /// The workspace as it is now. Its documents are the user's own words if it is trusted and no run has written words
+    /// from outside to them.
+    fn look(&self, engine: &Inner) -> Result<Context, Error> {
+        let workspace = &self.settings.workspace;
+        let marks = engine.marks().map(|marks| marks.book(workspace).all()).transpose()?.unwrap_or_default();
+        let strange = |path: &str| {
+            let is_strange = |mark: &Marked| !mark.origins.without(STRANGE_WORKSPACE).is_empty();
+            marks.iter().any(|mark| is_strange(mark) && paths_meet(&mark.path, path))
+        };
+        let is_own = |path: &str| self.settings.workspace_trusted && !strange(path);
+        Ok(Context::look(Path::new(workspace), &is_own))
     }
 
     fn gather(&self) -> (Roster, Words) {

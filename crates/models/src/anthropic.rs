@@ -118,6 +118,10 @@ impl Dialect for Messages {
         Box::new(parts::Parts::new(self.own.clone()))
     }
 
+    fn can_be_told_to_think(&self, prompt: &Prompt<'_>) -> bool {
+        self.thinking(prompt).is_some()
+    }
+
     fn room_to_think(&self, think: Think) -> u64 {
         self.mind.room(think)
     }

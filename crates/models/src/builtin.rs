@@ -32,9 +32,9 @@ mod tokens;
 mod units;
 mod words;
 
-use updraft_run::{Answer, Cost};
+use updraft_run::{Answer, Cost, Think};
 
-use crate::{Asking, Delta, Draft, Hear, Model, Price, Prompt};
+use crate::{Asking, Delta, Draft, Hear, Model, Price, Prompt, manner};
 
 /// Finds and quotes; plans, calls tools and answers without a language model.
 #[derive(Clone, Copy, Debug, Default)]
@@ -57,6 +57,9 @@ impl Model for Builtin {
         Box::pin(async move {
             let mut answer = answer(prompt);
             answer.usage.cost = Some(Cost(0));
+            if !matches!(prompt.think, Think::Auto | Think::Off) {
+                answer.omitted.push(manner::unthinking(self.name()));
+            }
             for call in &answer.calls {
                 hear(Delta::Call(&call.name));
             }

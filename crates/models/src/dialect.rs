@@ -46,6 +46,9 @@ pub(crate) trait Dialect: Send + Sync + fmt::Debug {
     /// Tokens the answer's cap is widened by, so that thinking does not eat the answer.
     fn room_to_think(&self, think: Think) -> u64;
 
+    /// Whether this model can be told to think as this prompt wishes.
+    fn can_be_told_to_think(&self, prompt: &Prompt<'_>) -> bool;
+
     /// Whether the provider never bills more than the cap. One that may think beyond it is reserved more for.
     fn bills_within_cap(&self) -> bool {
         true

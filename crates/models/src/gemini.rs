@@ -126,6 +126,10 @@ impl Dialect for Gemini {
         Box::new(parts::Parts::new(&self.name))
     }
 
+    fn can_be_told_to_think(&self, prompt: &Prompt<'_>) -> bool {
+        self.family().thinking(prompt.think).is_some()
+    }
+
     fn room_to_think(&self, think: Think) -> u64 {
         self.family().room(think)
     }

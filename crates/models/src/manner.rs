@@ -51,6 +51,24 @@ impl Manner {
     }
 }
 
+impl Manner {
+    /// The newest pictures that this model is not shown, for the user.
+    pub(crate) fn unshown(self, model: &str, messages: &[Message]) -> Vec<String> {
+        let newest = messages.iter().rev().take_while(|message| !matches!(message, Message::Assistant(_)));
+        let unshown = newest.filter(|_| !self.sees).filter_map(|message| match message {
+            Message::Pictures(pictures) => Some(pictures),
+            Message::User(_) | Message::Assistant(_) | Message::Results(_) => None,
+        });
+        let words = |picture: &Picture| format!("{model} takes no pictures, so `{}` was not shown to it", picture.name);
+        unshown.flat_map(|pictures| pictures.iter().map(words)).collect()
+    }
+}
+
+/// What the user is told whose model cannot be told to think.
+pub(crate) fn unthinking(model: &str) -> String {
+    format!("{model} cannot be told how much to think, so `think` did not count")
+}
+
 /// What is told in the place of pictures.
 fn unseen(pictures: &[Picture]) -> String {
     let line = |picture: &Picture| {

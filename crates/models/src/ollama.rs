@@ -124,6 +124,10 @@ impl Dialect for Ollama {
         Box::new(parts::Parts { name: self.name.clone() })
     }
 
+    fn can_be_told_to_think(&self, prompt: &Prompt<'_>) -> bool {
+        self.think(prompt.think).is_some()
+    }
+
     fn room_to_think(&self, think: Think) -> u64 {
         // Until the server was asked it may be one that thinks: a budget must hold for either.
         let thinks = self.found.get().map_or(Some(true), |found| found.thinks);

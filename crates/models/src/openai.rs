@@ -182,6 +182,10 @@ impl Dialect for Chat {
         }
     }
 
+    fn can_be_told_to_think(&self, prompt: &Prompt<'_>) -> bool {
+        self.thinks.get() == Some(&true) || self.effort(prompt).is_some_and(|effort| effort != "none")
+    }
+
     fn bills_within_cap(&self) -> bool {
         // Some count reasoning on top of the cap.
         self.house == House::OpenAi

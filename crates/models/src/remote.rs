@@ -15,7 +15,7 @@ use crate::endpoint::{Endpoint, Tuning, below, parse_base};
 use crate::fold::Fold;
 use crate::frames::Frames;
 use crate::http::chain;
-use crate::manner::{Manner, ToolsBy};
+use crate::manner::{self, Manner, ToolsBy};
 use crate::retry::Trouble;
 use crate::scripted::tell;
 use crate::told::{Bounds, Told};
@@ -343,6 +343,7 @@ impl Model for Remote {
         Box::pin(async move {
             let manner = self.manner().await;
             let tuned = self.tuned(prompt);
+            let omitted = self.omitted(prompt, &tuned, manner);
             // Where a conversation lies in memory sets it apart from those that fail at the same time.
             let salt = std::ptr::from_ref(draft) as u64;
             if manner.tools == ToolsBy::Text && !prompt.tools.is_empty() {
@@ -351,14 +352,15 @@ impl Model for Remote {
                 draft.extend(&self.whose(manner), &*self.dialect, manner, &prompt)?;
                 let body = draft.finished(&*self.dialect, &prompt)?;
                 let answer = self.ask_until_answered(&prompt, body, salt, hear).await?;
-                return Ok(Told::read(answer, prompt.messages.len()));
+                return Ok(Answer { omitted, ..Told::read(answer, prompt.messages.len()) });
             }
             let bounds = Bounds::within(tuned.max_output);
             let bounded = tuned.schema.filter(|_| manner.local).map(|schema| bounds.on(schema));
             let prompt = Prompt { schema: bounded.as_ref().or(tuned.schema), ..tuned };
             draft.extend(&self.whose(manner), &*self.dialect, manner, &prompt)?;
             let body = draft.finished(&*self.dialect, &prompt)?;
-            self.ask_until_answered(&prompt, body, salt, hear).await
+            let answer = self.ask_until_answered(&prompt, body, salt, hear).await?;
+            Ok(Answer { omitted, ..answer })
         })
     }
 
@@ -375,6 +377,18 @@ impl Remote {
     /// Whose a draft is: another model, server or manner writes other bytes.
     fn whose(&self, manner: Manner) -> String {
         format!("{} at {} {manner:?}", self.name, self.url.authority())
+    }
+
+    /// What somebody has asked for and this model cannot be given.
+    fn omitted(&self, prompt: &Prompt<'_>, tuned: &Prompt<'_>, manner: Manner) -> Vec<String> {
+        let mut omitted = Vec::new();
+        let chosen = [prompt.think, self.endpoint.tuning.think];
+        let wishes = chosen.into_iter().find(|think| *think != Think::Auto).is_some_and(|think| think != Think::Off);
+        if wishes && !self.dialect.can_be_told_to_think(tuned) {
+            omitted.push(manner::unthinking(&self.name));
+        }
+        omitted.extend(manner.unshown(&self.name, prompt.messages));
+        omitted
     }
 
     /// The prompt with what was set for this model.

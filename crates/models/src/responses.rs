@@ -99,6 +99,10 @@ impl Dialect for Responses {
         }
     }
 
+    fn can_be_told_to_think(&self, _: &Prompt<'_>) -> bool {
+        reasons(&self.model)
+    }
+
     fn takes_schema_beside_tools(&self) -> bool {
         true
     }

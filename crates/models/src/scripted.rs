@@ -104,9 +104,8 @@ impl Scripted {
                 .collect(),
             finish: line.finish,
             usage: line.usage(),
-            opaque: Vec::new(),
-            by: None,
             writes_calls: line.writes_calls,
+            ..Answer::default()
         };
         answer.usage.cost = Some(line.price().unwrap_or(self.price).of(&answer.usage));
         Ok(answer)

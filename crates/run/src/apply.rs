@@ -5,7 +5,7 @@ mod graph;
 mod step;
 mod taint;
 
-pub use taint::DOCUMENTS;
+pub use taint::{DOCUMENTS, paths_meet};
 
 use std::sync::Arc;
 

@@ -32,11 +32,13 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
+mod actions;
 mod apply;
 mod arguments;
 mod audit;
 mod bills;
 mod budget;
+mod changes;
 mod decide;
 mod effect;
 mod event;
@@ -62,7 +64,8 @@ mod step;
 mod talk;
 mod think;
 
-pub use apply::DOCUMENTS;
+pub use actions::{Action, Actions};
+pub use apply::{DOCUMENTS, paths_meet};
 pub use arguments::{Likeness, argument_lines};
 pub use budget::Ledger;
 pub use effect::{Class, Effect, Expected, Facts, Inquiry, Part, Prepared};

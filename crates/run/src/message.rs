@@ -159,6 +159,9 @@ pub struct Answer {
     /// nowhere else, whatever the text says.
     #[serde(default, skip_serializing_if = "is_false")]
     pub writes_calls: bool,
+    /// What was asked of it and could not be passed on, for the user: a picture, a wish that it think.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub omitted: Vec<String>,
 }
 
 /// The result of one call, as a model is told.

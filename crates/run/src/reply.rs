@@ -214,12 +214,15 @@ pub struct Failure {
     pub kind: FailureKind,
     /// What happened, in one or two sentences.
     pub message: String,
+    /// What was used all the same, where that is known: a step of an imported file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Box<Usage>>,
 }
 
 impl Failure {
     /// A failure of a kind.
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into() }
+        Self { kind, message: message.into(), usage: None }
     }
 }
 

@@ -73,6 +73,8 @@ pub struct Run {
     pub(crate) tainted: BTreeMap<String, Origins>,
     /// The same of files that other runs wrote.
     pub(crate) marked: BTreeMap<String, Origins>,
+    /// What was asked of models and could not be passed on to them.
+    pub(crate) omitted: BTreeSet<String>,
     /// It came from a file, and nobody has taken it over.
     pub(crate) is_imported: bool,
     /// When something last happened.
@@ -314,6 +316,15 @@ impl Run {
         step.next.iter().filter_map(|at| self.steps.get(*at)).filter(|step| step.state != State::Dropped)
     }
 
+    /// The steps before this one: those that it waited for, and those that wrote what it reads.
+    pub fn before<'a>(&'a self, step: &'a Step) -> impl Iterator<Item = &'a Step> {
+        let writer = |name: &String| self.variables.get(name)?.by.as_ref();
+        let writers = step.spec.reads.iter().filter_map(writer);
+        let all: std::collections::BTreeSet<usize> =
+            step.spec.after.iter().chain(writers).filter_map(|id| self.places.get(id).copied()).collect();
+        all.into_iter().map(|at| &self.steps[at]).filter(|before| before.spec.id != step.spec.id)
+    }
+
     /// The shared variables.
     pub fn variables(&self) -> &BTreeMap<String, Variable> {
         &self.variables
@@ -347,6 +358,11 @@ impl Run {
     /// Files that other runs wrote words from outside to, as far as this one has heard; `.` is the whole workspace.
     pub fn marked(&self) -> &BTreeMap<String, Origins> {
         &self.marked
+    }
+
+    /// What was asked of models and could not be passed on to them, for the user.
+    pub fn omitted(&self) -> impl Iterator<Item = &str> {
+        self.omitted.iter().map(String::as_str)
     }
 
     /// Effects that were wanted and have not replied.

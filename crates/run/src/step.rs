@@ -42,6 +42,8 @@ pub struct Step {
     pub output: Option<Arc<str>>,
     /// Why it cannot go on until the run is resumed.
     pub halted: Option<Failure>,
+    /// What it did, where it called anything.
+    pub actions: Option<Arc<crate::Actions>>,
     /// A new plan stands in for it: its failure is no longer the run's.
     pub superseded: bool,
     /// The review that rejected its result for good.

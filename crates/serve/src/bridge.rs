@@ -5,10 +5,11 @@
 //! | method | parameters | result |
 //! |---|---|---|
 //! | `auth` | `token` | `success` |
-//! | `fs/read` | `path` | `content` |
+//! | `fs/read` | `path`, `start_line`, `end_line` | `content` |
 //! | `fs/write` | `path`, `content` | `success` |
 //! | `fs/list` | `recursive`, `path` | `files`: paths; `truncated` |
 //! | `agent/dispatch` | `prompt` | `success`, and `run` where we host it |
+//! | `agent/status`, `agent/pause`, `agent/resume`, `agent/cancel` | `run` | `status`, `message`, `answer`, … |
 //!
 //! When a client or a run of this process has changed a file, everyone who is connected is told `fs/changed` with `path`. The token comes in the header
 //! `Authorization: Bearer TOKEN` or as the first message, never in the address. [`host`] is our side of it; [`Link`] and
@@ -16,6 +17,7 @@
 
 mod door;
 mod host;
+mod lines;
 mod link;
 mod tools;
 mod wire;

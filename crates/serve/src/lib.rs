@@ -29,4 +29,5 @@ mod visitors;
 pub use host::{Host, serve};
 pub use office::{Office, Parts};
 pub use runs::{Begin, Beginning};
+pub use sessions::SessionLimits;
 pub use token::Token;

@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
-use updraft_engine::{Engine, Watch, messages, node_link};
+use updraft_engine::{EdgeList, Engine, Watch, messages, node_link};
 use updraft_mcp::server::{
     Answered, Changed, Document, Doing, Face, Hit, Listed, Listener, Output, Progress, Query, Refusal, View, Work,
 };
@@ -15,7 +16,7 @@ use updraft_tools::{Dispatcher, Place, Workspace};
 
 use crate::find::Files;
 use crate::runs::{Begin, Heard, Runs, next_of, rest_of};
-use crate::sessions::{SWEEP, Sessions};
+use crate::sessions::{SessionLimits, Sessions};
 use crate::view;
 
 /// Runs in a list for others: the newest are what anyone looks for.
@@ -35,6 +36,8 @@ pub struct Parts {
     pub settings: Settings,
     /// The folder that conversations are kept in.
     pub sessions: PathBuf,
+    /// How many of those there may be, and for how long.
+    pub session_limits: SessionLimits,
     /// Cancelled when the process is to stop.
     pub stop: CancellationToken,
 }
@@ -53,15 +56,15 @@ struct Inner {
 impl Office {
     /// Opens the office and goes on with the runs that the process before left behind; says how many.
     pub async fn open(parts: Parts) -> Result<(Self, usize), String> {
-        let Parts { engine, begin, dispatcher, workspace, settings, sessions, stop } = parts;
+        let Parts { engine, begin, dispatcher, workspace, settings, sessions, session_limits, stop } = parts;
         let heard = Heard::new();
         let engine = engine(Arc::new(heard.clone()), stop.clone());
         let root = workspace.root().display().to_string();
-        let sessions = Arc::new(Sessions::new(sessions, root.clone()));
+        let sessions = Arc::new(Sessions::new(sessions, root.clone(), session_limits));
         let runs = Runs::new(engine, begin, root, stop.clone());
         let files = Files { dispatcher, place: Place { workspace }, settings, changed: heard.changed.clone() };
         let office = Self(Arc::new(Inner { runs, heard, files, sessions }));
-        office.sweep(stop);
+        office.sweep(session_limits.sweep, stop);
         let left = office.0.runs.recover().await.map_err(|Refusal(why)| why)?;
         Ok((office, left))
     }
@@ -71,13 +74,13 @@ impl Office {
         self.0.runs.finish().await;
     }
 
-    fn sweep(&self, stop: CancellationToken) {
+    fn sweep(&self, every: Duration, stop: CancellationToken) {
         let office = Arc::downgrade(&self.0);
         self.0.runs.aside(async move {
             loop {
                 tokio::select! {
                     () = stop.cancelled() => return,
-                    () = tokio::time::sleep(SWEEP) => {}
+                    () = tokio::time::sleep(every) => {}
                 }
                 let Some(office) = office.upgrade() else { return };
                 let sessions = Arc::clone(&office.sessions);
@@ -355,6 +358,8 @@ impl Face for Office {
     }
 
     fn graph(&self, run: String) -> Doing<'_, Value> {
-        Box::pin(async move { Ok(node_link(&view::report(self.0.runs.journal(), &self.0.runs.find(&run)?)?)) })
+        Box::pin(async move {
+            Ok(node_link(&view::report(self.0.runs.journal(), &self.0.runs.find(&run)?)?, EdgeList::default()))
+        })
     }
 }

@@ -15,14 +15,25 @@ use kept::{Kept, Said};
 
 /// How a question that goes on with a conversation is put.
 const CONVERSATION: &str = include_str!("conversation.md");
-/// How often those that nobody goes on with are let go.
-pub(crate) const SWEEP: Duration = Duration::from_mins(1);
-/// How long a conversation may rest.
-const AGE: Duration = Duration::from_mins(30);
-/// Conversations at once; beyond, the one that rested longest goes.
-const MOST: usize = 256;
-/// Questions that a conversation remembers.
-const TURNS: usize = 20;
+/// How many conversations there may be, how long, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionLimits {
+    /// How long a conversation may rest.
+    pub age: Duration,
+    /// How often those that have rested too long are let go.
+    pub sweep: Duration,
+    /// Conversations at once; beyond, the one that rested longest goes.
+    pub most: usize,
+    /// Questions that a conversation remembers.
+    pub turns: usize,
+}
+
+impl Default for SessionLimits {
+    fn default() -> Self {
+        Self { age: Duration::from_mins(30), sweep: Duration::from_mins(1), most: 256, turns: 20 }
+    }
+}
+
 /// Characters of one question or answer that are remembered.
 const LONGEST: usize = 8_000;
 
@@ -30,6 +41,7 @@ const LONGEST: usize = 8_000;
 pub(crate) struct Sessions {
     open: Mutex<BTreeMap<String, Session>>,
     kept: Kept,
+    limits: SessionLimits,
 }
 
 struct Session {
@@ -39,8 +51,8 @@ struct Session {
 
 impl Sessions {
     /// Those of a workspace, kept in this folder.
-    pub(crate) fn new(folder: PathBuf, workspace: String) -> Self {
-        Self { open: Mutex::default(), kept: Kept::new(folder, workspace) }
+    pub(crate) fn new(folder: PathBuf, workspace: String, limits: SessionLimits) -> Self {
+        Self { open: Mutex::default(), kept: Kept::new(folder, workspace, limits.age), limits }
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Session>> {
@@ -56,7 +68,7 @@ impl Sessions {
 
     /// Adds a conversation; beyond the most, the one that rested longest goes.
     fn take_in(&self, sessions: &mut BTreeMap<String, Session>, id: &str, said: Said) {
-        while sessions.len() >= MOST {
+        while sessions.len() >= self.limits.most {
             let oldest = sessions.iter().min_by_key(|(_, session)| session.last).map(|(id, _)| id.clone());
             let Some(oldest) = oldest else { break };
             sessions.remove(&oldest);
@@ -72,7 +84,7 @@ impl Sessions {
         {
             self.take_in(sessions, id, said);
         }
-        sessions.get_mut(id).filter(|session| session.last.elapsed() < AGE)
+        sessions.get_mut(id).filter(|session| session.last.elapsed() < self.limits.age)
     }
 
     /// A question as it is put to the agents: with what was said before in this conversation, and where words of that came
@@ -98,7 +110,7 @@ impl Sessions {
         if let Some(session) = self.known(&mut sessions, id) {
             let open = &mut session.said.open;
             open.push_back((run.to_owned(), short(question)));
-            while open.len() > TURNS {
+            while open.len() > self.limits.turns {
                 open.pop_front();
             }
             session.last = Instant::now();
@@ -124,7 +136,7 @@ impl Sessions {
         if let Some((answer, origins)) = answer {
             said.origins.merge(origins);
             said.turns.push_back((question, short(answer)));
-            while said.turns.len() > TURNS {
+            while said.turns.len() > self.limits.turns {
                 said.turns.pop_front();
             }
             session.last = Instant::now();
@@ -134,7 +146,7 @@ impl Sessions {
 
     /// Lets go of those that have rested too long.
     pub(crate) fn sweep(&self) {
-        self.lock().retain(|_, session| session.last.elapsed() < AGE);
+        self.lock().retain(|_, session| session.last.elapsed() < self.limits.age);
         self.kept.sweep();
     }
 }
@@ -155,7 +167,7 @@ mod tests {
     /// Conversations whose folder goes with the first part.
     fn sessions() -> (tempfile::TempDir, Sessions) {
         let folder = tempfile::tempdir().unwrap();
-        let sessions = Sessions::new(folder.path().join("sessions"), "/workspace".to_owned());
+        let sessions = Sessions::new(folder.path().join("sessions"), "/workspace".to_owned(), SessionLimits::default());
         (folder, sessions)
     }
 
@@ -164,11 +176,12 @@ mod tests {
         let (folder, before) = sessions();
         let id = before.begin().unwrap();
         say(&before, &id, "What is it?", "A loom.");
-        let after = Sessions::new(folder.path().join("sessions"), "/workspace".to_owned());
+        let after = Sessions::new(folder.path().join("sessions"), "/workspace".to_owned(), SessionLimits::default());
         let (put, origins) = after.put(&id, "Who made it?").unwrap();
         assert!(put.contains("Answer: A loom."), "{put}");
         assert_eq!(origins.names(), [PAGE], "what it was made of is not forgotten");
-        let elsewhere = Sessions::new(folder.path().join("sessions"), "/elsewhere".to_owned());
+        let elsewhere =
+            Sessions::new(folder.path().join("sessions"), "/elsewhere".to_owned(), SessionLimits::default());
         assert!(elsewhere.put(&id, "Who made it?").unwrap_err().contains("leave `session` out"));
     }
 
@@ -184,7 +197,7 @@ mod tests {
         before.asked(&id, "one", "Which colour?");
         before.asked(&id, "two", "Which size?");
         assert_eq!(before.put(&id, "And now?").unwrap(), ("And now?".to_owned(), Origins::default()));
-        let after = Sessions::new(folder.path().join("sessions"), "/workspace".to_owned());
+        let after = Sessions::new(folder.path().join("sessions"), "/workspace".to_owned(), SessionLimits::default());
         assert_eq!(after.open(&id), ["one", "two"]);
         after.answered(&id, "two", None);
         after.answered(&id, "one", Some(("Blue.", &Origins::default())));
@@ -218,7 +231,7 @@ mod tests {
     async fn a_conversation_that_rests_too_long_is_gone() {
         let (_folder, sessions) = sessions();
         let id = sessions.begin().unwrap();
-        tokio::time::advance(AGE + Duration::from_secs(1)).await;
+        tokio::time::advance(SessionLimits::default().age + Duration::from_secs(1)).await;
         assert!(sessions.put(&id, "Still there?").unwrap_err().contains("expired"));
         sessions.sweep();
         assert_eq!(sessions.lock().len(), 0);
@@ -228,11 +241,11 @@ mod tests {
     async fn beyond_the_most_the_one_that_rested_longest_goes() {
         let (_folder, sessions) = sessions();
         let first = sessions.begin().unwrap();
-        for _ in 0..MOST {
+        for _ in 0..SessionLimits::default().most {
             tokio::time::advance(Duration::from_millis(1)).await;
             sessions.begin().unwrap();
         }
-        assert_eq!(sessions.lock().len(), MOST);
+        assert_eq!(sessions.lock().len(), SessionLimits::default().most);
         assert!(sessions.put(&first, "?").is_err());
     }
 
@@ -240,11 +253,27 @@ mod tests {
     fn a_conversation_remembers_only_its_last_turns() {
         let (_folder, sessions) = sessions();
         let id = sessions.begin().unwrap();
-        for n in 0..=TURNS {
+        for n in 0..=SessionLimits::default().turns {
             say(&sessions, &id, &format!("question {n}."), &"x".repeat(LONGEST + 5));
         }
         let (put, _) = sessions.put(&id, "go on").unwrap();
         assert!(!put.contains("question 0.") && put.contains("question 1."));
-        assert!(put.contains("[…]") && put.len() < (LONGEST + 100) * (TURNS + 1));
+        assert!(put.contains("[…]") && put.len() < (LONGEST + 100) * (SessionLimits::default().turns + 1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_limits_are_those_of_the_settings() {
+        let folder = tempfile::tempdir().unwrap();
+        let limits = SessionLimits { age: Duration::from_secs(5), most: 1, turns: 1, ..SessionLimits::default() };
+        let sessions = Sessions::new(folder.path().join("sessions"), "/workspace".to_owned(), limits);
+        let first = sessions.begin().unwrap();
+        let id = sessions.begin().unwrap();
+        assert!(sessions.put(&first, "?").is_err(), "there is room for one");
+        say(&sessions, &id, "One?", "1.");
+        say(&sessions, &id, "Two?", "2.");
+        let (put, _) = sessions.put(&id, "And?").unwrap();
+        assert!(put.contains("Two?") && !put.contains("One?"), "{put}");
+        tokio::time::advance(Duration::from_secs(6)).await;
+        assert!(sessions.put(&id, "Still there?").unwrap_err().contains("expired"));
     }
 }

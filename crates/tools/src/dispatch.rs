@@ -276,7 +276,7 @@ fn from_outside(entry: &Entry, reply: Reply) -> Reply {
     }
     let mut output = match reply {
         Reply::Output(output) => Arc::unwrap_or_clone(output),
-        Reply::Failed(Failure { kind: FailureKind::Tool | FailureKind::Validation, message }) => {
+        Reply::Failed(Failure { kind: FailureKind::Tool | FailureKind::Validation, message, .. }) => {
             Output { text: message, is_error: true, ..Output::default() }
         }
         other => return other,

@@ -11,7 +11,7 @@ use crate::confinement::Confinement;
 use crate::error::Error;
 use crate::limits::Limits;
 use crate::schema::Schema;
-use crate::tool::Tool;
+use crate::tool::{Source, Tool};
 use crate::web::Web;
 use crate::worker::Python;
 
@@ -149,13 +149,15 @@ impl Registry {
         similar::get_close_matches(&name, &names, 3, 0.6)
     }
 
-    /// The tools that an agent may use, by name or group, in the order of their names. Each stands there once; names
+    /// The tools that an agent may use, by name, group or MCP server, in the order of their names. Each stands there once; names
     /// that nobody has are left out.
     pub fn specs_for<S: AsRef<str>>(&self, wanted: &[S]) -> Vec<ToolSpec> {
         let is_wanted = |tool: &dyn Tool| {
             let (name, traits) = (&tool.spec().name, tool.traits());
             let is_of = |group: &str| group == traits.group && !traits.only_by_name;
-            let is_it = |want: &str| is_of(want) || self.full_name(want) == Some(name);
+            let source = tool.source();
+            let is_by = |server: &str| matches!(&source, Source::Server(name) if name == server);
+            let is_it = |want: &str| is_of(want) || self.full_name(want) == Some(name) || is_by(want);
             wanted.iter().any(|want| is_it(want.as_ref()))
         };
         self.iter().filter(|tool| is_wanted(tool.as_ref())).map(|tool| tool.spec().clone()).collect()

@@ -14,6 +14,16 @@ pub(crate) enum Format {
     Markdown,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Edges {
+    /// `edges`, as NetworkX 3.6 and newer
+    Edges,
+    /// `links`, as NetworkX up to 3.5
+    Links,
+    /// Both, for either
+    Both,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct Export {
     /// The run's id, any unique beginning of it, or `last`
@@ -25,6 +35,9 @@ pub(crate) struct Export {
     /// The form of the file
     #[arg(long, value_enum, default_value = "jsonl")]
     pub(crate) format: Format,
+    /// Node-link data: the name of the list of edges; older NetworkX reads `links`, newer `edges`
+    #[arg(long, value_enum, default_value = "both", value_name = "NAME")]
+    pub(crate) edges: Edges,
     /// A folder to write into, as YYYY/MM/DD/session_<id>; standard output if left out
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,

@@ -37,10 +37,13 @@ pub(crate) fn run(places: &Places, args: &Place) -> Outcome {
         let _ = writeln!(text, "{name}  {}\n{:width$}  {}", agent.purpose, "", paint.dim(&more.join(" · ")));
     }
     out::print(&text);
+    for (name, why) in agents.left_out() {
+        out::note(&out::harmless(&format!("left out: agent `{name}`: {why}")));
+    }
     if let Some(remark) = settings.remark() {
         out::note(&remark);
     }
-    Ok(Code::Done)
+    Ok(if agents.left_out().next().is_some() { Code::Config } else { Code::Done })
 }
 
 fn origin(agent: &Agent) -> String {

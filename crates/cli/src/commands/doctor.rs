@@ -252,6 +252,10 @@ fn in_workspace(places: &Places, workspace: &Path) -> Vec<Check> {
         ),
     });
     checks.push(match wire::cast(places, workspace, &settings) {
+        Ok((agents, _)) if agents.left_out().next().is_some() => {
+            let why: Vec<String> = agents.left_out().map(|(name, why)| format!("`{name}`: {why}")).collect();
+            check(Health::Warn, "agents", format!("left out: {}", out::harmless(&why.join("; "))), "mend the files")
+        }
         Ok((agents, _)) => ok("agents", format!("{} agents", agents.iter().count())),
         Err(fault) => failed("agents", fault),
     });

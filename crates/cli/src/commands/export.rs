@@ -4,12 +4,12 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use updraft_engine::{Report, node_link};
+use updraft_engine::{EdgeList, Report, node_link};
 use updraft_journal::{Filter, Journal};
 use updraft_run::{RunId, Timestamp};
 
 use super::markdown;
-use crate::args::{Export, Format};
+use crate::args::{Edges, Export, Format};
 use crate::fault::{Code, Fault, Outcome};
 use crate::places::Places;
 use crate::{moment, out, wire};
@@ -25,7 +25,7 @@ pub(crate) fn run(places: &Places, args: &Export) -> Outcome {
     };
     let Some(folder) = &args.out else {
         let mut out = out::many();
-        return runs.iter().try_for_each(|(id, _)| write(&journal, id, args.format, &mut out)).map(|()| Code::Done);
+        return runs.iter().try_for_each(|(id, _)| write(&journal, id, args, &mut out)).map(|()| Code::Done);
     };
     for (id, created) in &runs {
         let file = file_of(folder, id, *created, args.format);
@@ -34,7 +34,7 @@ pub(crate) fn run(places: &Places, args: &Export) -> Outcome {
             std::fs::create_dir_all(day).map_err(|error| cannot(&error))?;
         }
         let mut writer = BufWriter::new(File::create(&file).map_err(|error| cannot(&error))?);
-        write(&journal, id, args.format, &mut writer)?;
+        write(&journal, id, args, &mut writer)?;
         writer.flush().map_err(|error| cannot(&error))?;
         out::line(&file.display().to_string());
     }
@@ -50,14 +50,19 @@ fn file_of(folder: &Path, id: &RunId, created: Timestamp, format: Format) -> Pat
     folder.join(moment::day(created)).join(format!("session_{id}.{extension}"))
 }
 
-fn write(journal: &Journal, id: &RunId, format: Format, out: &mut dyn Write) -> Result<(), Fault> {
-    let written = match format {
+fn write(journal: &Journal, id: &RunId, args: &Export, out: &mut dyn Write) -> Result<(), Fault> {
+    let written = match args.format {
         Format::Jsonl => match journal.export_jsonl(id, out) {
             Err(updraft_journal::Error::Unsent { source }) => Err(source.kind().into()),
             other => return Ok(other?),
         },
         Format::NodeLink => {
-            let whole = node_link(&Report::of(journal, id)?);
+            let edges = match args.edges {
+                Edges::Edges => EdgeList::Edges,
+                Edges::Links => EdgeList::Links,
+                Edges::Both => EdgeList::Both,
+            };
+            let whole = node_link(&Report::of(journal, id)?, edges);
             serde_json::to_writer_pretty(&mut *out, &whole)
                 .map_err(std::io::Error::from)
                 .and_then(|()| out.write_all(b"\n"))

@@ -27,6 +27,8 @@ pub(super) struct Opened {
     pub(super) handler: Handler,
     pub(super) token: Token,
     pub(super) token_file: PathBuf,
+    /// Bytes that the bridge reads at once.
+    pub(super) bridge_read: u64,
     journal: Journal,
     servers: Servers,
     stop: CancellationToken,
@@ -55,7 +57,7 @@ pub(super) async fn open(places: &Places, served: &Served, stop: &CancellationTo
     log::begin(places, &settings.meant.log.value);
     let token_file = token_file(places);
     let token = token(&token_file)?;
-    let (agents, prompts) = wire::cast(places, &root, &settings)?;
+    let (mut agents, prompts) = wire::cast(places, &root, &settings)?;
     let access = reach::access(places, &settings, &root);
     let journal = wire::journal(places)?;
     let level = confine::level_of(places, &settings).await?;
@@ -66,6 +68,11 @@ pub(super) async fn open(places: &Places, served: &Served, stop: &CancellationTo
     for remark in remarks {
         out::note(&out::harmless(&remark));
     }
+    wire::leave_out_mistaken(places, &settings, &root, &mut agents, &dispatcher);
+    for (name, why) in agents.left_out() {
+        out::note(&out::harmless(&format!("left out: agent `{name}`: {why}")));
+    }
+    let (session_limits, bridge_read) = (settings.meant.serving.sessions(), settings.meant.serving.bridge_read.value);
     let rules = settings.meant.rules();
     let spec = reach::settled(places, &wire::model_spec(&settings.meant.model.value))?;
     let starter = Starter {
@@ -89,6 +96,7 @@ pub(super) async fn open(places: &Places, served: &Served, stop: &CancellationTo
         workspace: Workspace::open(&root)?,
         settings: rules,
         sessions: places.state.join("sessions"),
+        session_limits,
         stop: stop.clone(),
     };
     let (office, left) = Office::open(parts).await.map_err(Fault::failed)?;
@@ -97,7 +105,7 @@ pub(super) async fn open(places: &Places, served: &Served, stop: &CancellationTo
     }
     let desk = Desk::new(office.clone(), env!("CARGO_PKG_VERSION"));
     let handler = Handler::new(Arc::new(desk), &token.key("request state")).map_err(Fault::failed)?;
-    Ok(Opened { office, handler, token, token_file, journal, servers, stop: stop.clone() })
+    Ok(Opened { office, handler, token, token_file, journal, servers, bridge_read, stop: stop.clone() })
 }
 
 /// The token, made at the first start.

@@ -8,7 +8,7 @@ use updraft_engine::{Agents, Hands, NewRun, Prompts};
 use updraft_models::{Chosen, choose};
 use updraft_run::{Approvals, Graph, RunId, Settings as Rules};
 
-use super::{detach, goal};
+use super::{detach, goal, stdin};
 use crate::args;
 use crate::fault::{Code, Fault, Outcome};
 use crate::places::{self, Places};
@@ -31,7 +31,7 @@ struct Plan {
     graph: Option<Graph>,
 }
 
-pub(crate) fn run(places: &Places, args: args::Run) -> Outcome {
+pub(crate) fn run(places: &Places, mut args: args::Run) -> Outcome {
     if args.id.is_some() {
         // In a session of its own, the end of the terminal is not the end of the run.
         #[cfg(unix)]
@@ -39,6 +39,7 @@ pub(crate) fn run(places: &Places, args: args::Run) -> Outcome {
     }
     let text = goal::text(&args.goal)?;
     let workspace = wire::workspace(args.workspace.as_deref())?;
+    stdin::hand_over(&mut args, &workspace)?;
     let settings = Settings::load(places, &workspace, flags(&args)?)?;
     let (agents, prompts) = wire::cast(places, &workspace, &settings)?;
     let (graph, unread) = args.plan.as_deref().map(goal::plan).transpose()?.unzip();
@@ -146,6 +147,10 @@ async fn carry_out(places: &Places, mut plan: Plan, id: RunId) -> Outcome {
         face.say(&out::harmless(remark));
     }
     let known = dispatcher.clone();
+    wire::leave_out_mistaken(places, &plan.settings, &plan.workspace, &mut plan.agents, &known);
+    for (name, why) in plan.agents.left_out().filter(|_| !face.quiet) {
+        face.say(&out::harmless(&format!("left out: agent `{name}`: {why}")));
+    }
     let tools = |wanted: &[String]| known.registry().specs_for(wanted);
     let only_reads = |name: &str| wire::only_reads(&known, name);
     let models = |wanted: &str| reach::agents_model(wanted, &spec, &name, &access);

@@ -48,7 +48,8 @@ pub(super) async fn over_http(
     let bridging = async {
         match door {
             Some(door) => {
-                updraft_serve::bridge::host(door, opened.token.clone(), opened.office.clone(), stop.clone()).await;
+                let (token, office) = (opened.token.clone(), opened.office.clone());
+                updraft_serve::bridge::host(door, token, office, opened.bridge_read, stop.clone()).await;
             }
             None => std::future::pending().await,
         }

@@ -73,6 +73,9 @@ fn in_words(report: &Report) -> String {
         lines.extend(arguments.map(|line| format!("  {}", out::harmless(line))));
         lines.push(format!("  id {}", text("id")));
     }
+    for omitted in report.run.omitted() {
+        lines.push(format!("\nleft out: {}", out::harmless(omitted)));
+    }
     if let Some(why) = updraft_engine::failure_of(&report.run) {
         lines.push(format!("\n{}: {} ({})", paint.red("failed"), out::harmless(&why.message), why.kind.name()));
     }

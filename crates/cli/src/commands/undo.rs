@@ -299,10 +299,5 @@ fn list(id: &RunId, made: &[Made], plan: &UndoPlan, unlisted: &[Unlisted], as_js
 
 /// What a change did.
 pub(crate) fn verb(change: &Change) -> &'static str {
-    let (was, is) = (change.was.is_some() || change.before.is_some(), change.now.is_some() || change.after.is_some());
-    match (was, is) {
-        (false, _) => "created",
-        (true, false) => "deleted",
-        (true, true) => "changed",
-    }
+    change.verb()
 }

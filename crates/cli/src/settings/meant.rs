@@ -7,11 +7,13 @@ use super::layer::Layer;
 use super::models::Models;
 use super::rules;
 use super::sandbox::Confined;
+use super::serving::Serving;
 use super::spending::Spending;
 use super::tools::Tools;
 use super::web::Pages;
 use super::written::Consent;
 use crate::fault::Fault;
+use crate::moment;
 
 /// Where a value came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +91,8 @@ pub(crate) struct Meant {
     pub(crate) python_packages: Sourced<bool>,
     /// How pages of the web are reached.
     pub(crate) web: Pages,
+    /// Conversations of clients, and the bridge.
+    pub(crate) serving: Serving,
     pub(crate) log: Sourced<String>,
     /// What agents' commands may do.
     pub(crate) sandbox: Confined,
@@ -124,6 +128,7 @@ impl Default for Meant {
             python_program: Sourced::default_of(String::new()),
             python_packages: Sourced::default_of(false),
             web: Pages::default(),
+            serving: Serving::default(),
             log: Sourced::default_of("warn".into()),
             sandbox: Confined::default(),
             undo_commands: Sourced::default_of(true),
@@ -177,7 +182,8 @@ impl Meant {
         taking.free("probe", &mut self.probe, written.probe.as_ref());
         taking.free("cache", &mut self.cache, written.cache.as_ref());
         self.web.take(&mut taking, &written.web)?;
-        self.tools.take(&mut taking, &written.tools);
+        self.tools.take(&mut taking, &written.tools)?;
+        self.serving.take(&mut taking, written)?;
         self.models.take(layer, taking.ignored)?;
         self.sandbox.take(layer, taking.ignored)?;
         let python = &written.python;
@@ -254,6 +260,7 @@ impl Meant {
         rows.extend(self.sandbox.list());
         rows.extend(self.web.list());
         rows.extend(self.tools.list());
+        rows.extend(self.serving.list());
         rows.extend(self.models.list());
         rows
     }
@@ -289,7 +296,7 @@ impl Taking<'_> {
     }
 
     /// A number within bounds, which a stranger may only lower.
-    fn within<T: Copy + PartialOrd + std::fmt::Display>(
+    pub(super) fn within<T: Copy + PartialOrd + std::fmt::Display>(
         &mut self,
         name: &str,
         bounds: std::ops::RangeInclusive<T>,
@@ -303,6 +310,23 @@ impl Taking<'_> {
                 "{place}: `{name}` is {}; expected a number from {least} to {most}",
                 value.get_ref()
             )));
+        }
+        self.ordered(name, slot, written, |new, old| new <= old);
+        Ok(())
+    }
+
+    /// A length of time within bounds, which a stranger may only lower.
+    pub(super) fn lasting(
+        &mut self,
+        name: &str,
+        bounds: std::ops::RangeInclusive<Millis>,
+        slot: &mut Sourced<Millis>,
+        written: Option<&Spanned<Millis>>,
+    ) -> Result<(), Fault> {
+        if let Some(value) = written.filter(|value| !bounds.contains(value.get_ref())) {
+            let [is, least, most] = [value.get_ref(), bounds.start(), bounds.end()].map(|time| moment::length(*time));
+            let place = self.layer.place(value);
+            return Err(Fault::config(format!("{place}: `{name}` is {is}; expected from {least} to {most}")));
         }
         self.ordered(name, slot, written, |new, old| new <= old);
         Ok(())

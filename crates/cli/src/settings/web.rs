@@ -2,14 +2,17 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
+use std::time::Duration;
 
 use serde::Deserialize;
 use toml::Spanned;
-use updraft_tools::Web;
+use updraft_run::Millis;
+use updraft_tools::{Web, WebLimits};
 
 use super::meant::{Sourced, Taking};
+use super::written::{size, time};
 use crate::fault::Fault;
-use crate::plain;
+use crate::{moment, plain};
 
 /// Where name servers listen.
 const DNS_PORT: u16 = 53;
@@ -23,6 +26,10 @@ pub(crate) struct WrittenWeb {
     pub(crate) loopback: Option<Spanned<bool>>,
     pub(crate) certificates: Option<Spanned<String>>,
     pub(crate) dns: Option<Spanned<String>>,
+    #[serde(deserialize_with = "time")]
+    pub(crate) time: Option<Spanned<Millis>>,
+    #[serde(deserialize_with = "size")]
+    pub(crate) text: Option<Spanned<u64>>,
 }
 
 /// How pages of the web are reached.
@@ -34,11 +41,18 @@ pub(crate) struct Pages {
     certificates: Sourced<Option<String>>,
     /// The name server to ask in place of the system.
     dns: Sourced<Option<SocketAddr>>,
+    /// How long one page may take.
+    time: Sourced<Millis>,
+    /// Bytes of a page's text that a model is shown.
+    text: Sourced<u64>,
 }
 
 impl Default for Pages {
     fn default() -> Self {
+        let limits = WebLimits::default();
         Self {
+            time: Sourced::default_of(Millis(limits.time.as_millis() as u64)),
+            text: Sourced::default_of(limits.text as u64),
             loopback: Sourced::default_of(false),
             certificates: Sourced::default_of(None),
             dns: Sourced::default_of(None),
@@ -51,6 +65,8 @@ impl Pages {
         taking.own("web.loopback", &mut self.loopback, written.loopback.as_ref());
         let certificates =
             written.certificates.as_ref().map(|file| Spanned::new(file.span(), Some(file.get_ref().clone())));
+        taking.lasting("web.time", Millis(1_000)..=Millis(600_000), &mut self.time, written.time.as_ref())?;
+        taking.within("web.text", 1_000..=10_000_000, &mut self.text, written.text.as_ref())?;
         taking.own("web.certificates", &mut self.certificates, certificates.as_ref());
         if let Some(dns) = &written.dns {
             let text = dns.get_ref();
@@ -74,7 +90,9 @@ impl Pages {
                 Fault::config(format!("`web.certificates` names `{file}`, which cannot be read: {error}"))
             })?,
         };
-        Ok(Web { loopback: self.loopback.value, certificates, dns: self.dns.value, ..Web::default() })
+        let time = Duration::from_millis(self.time.value.0);
+        let limits = WebLimits { time, text: self.text.value as usize, ..WebLimits::default() };
+        Ok(Web { loopback: self.loopback.value, certificates, dns: self.dns.value, limits, ..Web::default() })
     }
 
     /// Every setting: name, value as TOML, where it came from.
@@ -86,6 +104,8 @@ impl Pages {
             ("web.loopback".into(), self.loopback.value.to_string(), self.loopback.from.clone()),
             ("web.certificates".into(), shown(self.certificates.value.as_ref()), self.certificates.from.clone()),
             ("web.dns".into(), shown(self.dns.value.as_ref()), self.dns.from.clone()),
+            ("web.time".into(), format!("{:?}", moment::length(self.time.value)), self.time.from.clone()),
+            ("web.text".into(), self.text.value.to_string(), self.text.from.clone()),
         ]
     }
 }

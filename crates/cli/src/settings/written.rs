@@ -9,6 +9,7 @@ use updraft_run::{Approvals, Budget, Cost, Millis};
 use super::models::{WrittenLimit, WrittenPrice, WrittenProfile, WrittenProvider};
 use super::rules::WrittenRules;
 use super::sandbox::WrittenSandbox;
+use super::serving::{WrittenBridge, WrittenSessions};
 use super::tools::WrittenTools;
 use super::web::WrittenWeb;
 use crate::args::ModeWord;
@@ -48,6 +49,8 @@ pub(crate) struct Written {
     pub(crate) tools: WrittenTools,
     pub(crate) python: WrittenPython,
     pub(crate) web: WrittenWeb,
+    pub(crate) sessions: WrittenSessions,
+    pub(crate) bridge: WrittenBridge,
     pub(crate) log: WrittenLog,
     pub(crate) sandbox: WrittenSandbox,
     pub(crate) undo: WrittenUndo,
@@ -167,6 +170,37 @@ pub(super) fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
     let text = Spanned::<String>::deserialize(deserializer)?;
     let length = moment::duration(text.get_ref()).map_err(serde::de::Error::custom)?;
     Ok(Some(Spanned::new(text.span(), Millis(length.as_millis() as u64))))
+}
+
+/// Bytes: a number, or text such as `100 KB` or `2 MiB`.
+pub(super) fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Spanned<u64>>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Size {
+        Bytes(u64),
+        Text(String),
+    }
+    let written = Spanned::<Size>::deserialize(deserializer)?;
+    let bytes = match written.get_ref() {
+        Size::Bytes(bytes) => *bytes,
+        Size::Text(text) => bytes_in(text).map_err(serde::de::Error::custom)?,
+    };
+    Ok(Some(Spanned::new(written.span(), bytes)))
+}
+
+fn bytes_in(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let digits = text.trim_end_matches(|one: char| !one.is_ascii_digit());
+    let unit = match text[digits.len()..].trim() {
+        "" | "B" => Some(1),
+        "KB" | "kB" | "K" => Some(1_000),
+        "KiB" => Some(1 << 10),
+        "MB" | "M" => Some(1_000_000),
+        "MiB" => Some(1 << 20),
+        _ => None,
+    };
+    let bytes = unit.zip(digits.trim().parse::<u64>().ok()).and_then(|(unit, number)| number.checked_mul(unit));
+    bytes.ok_or_else(|| format!("`{text}` is no size; expected for instance `100 KB` or `2 MiB`"))
 }
 
 /// Dollars as an exact amount.

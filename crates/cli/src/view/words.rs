@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 use updraft_engine::{Statistics, StepReport, Used};
-use updraft_run::{Because, Effect, Event, Judgement, Note, Origins, Outcome, Reply, Rules, Run, outcome_words};
+use updraft_run::{
+    Because, Effect, Event, Judgement, Ledger, Note, Origins, Outcome, Reply, Rules, Run, outcome_words,
+};
 
 use crate::moment;
 use crate::out::{Paint, short};
@@ -29,6 +31,16 @@ pub(super) fn arguments(args: &Value) -> String {
     }
 }
 
+/// `$0.12`, `about $0.12` where a provider reported no figures, `cost unknown` where a price is missing.
+pub(crate) fn cost(ledger: &Ledger) -> String {
+    let cost = ledger.cost();
+    match (ledger.unpriced, ledger.usage.estimated && cost.0 > 0) {
+        (0, true) => format!("about {cost}"),
+        (0, false) => cost.to_string(),
+        _ => "cost unknown".into(),
+    }
+}
+
 /// `done in 0.4 s · 5 turns · 5 tool calls · $0.00`.
 pub(crate) fn figures(run: &Run) -> String {
     let all = Statistics::of(run);
@@ -40,10 +52,9 @@ pub(crate) fn figures(run: &Run) -> String {
     words.push(match all.cost {
         Some(_) if all.doubtful > 0.0 => {
             let doubtful = run.ledger().doubtful.cost.unwrap_or_default();
-            format!("{}, of which {doubtful} may not have been billed", run.ledger().cost())
+            format!("{}, of which {doubtful} may not have been billed", cost(run.ledger()))
         }
-        Some(_) => run.ledger().cost().to_string(),
-        None => "cost unknown".into(),
+        _ => cost(run.ledger()),
     });
     format!("{} · {}", moment::length(run.worked()), words.join(" · "))
 }
@@ -85,10 +96,8 @@ pub(crate) fn graph_lines(steps: &[StepReport], run: &Run, paint: Paint) -> Vec<
                 let (cached, hits, answers) = (ledger.usage.cached, ledger.cache_hits, ledger.answers);
                 let _ = write!(text, " ({cached} cached, {hits} of {answers} answers)");
             }
-            if ledger.unpriced > 0 {
-                text.push_str("  cost unknown");
-            } else if ledger.usage.cost.is_some_and(|cost| cost.0 > 0) {
-                let _ = write!(text, "  {}", ledger.cost());
+            if ledger.unpriced > 0 || ledger.usage.cost.is_some_and(|cost| cost.0 > 0) {
+                let _ = write!(text, "  {}", cost(ledger));
             }
         }
         let indent = "  ".repeat(depth);

@@ -130,7 +130,7 @@ fn foreign() -> Value {
         "nodes": [
             {"id": "ROOT", "agent": "System", "status": "completed"},
             {"id": "T001", "agent": "RetrieverAgent", "status": "completed", "reads": [], "writes": ["figures_1"],
-             "agent_prompt": "Find", "output": {"figures_1": [1, 2], "cost": 0.1}, "end_time": "2025-05-01T10:00:03", "cost": 0.25, "input_tokens": 7},
+             "agent_prompt": "Find", "output": {"figures_1": [1, 2], "cost": 0.1}, "end_time": "2025-05-01T10:00:03", "cost": 0.25, "input_tokens": 7.5},
             {"id": "T002", "agent": "SomeoneElse", "status": "completed", "reads": ["figures_1"], "writes": ["note"], "output": "good"},
             {"id": "T003", "agent": "ThinkerAgent", "status": "pending", "reads": ["note"], "writes": ["chart"], "agent_prompt": "Plot"},
             {"id": "T004", "agent": "FormatterAgent", "status": "pending", "reads": ["chart"], "writes": []},
@@ -138,6 +138,38 @@ fn foreign() -> Value {
         "links": [{"source": "ROOT", "target": "T001"}, {"source": "T001", "target": "T002"},
                   {"source": "T002", "target": "T003"}, {"source": "T003", "target": "T004"}],
     })
+}
+
+#[test]
+fn what_a_failed_step_used_survives_the_import() {
+    let world = World::new();
+    let mut graph = foreign();
+    graph["nodes"] = json!([
+        {"id": "ROOT", "agent": "System", "status": "completed"},
+        {"id": "T001", "agent": "RetrieverAgent", "status": "failed", "reads": [], "writes": ["x"], "error": "no luck",
+         "cost": 0.5, "input_tokens": 70, "output_tokens": 30},
+    ]);
+    graph["links"] = json!([{"source": "ROOT", "target": "T001"}]);
+    let file = world.file("foreign.json", &graph.to_string());
+    world.updraft(&["import", file.to_str().unwrap()]).code(0);
+    let node = exported(&world)["nodes"][1].clone();
+    assert_eq!((&node["status"], &node["error"]), (&json!("failed"), &json!("no luck")));
+    assert_eq!([&node["cost"], &node["input_tokens"], &node["output_tokens"]], [&json!(0.5), &json!(70), &json!(30)]);
+}
+
+#[test]
+fn edges_are_written_under_either_name_or_both() {
+    let world = World::new();
+    let file = world.file("foreign.json", &foreign().to_string());
+    world.updraft(&["import", file.to_str().unwrap(), "--model", "builtin"]).code(0);
+    let names = |edges: &[&str]| {
+        let args = [&["export", "last", "--format", "node-link"], edges].concat();
+        let graph = world.updraft(&args).code(0).value();
+        ["edges", "links"].map(|name| graph[name].as_array().map(Vec::len))
+    };
+    assert_eq!(names(&[]), [Some(4), Some(4)]);
+    assert_eq!(names(&["--edges", "links"]), [None, Some(4)]);
+    assert_eq!(names(&["--edges", "edges"]), [Some(4), None]);
 }
 
 #[test]
@@ -159,7 +191,7 @@ fn what_another_tool_left_undone_is_gone_on_with() {
     assert_eq!(stands, ["completed", "completed", "completed", "running", "pending"]);
     assert_eq!(graph["graph"]["globals_schema"], json!({"figures_1": [1, 2], "note": "good"}));
     assert_eq!(graph["graph"]["file_manifest"], json!(["a.txt"]));
-    assert_eq!((&graph["nodes"][1]["cost"], &graph["nodes"][1]["input_tokens"]), (&json!(0.25), &json!(7)));
+    assert_eq!((&graph["nodes"][1]["cost"], &graph["nodes"][1]["input_tokens"]), (&json!(0.25), &json!(8)));
     let (_, back) = there_and_back(&graph);
     assert_eq!(untimed(back), untimed(graph));
 

@@ -64,7 +64,7 @@ fn a_malformed_agent_file_is_named_with_its_line() {
     let world = World::new();
     world.config("agents/odd.md", "---\nname: odd\npurpose: Is odd.\nturns: ten\n---\nx\n");
     world
-        .updraft(&["run", "--model", "builtin", "x"])
+        .updraft(&["run", "--model", "builtin", "--agent", "odd", "x"])
         .code(5)
         .says("odd.md:4: `turns` is `ten`; expected a number from 1 to 1000");
 }

@@ -17,7 +17,9 @@ use serde_json::{Value, json};
 const LOOK: &str = r#"
 import json, sys, networkx as nx
 source, target = sys.argv[1:]
-graph = nx.node_link_graph(json.load(open(source)), edges="edges")
+read = lambda name: sorted(nx.node_link_graph(json.load(open(source)), edges=name).edges)
+graph = nx.node_link_graph(json.load(open(source)))
+assert sorted(graph.edges) == read("edges") == read("links")
 json.dump(nx.node_link_data(graph, edges="edges"), open(target, "w"))
 json.dump({
     "is_dag": nx.is_directed_acyclic_graph(graph),
@@ -123,7 +125,9 @@ fn networkx_loads_what_we_export_and_we_take_what_it_writes() {
     for (node, attributes) in found["attributes"].as_object().unwrap() {
         assert_eq!(*attributes, json!(NODE), "{node}");
     }
-    assert_eq!(found["outputs"]["tell"], "7 and 4 — that is it.");
+    assert_eq!(found["outputs"]["tell"], json!({"final_answer": "7 and 4 — that is it."}));
+    assert_eq!(found["outputs"]["find"], json!({"figures": [3, 4.5, "ö"]}));
+    assert_eq!(found["outputs"]["sum"], json!({"sum": 7, "how": {"by": null}}));
 
     // What it writes back is the run we exported.
     let id = updraft(ws, "other", &["import", "theirs.json"]).stdout;

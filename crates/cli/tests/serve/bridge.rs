@@ -36,7 +36,8 @@ fn files_and_work_pass_over_the_bridge_and_a_signal_file_ends_the_wait() {
     let mut client = forward(&world, &served.bridge, &served.token);
     let listed = client.ask("tools/list", json!({})).unwrap();
     let names: Vec<&str> = listed["tools"].as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["dispatch_agent_task", "list_files", "read_file", "wait_for_signal", "write_file"]);
+    let controls = ["cancel_task", "dispatch_agent_task", "list_files", "pause_task", "read_file", "resume_task"];
+    assert_eq!(names, [&controls[..], &["task_status", "wait_for_signal", "write_file"]].concat());
 
     assert_eq!(text(&client.call("read_file", json!({ "path": "a.txt" }))), "hello\n");
     client.call("write_file", json!({ "path": "sub/b.txt", "content": "bee\n" }));
@@ -117,8 +118,49 @@ fn send_upgrade(address: &str, head: &str) -> u16 {
 }
 
 #[test]
+fn more_than_the_limit_is_not_read_at_once_and_lines_of_it_are() {
+    let world = World::new();
+    let served = started(&world, &json!([{ "text": "yes" }]));
+    let mut client = forward(&world, &served.bridge, &served.token);
+    world.file("x.txt", &"0123456789\n".repeat(10_000));
+    let why = client.refused("read_file", json!({ "path": "x.txt" }));
+    assert!(why.contains("at most 100000 are read at once") && why.contains("[bridge]"), "{why}");
+    let some = client.data("read_file", json!({ "path": "x.txt", "start_line": 9_999 }));
+    assert_eq!((&some["text"], &some["lines_total"]), (&json!("0123456789\n0123456789\n"), &json!(10_000)));
+}
+
+#[test]
+fn work_is_looked_at_paused_resumed_and_cancelled_over_the_bridge() {
+    let world = World::new();
+    let ask = json!({ "name": "ask_user", "args": { "question": "Which?" } });
+    let plan = json!({ "steps": [{ "id": "ask", "agent": "clarification", "prompt": "ask", "writes": ["which"] }] });
+    let served = started(
+        &world,
+        &json!({"rules": [
+            {"when": {"agent": "planner"}, "answer": {"json": plan}},
+            {"when": {"agent": "clarification", "turn": 0}, "answer": {"calls": [ask]}},
+        ], "default": {"text": "Done."}}),
+    );
+    let mut client = forward(&world, &served.bridge, &served.token);
+    assert!(client.refused("task_status", json!({})).contains("no work was dispatched"));
+    client.call("dispatch_agent_task", json!({ "prompt": "ask me" }));
+    let mut status = json!({});
+    World::until("it waits", || {
+        status = client.data("task_status", json!({}));
+        status["status"] == "waiting"
+    });
+    assert_eq!(status["waits"][0]["text"], "Which?");
+    assert_eq!(client.data("pause_task", json!({}))["status"], "paused");
+    assert_eq!(client.data("resume_task", json!({ "run": status["run"] }))["status"], "waiting");
+    client.call("cancel_task", json!({}));
+    World::until("it is cancelled", || client.data("task_status", json!({}))["status"] == "cancelled");
+    assert!(client.refused("task_status", json!({ "run": "none" })).contains("none"));
+}
+
+#[test]
 fn a_file_that_is_read_and_written_back_is_the_same_file() {
     let world = World::new();
+    world.config("config.toml", "[bridge]\nread = \"2 MB\"\n");
     let served = started(&world, &json!([{ "text": "yes" }]));
     let mut client = forward(&world, &served.bridge, &served.token);
     let long = "a line of a file that is longer than what models are shown\n".repeat(19_998) + "last\nbut one\n";

@@ -1,6 +1,5 @@
 //! Beginning effects: those that may not be done twice are marked as begun on disk before they touch the world.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
@@ -252,7 +251,7 @@ impl Drive {
     }
 
     fn look_again(&mut self) {
-        let context = Context::look(Path::new(&self.run.settings().workspace));
+        let context = Context::of(&self.run);
         let blob = context_blob(&context);
         if blob.hash() != self.context.0 {
             self.context = (blob.hash(), Arc::new(context));

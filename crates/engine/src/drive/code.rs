@@ -10,8 +10,7 @@ use updraft_run::{Address, Class, Event, Input, Inquiry, Prepared, Record, Reply
 use updraft_tools::{ASK_MODEL, Around, Caller, Consultation};
 
 use super::{Drive, Mail};
-use crate::context::{Ended, Past};
-use crate::conversation::behind;
+use crate::history::{Ended, Past, behind};
 use crate::perform::Perform;
 
 /// Wishes that wait at the same time; whoever has more waits to wish.

@@ -47,7 +47,7 @@ async fn a_planned_graph_runs_and_its_answer_is_the_last_steps() {
     let rested = handle.drive().await.unwrap();
     assert_eq!(rested.run.answer(), "from a and from b");
     let report = Report::of(engine.journal(), &id).unwrap();
-    let graph = node_link(&report);
+    let graph = node_link(&report, updraft_engine::EdgeList::Edges);
     assert_eq!(graph["graph"]["status"], "completed");
     assert_eq!(graph["nodes"].as_array().unwrap().len(), 5);
     assert_eq!(replay(engine.journal(), &id).unwrap().differences, []);

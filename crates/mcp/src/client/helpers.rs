@@ -22,14 +22,14 @@ const LONGEST: Duration = Duration::from_hours(24 * 365);
 
 /// The helpers that tell of the servers.
 pub(super) fn about_servers(servers: &Servers) -> Vec<Arc<dyn Tool>> {
-    let on_server = json!({"type": "object", "properties": {"server": {"type": "string", "description": "A server's name; all where it is left out."}}});
+    let on_server = json!({"type": "object", "properties": {"server_name": {"type": "string", "description": "A server's name; all where it is left out."}}});
     [
         (Kind::Servers, "List the MCP servers: their state, how many tools each has, and how it should be used.", json!({"type": "object", "properties": {}})),
         (Kind::Tools, "List the tools of MCP servers, by the names they are called by.", on_server.clone()),
         (
             Kind::Help,
             "Show the description and the JSON Schemas of one tool of an MCP server.",
-            json!({"type": "object", "properties": {"tool": {"type": "string", "description": "The tool's name."}}, "required": ["tool"]}),
+            json!({"type": "object", "properties": {"tool_name": {"type": "string", "description": "The tool's name; required."}}}),
         ),
         (Kind::Health, "Ask MCP servers whether they are well, starting those that are not running.", on_server),
     ]
@@ -50,9 +50,9 @@ pub(super) fn in_place_of_tools(servers: &Servers) -> Vec<Arc<dyn Tool>> {
             Kind::Call,
             "Call a tool of an MCP server that search_tools found.",
             json!({"type": "object", "properties": {
-                "tool": {"type": "string", "description": "The tool's name."},
+                "tool_name": {"type": "string", "description": "The tool's name; required."},
                 "arguments": {"type": "object", "description": "Arguments that fit the tool's own schema."}
-            }, "required": ["tool"]}),
+            }}),
         ),
     ]
     .into_iter()
@@ -99,12 +99,12 @@ impl Helper {
         let text = |name: &str| args[name].as_str().unwrap_or_default();
         let told = match self.kind {
             Kind::Servers => Ok(self.list()),
-            Kind::Tools => self.tools(args["server"].as_str()),
-            Kind::Help => self.help(text("tool")),
-            Kind::Health => self.health(args["server"].as_str()).await,
+            Kind::Tools => self.tools(server_in(&args)),
+            Kind::Help => self.help(tool_in(&args).unwrap_or_default()),
+            Kind::Health => self.health(server_in(&args)).await,
             Kind::Search => Ok(self.search(text("query"))),
             // One that is known is made by the dispatcher, as if it had been called itself.
-            Kind::Call => Err(self.unknown(text("tool"))),
+            Kind::Call => Err(self.unknown(tool_in(&args).unwrap_or_default())),
         };
         match told {
             Ok(text) => {
@@ -169,6 +169,9 @@ impl Helper {
     }
 
     fn unknown(&self, called: &str) -> Failure {
+        if called.is_empty() {
+            return Failure::new(FailureKind::Validation, "`tool_name` is missing; list_mcp_tools names the tools");
+        }
         let known = self.servers.known();
         let close: Vec<&str> =
             known.names.iter().filter(|(_, _, tool)| *tool == called).map(|(name, _, _)| name).take(3).collect();
@@ -221,8 +224,7 @@ impl Helper {
                 .map(|word| 3 * usize::from(holds(&in_name, word)) + usize::from(holds(&in_text, word)))
                 .sum();
             if score > 0 {
-                let shown =
-                    json!({"tool": name, "description": cut(&spec.description, 600), "arguments": spec.parameters});
+                let shown = json!({"tool_name": name, "description": cut(&spec.description, 600), "arguments": spec.parameters});
                 found.push((score, name, shown));
             }
         }
@@ -232,6 +234,15 @@ impl Helper {
         }
         found.into_iter().take(FOUND).map(|(_, _, shown)| shown.to_string()).collect::<Vec<_>>().join("\n")
     }
+}
+
+/// The tool that is meant. Not required by the schema, because `tool` is taken as well: so it was called before.
+fn tool_in(args: &Value) -> Option<&str> {
+    args["tool_name"].as_str().or_else(|| args["tool"].as_str())
+}
+
+fn server_in(args: &Value) -> Option<&str> {
+    args["server_name"].as_str().or_else(|| args["server"].as_str())
 }
 
 fn words_of(text: &str) -> Vec<String> {
@@ -261,12 +272,12 @@ impl Tool for Helper {
     }
 
     fn passes_on(&self, args: &Value) -> Option<(String, Value)> {
-        let called = args["tool"].as_str().filter(|_| self.kind == Kind::Call)?;
+        let called = tool_in(args).filter(|_| self.kind == Kind::Call)?;
         Some((self.servers.resolve(called)?, arguments(&args["arguments"])))
     }
 
     fn prepare(&self, args: &Value, _: &Place) -> Prepared {
-        let fault = (self.kind == Kind::Call).then(|| self.unknown(args["tool"].as_str().unwrap_or_default()));
+        let fault = (self.kind == Kind::Call).then(|| self.unknown(tool_in(args).unwrap_or_default()));
         Prepared { fault, ..Prepared::default() }
     }
 

@@ -28,11 +28,13 @@ async fn the_helpers_tell_of_servers_and_their_tools() {
     let listed = world.output(&dispatcher, "list_mcp_servers", json!({})).await;
     let start = "c: running, 19 tools\n  how it says it should be used: Mind the gap.\ngone: failed: could not start";
     assert!(listed.text.starts_with(start), "{}", listed.text);
-    let tools = world.output(&dispatcher, "list_mcp_tools", json!({"server": "c"})).await;
+    let tools = world.output(&dispatcher, "list_mcp_tools", json!({"server_name": "c"})).await;
     assert!(tools.text.contains("mcp_c_echo: Does echo."), "{}", tools.text);
-    let help = world.output(&dispatcher, "get_mcp_tool_help", json!({"tool": "echo"})).await;
+    let before = world.output(&dispatcher, "list_mcp_tools", json!({"server": "c"})).await;
+    assert_eq!(before.text, tools.text, "the name of before is taken as well");
+    let help = world.output(&dispatcher, "get_mcp_tool_help", json!({"tool_name": "echo"})).await;
     assert!(help.text.starts_with("mcp_c_echo (MCP server c)\nDoes echo.\narguments: {"), "{}", help.text);
-    let health = world.output(&dispatcher, "mcp_health_check", json!({"server": "c"})).await;
+    let health = world.output(&dispatcher, "mcp_health_check", json!({"server_name": "c"})).await;
     assert_eq!(health.text, "c: well, 19 tools, MCP 2025-06-18\n");
     servers.close().await;
 }
@@ -50,8 +52,11 @@ async fn many_tools_are_searched_for_instead_of_shown_and_checked_as_strictly() 
     assert_eq!(names(&["mcp_c1_echo"]), ["mcp_c1_echo"], "by its name it is there all the same");
     let found = world.output(&dispatcher, "search_tools", json!({"query": "make structured data"})).await;
     assert!(found.text.lines().next().unwrap().contains("mcp_c0_structured"), "{}", found.text);
-    let called = json!({"tool": "mcp_c1_echo", "arguments": {"text": "hello"}});
+    let called = json!({"tool_name": "mcp_c1_echo", "arguments": {"text": "hello"}});
     assert_eq!(world.output(&dispatcher, "call_mcp_tool", called.clone()).await.text, "hello");
+    let before = json!({"tool": "mcp_c1_echo", "arguments": {"text": "hello"}});
+    assert_eq!(world.output(&dispatcher, "call_mcp_tool", before).await.text, "hello");
+    assert_eq!(names(&["c1"]).len(), 19, "a server's name stands for its tools");
     let place = world.context().place;
     let prepared = |args: Value| {
         let call = ToolCall { id: "1".into(), name: "call_mcp_tool".into(), args, fault: None };
@@ -61,6 +66,8 @@ async fn many_tools_are_searched_for_instead_of_shown_and_checked_as_strictly() 
     assert_eq!((known.fault, known.passed_on_to.as_deref()), (None, Some("mcp_c1_echo")));
     let wrong = prepared(json!({"tool": "mcp_c1_echo", "arguments": {"text": 5}})).fault.unwrap();
     assert!(wrong.message.contains("the arguments of `mcp_c1_echo`"), "{wrong}");
+    let nothing = prepared(json!({"arguments": {}})).fault.unwrap();
+    assert!(nothing.message.starts_with("`tool_name` is missing"), "{nothing}");
     let several = prepared(json!({"tool": "echo"})).fault.unwrap();
     assert!(several.message.contains("several servers have it: mcp_c0_echo, mcp_c1_echo"), "{several}");
     servers.close().await;

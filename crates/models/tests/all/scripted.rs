@@ -108,9 +108,7 @@ async fn everything_an_answer_may_say_is_said() {
         calls: vec![call("c0.0", "read", json!({"path": "a"})), call("c0.1", "list", json!({}))],
         finish: Finish::Length,
         usage: Usage { input: 10, output: 20, cost: Some(Cost(50_000)), ..Usage::default() },
-        opaque: Vec::new(),
-        by: None,
-        writes_calls: false,
+        ..Answer::default()
     };
     assert_eq!(answer, expected);
     assert_eq!(model.price(), Some(Price::per_million(1.0, 2.0, None, None)));

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::actions::Action;
 use crate::effect::{Effect, Facts, Prepared};
 use crate::event::Judgement;
 use crate::goal::{Approvals, Ceiling, Mode};
@@ -179,6 +180,17 @@ impl Run {
         self.settle_slots(at);
     }
 
+    /// Keeps a line of each call for the steps that come later: the conversation itself is let go when the step ends.
+    fn note_actions(&mut self, at: usize, outcomes: &[Outcome]) {
+        let step = &self.steps[at];
+        let Some(answer) = step.last_answer() else { return };
+        let new: Vec<Action> =
+            self.calls_in(step, answer).iter().zip(outcomes).map(|(call, outcome)| Action::of(call, outcome)).collect();
+        if !new.is_empty() {
+            Arc::make_mut(self.steps[at].actions.get_or_insert_default()).extend(new);
+        }
+    }
+
     /// When the last call has ended, the results join the conversation and a decision is due.
     fn settle_slots(&mut self, at: usize) {
         let step = &mut self.steps[at];
@@ -189,6 +201,8 @@ impl Run {
                 Slot::Undecided | Slot::Asked | Slot::Decided(_) | Slot::Open => None,
             });
             let outcomes: Vec<Outcome> = outcomes.collect();
+            self.note_actions(at, &outcomes);
+            let step = &mut self.steps[at];
             step.talk.push(Entry::Results(outcomes));
             step.prepared.clear();
             self.attention.insert(at);
@@ -299,12 +313,10 @@ impl Run {
         let usage = match reply {
             Reply::Answer(answer) => Some(&answer.usage),
             Reply::Output(output) => output.usage.as_deref().filter(|_| is_paid),
-            Reply::Said(_)
-            | Reply::Verdict(_)
-            | Reply::Failed(_)
-            | Reply::TimedOut { .. }
-            | Reply::Cancelled
-            | Reply::InDoubt { .. } => None,
+            Reply::Failed(why) => why.usage.as_deref(),
+            Reply::Said(_) | Reply::Verdict(_) | Reply::TimedOut { .. } | Reply::Cancelled | Reply::InDoubt { .. } => {
+                None
+            }
         };
         if let Some(usage) = usage {
             if let Funds::Reserved(ceiling) = open.funds {
@@ -318,6 +330,7 @@ impl Run {
         }
         if let Reply::Answer(answer) = reply {
             self.ledger.reasoning_steps += u64::from(!answer.reasoning.is_empty());
+            self.omitted.extend(answer.omitted.iter().cloned());
         }
         if id.kind == Kind::Call {
             self.reply_is_read(at, id, reply);

@@ -114,6 +114,7 @@ fn fresh(spec: &StepSpec, role: Role) -> Step {
         origins: crate::Origins::default(),
         output: None,
         halted: None,
+        actions: None,
         superseded: false,
         rejected_by: None,
         next: Vec::new(),

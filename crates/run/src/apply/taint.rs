@@ -29,12 +29,12 @@ impl Run {
         for variable in inputs.filter_map(|(name, _)| self.variables.get(name)) {
             read.merge(&variable.origins);
         }
-        for before in step.spec.after.iter().filter_map(|id| self.step(id)) {
+        for before in self.before(step) {
             read.merge(&before.origins);
         }
         read.merge(&self.definitions_read(at));
-        if step.role == Role::Plan {
-            // What it found is told to nobody else.
+        if step.role != Role::Distill {
+            // What it found in the files handed over is told to everyone.
             let distiller = self.step(&StepId::known("distill")).filter(|step| step.role == Role::Distill);
             if let Some(distiller) = distiller {
                 read.merge(&distiller.origins);
@@ -74,7 +74,7 @@ impl Run {
             self.steps[at].origins.merge(origins);
         }
         // What another run wrote is read where its text is told; the names of files, anyone may choose.
-        let is_told = |path: &str| documents && DOCUMENTS.iter().any(|document| meet(document, path));
+        let is_told = |path: &str| documents && DOCUMENTS.iter().any(|document| paths_meet(document, path));
         for (_, origins) in self.marked.iter().filter(|(path, _)| is_told(path)) {
             self.steps[at].origins.merge(origins);
         }
@@ -220,7 +220,7 @@ impl Run {
             origins.add(STRANGE_WORKSPACE);
         }
         for (path, tainted) in self.tainted.iter().chain(&self.marked).filter(|_| reads_files) {
-            if prepared.roams() || prepared.reads.iter().any(|read| meet(read, path)) {
+            if prepared.roams() || prepared.reads.iter().any(|read| paths_meet(read, path)) {
                 origins.merge(tainted);
             }
         }
@@ -271,8 +271,8 @@ fn reads_outside(prepared: &Prepared) -> bool {
     reaches && prepared.model.is_none()
 }
 
-/// Whether one of two paths is the other, or a folder that holds it.
-fn meet(one: &str, other: &str) -> bool {
+/// Whether one of two paths is the other, or a folder that holds it; `.` holds everything.
+pub fn paths_meet(one: &str, other: &str) -> bool {
     let holds = |folder: &str, path: &str| {
         folder == "." || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };

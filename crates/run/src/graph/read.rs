@@ -135,10 +135,9 @@ fn names(node: &Map<String, Value>, keys: &[&str], id: &StepId) -> Result<Vec<St
 
 /// Adds `edges` or `links` with `source` and `target` to the steps' `after`.
 fn add_edges(holder: Option<&Map<String, Value>>, steps: &mut [StepSpec], faults: &mut Vec<String>) {
-    let Some(edges) = holder.and_then(|object| ["edges", "links"].iter().find_map(|key| object.get(*key)?.as_array()))
-    else {
-        return;
-    };
+    let list = |key| holder.and_then(|object| object.get(key)?.as_array()).into_iter().flatten();
+    // NetworkX calls them one or the other, by its version; a file may have them under both names.
+    let edges = list("edges").chain(list("links"));
     let places: std::collections::BTreeMap<StepId, usize> =
         steps.iter().enumerate().map(|(place, step)| (step.id.clone(), place)).collect();
     let mut known: Vec<std::collections::BTreeSet<StepId>> =

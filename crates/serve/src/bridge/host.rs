@@ -1,6 +1,6 @@
 //! Our side of the bridge: lets in who shows the token, and does what is asked.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
@@ -13,9 +13,10 @@ use tokio_tungstenite::tungstenite::{Error, Message as Frame};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
-use updraft_mcp::server::{Changed, Face, Refusal, Work};
+use updraft_mcp::server::{Changed, Face, Refusal, View, Work};
 
 use super::door::{self, Socket};
+use super::lines;
 use super::wire::{self, Fault, INVALID, LARGEST, NOT_LET_IN, REFUSED, UNFIT, UNKNOWN};
 use crate::hall::{Guest, Hall};
 use crate::token::Token;
@@ -27,8 +28,10 @@ const MOST_WAITING: usize = 128;
 /// How long a client is waited for when we stop.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// Serves the bridge until it is stopped. The listener should be one of this machine only.
-pub async fn host<F: Face + Clone>(listener: TcpListener, token: Token, face: F, stop: CancellationToken) {
+/// Serves the bridge until it is stopped. The listener should be one of this machine only. `read` is the largest content
+/// that `fs/read` gives, in bytes.
+pub async fn host<F: Face + Clone>(listener: TcpListener, token: Token, face: F, read: u64, stop: CancellationToken) {
+    let last = Arc::new(Mutex::new(None));
     let (tasks, hall, inside) = (TaskTracker::new(), Hall::for_at_most(MOST_WAITING), Arc::new(Semaphore::new(MOST)));
     loop {
         let accepted = tokio::select! {
@@ -44,7 +47,8 @@ pub async fn host<F: Face + Clone>(listener: TcpListener, token: Token, face: F,
             continue;
         }
         let (guest, inside) = (hall.enter(), Arc::clone(&inside));
-        let client = Client { token: token.clone(), face: face.clone(), stop: stop.clone() };
+        let client =
+            Client { token: token.clone(), face: face.clone(), read, last: Arc::clone(&last), stop: stop.clone() };
         tasks.spawn(async move {
             if let Err(error) = client.serve(stream, guest, &inside).await {
                 debug!(%error, "a client of the bridge is gone");
@@ -58,6 +62,10 @@ pub async fn host<F: Face + Clone>(listener: TcpListener, token: Token, face: F,
 struct Client<F> {
     token: Token,
     face: F,
+    /// Bytes that `fs/read` gives at most.
+    read: u64,
+    /// The run that was dispatched last over this bridge.
+    last: Arc<Mutex<Option<String>>>,
     stop: CancellationToken,
 }
 
@@ -133,13 +141,7 @@ impl<F: Face> Client<F> {
             // Shown once more: by clients that do not know whether their header was read.
             "auth" if self.token.is(params["token"].as_str().unwrap_or_default()) => Ok(json!({ "success": true })),
             "auth" => Err(Fault::new(NOT_LET_IN, "wrong token")),
-            "fs/read" => {
-                let path = text("path")?;
-                match self.face.read(path.clone()).await {
-                    Ok(content) => Ok(json!({ "content": content })),
-                    Err(Refusal(why)) => Err(self.unread(path, &why).await),
-                }
-            }
+            "fs/read" => self.content(text("path")?, params).await,
             "fs/write" => {
                 let (path, content) = (text("path")?, text("content")?);
                 let args = json!({ "path": path, "content": content });
@@ -161,10 +163,54 @@ impl<F: Face> Client<F> {
             "agent/dispatch" => {
                 let work = Work { goal: text("prompt")?, agent: None };
                 let view = self.face.dispatch(work).await.map_err(refused)?;
+                *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(view.run.clone());
                 Ok(json!({ "success": true, "run": view.run }))
+            }
+            "agent/status" | "agent/pause" | "agent/resume" | "agent/cancel" => {
+                let run = if params["run"].is_null() { self.last_run()? } else { text("run")? };
+                let view = match method {
+                    "agent/pause" => self.face.pause(run).await,
+                    "agent/resume" => self.face.resume(run).await,
+                    "agent/cancel" => self.face.cancel(run).await,
+                    _ => self.face.view(run).await,
+                };
+                Ok(standing(&view.map_err(refused)?))
             }
             _ => Err(Fault::new(UNKNOWN, format!("no method `{method}`"))),
         }
+    }
+
+    fn last_run(&self) -> Result<String, Fault> {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        last.ok_or_else(|| Fault::new(UNFIT, "no work was dispatched over this bridge yet; name a `run`"))
+    }
+
+    /// A file, or lines of it. More than the limit is refused, not cut: what is read may be written back.
+    async fn content(&self, path: String, params: &Value) -> Result<Value, Fault> {
+        let content = match self.face.read(path.clone()).await {
+            Ok(content) => content,
+            Err(Refusal(why)) => return Err(self.unread(path, &why).await),
+        };
+        let [start, end] = ["start_line", "end_line"].map(|name| params[name].as_u64());
+        let (content, told) = if start.is_none() && end.is_none() {
+            (content, json!({}))
+        } else {
+            let (start, end, total) = lines::range(&content, start, end).map_err(|why| Fault::new(UNFIT, why))?;
+            let told = json!({ "start_line": start, "end_line": end, "lines_total": total });
+            (lines::of(&content, start, end), told)
+        };
+        if content.len() as u64 > self.read {
+            let why = format!(
+                "`{path}`: {} bytes were asked for, and at most {} are read at once; ask for fewer lines with `start_line` \
+                 and `end_line`, or raise `read` under `[bridge]` in the settings of `updraft serve`",
+                content.len(),
+                self.read
+            );
+            return Err(Fault { data: json!({ "exists": true }), ..Fault::new(REFUSED, why) });
+        }
+        let mut told = told;
+        told["content"] = content.into();
+        Ok(told)
     }
 
     /// Why a file is not read, and whether there is something all the same: whoever waits for it wants to know.
@@ -173,6 +219,15 @@ impl<F: Face> Client<F> {
         let data = exists.map_or(Value::Null, |exists| json!({ "exists": exists }));
         Fault { data, ..Fault::new(REFUSED, why) }
     }
+}
+
+/// A run as the bridge tells of it.
+fn standing(view: &View) -> Value {
+    let waits = view.waits.iter().map(|wait| json!({ "id": wait.id, "approval": wait.is_approval, "text": wait.text }));
+    json!({
+        "success": true, "run": view.run, "status": view.stand.as_str(), "message": view.message,
+        "done": view.done, "steps": view.steps, "answer": view.answer, "waits": waits.collect::<Vec<_>>(),
+    })
 }
 
 /// A change as it is told to everyone.

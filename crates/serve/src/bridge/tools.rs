@@ -22,10 +22,19 @@ const THOROUGH: u32 = 5;
 /// Paths that a list shows.
 const SHOWN: usize = 2_000;
 
+/// Tools about work that was dispatched: name, method, description.
+const CONTROLS: [(&str, &str, &str); 4] = [
+    ("task_status", "agent/status", "How the work stands that was handed over, and its answer once there is one."),
+    ("pause_task", "agent/pause", "Let the agent begin nothing new until it is resumed."),
+    ("resume_task", "agent/resume", "Let the agent go on with work that was paused or cut off."),
+    ("cancel_task", "agent/cancel", "Stop the work for good."),
+];
+
 /// The tools of a bridge, as a server.
 pub fn tools(link: &Link, version: &str) -> Plain {
-    let tools =
+    let mut tools =
         vec![read(link.clone()), write(link.clone()), list(link.clone()), dispatch(link.clone()), wait(link.clone())];
+    tools.extend(CONTROLS.map(|(name, method, text)| control(link.clone(), name, method, text)));
     Plain::new("updraft-bridge", version, INSTRUCTIONS, tools)
 }
 
@@ -43,8 +52,15 @@ fn read(link: Link) -> PlainTool {
     let function = move |arguments: Value| {
         let link = link.clone();
         async move {
-            let read = link.ask("fs/read", &json!({ "path": arguments["path"] }), Again::Yes).await?;
-            lines(content(&read), arguments["start_line"].as_u64(), arguments["end_line"].as_u64())
+            let read = link.ask("fs/read", &arguments, Again::Yes).await?;
+            let (start, end) = (arguments["start_line"].as_u64(), arguments["end_line"].as_u64());
+            if !read["start_line"].is_null() {
+                // The host has taken the lines out itself.
+                let text = content(&read);
+                return Ok(json!({ "text": text, "start_line": read["start_line"], "end_line": read["end_line"],
+                                  "lines_total": read["lines_total"] }));
+            }
+            lines(content(&read), start, end)
         }
     };
     let text = "Read a file of the editor's workspace: all of it, exactly as it stands, or some of its lines.";
@@ -113,6 +129,29 @@ fn dispatch(link: Link) -> PlainTool {
     let text =
         "Hand work to the agent of the editor and return at once. There is no answer: what it does shows in the files.";
     PlainTool::new("dispatch_agent_task", text, schema(properties, &["prompt"]), function)
+}
+
+/// A tool about work that was dispatched. Editors that only host an agent panel know nothing of it, and say so.
+fn control(link: Link, name: &'static str, method: &'static str, text: &'static str) -> PlainTool {
+    let properties = json!({
+        "run": { "type": "string", "minLength": 1, "description": "The run's id; the one that was dispatched last if left out." }
+    });
+    let function = move |arguments: Value| {
+        let link = link.clone();
+        async move {
+            let given = link.ask(method, &arguments, Again::Yes).await?;
+            let word = |name: &str| given[name].as_str().unwrap_or_default().to_owned();
+            let mut text = format!("run {} is {}: {}", word("run"), word("status"), word("message"));
+            if !word("answer").is_empty() {
+                let _ = write!(text, "\n{}", word("answer"));
+            }
+            let mut told = given.clone();
+            told["text"] = text.into();
+            Ok(told)
+        }
+    };
+    let tool = PlainTool::new(name, text, schema(properties, &[]), function);
+    if method == "agent/status" { tool.reading() } else { tool }
 }
 
 fn wait(link: Link) -> PlainTool {
@@ -191,13 +230,8 @@ fn lines(text: String, start: Option<u64>, end: Option<u64>) -> Result<Value, St
     if start.is_none() && end.is_none() {
         return Ok(Value::String(text));
     }
-    let (start, total) = (start.unwrap_or(1), text.split_inclusive('\n').count() as u64);
-    let end = end.unwrap_or(u64::MAX).min(total);
-    if start > total || end < start {
-        return Err(format!("there are no lines {start} to {end}: the file has {total}"));
-    }
-    let wanted = text.split_inclusive('\n').skip(start as usize - 1).take((end - start + 1) as usize);
-    let text: String = wanted.collect();
+    let (start, end, total) = super::lines::range(&text, start, end)?;
+    let text = super::lines::of(&text, start, end);
     Ok(json!({ "text": text, "start_line": start, "end_line": end, "lines_total": total }))
 }
 

@@ -5,12 +5,11 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 use updraft_run::Origins;
-
-use super::AGE;
 
 /// What was said in a conversation, the oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +28,8 @@ pub(super) struct Said {
 pub(super) struct Kept {
     folder: PathBuf,
     workspace: String,
+    /// How long a conversation may rest.
+    age: Duration,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -39,8 +40,8 @@ struct Written {
 }
 
 impl Kept {
-    pub(super) fn new(folder: PathBuf, workspace: String) -> Self {
-        Self { folder, workspace }
+    pub(super) fn new(folder: PathBuf, workspace: String, age: Duration) -> Self {
+        Self { folder, workspace, age }
     }
 
     /// The file of a conversation; nothing for what is no id of ours, which may be a path.
@@ -54,7 +55,7 @@ impl Kept {
         let file = self.file(id)?;
         let age = std::fs::metadata(&file).ok()?.modified().ok()?.elapsed().unwrap_or_default();
         let written: Written = serde_json::from_slice(&std::fs::read(&file).ok()?).ok()?;
-        (age < AGE && written.workspace == self.workspace).then_some(written.said)
+        (age < self.age && written.workspace == self.workspace).then_some(written.said)
     }
 
     /// Keeps what was said. Where it cannot be written, the conversation goes on until the next restart.
@@ -83,7 +84,7 @@ impl Kept {
     pub(super) fn sweep(&self) {
         for entry in std::fs::read_dir(&self.folder).into_iter().flatten().flatten() {
             let changed = entry.metadata().and_then(|about| about.modified());
-            if changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|age| age >= AGE)) {
+            if changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|age| age >= self.age)) {
                 let _ = std::fs::remove_file(entry.path());
             }
         }
@@ -97,6 +98,7 @@ mod tests {
 
     use super::*;
 
+    const AGE: Duration = Duration::from_mins(30);
     const ID: &str = "0123456789abcdef0123456789abcdef";
 
     fn said() -> Said {
@@ -107,7 +109,7 @@ mod tests {
     #[test]
     fn a_conversation_is_found_again_in_its_own_workspace_only() {
         let folder = tempfile::tempdir().unwrap();
-        let kept = |workspace: &str| Kept::new(folder.path().join("sessions"), workspace.to_owned());
+        let kept = |workspace: &str| Kept::new(folder.path().join("sessions"), workspace.to_owned(), AGE);
         assert_eq!(kept("/one").read(ID), None);
         kept("/one").write(ID, &said());
         assert_eq!(kept("/one").read(ID), Some(said()));
@@ -121,7 +123,7 @@ mod tests {
     #[test]
     fn one_that_rests_too_long_is_not_read_and_is_swept_away() {
         let folder = tempfile::tempdir().unwrap();
-        let kept = Kept::new(folder.path().to_owned(), "/one".to_owned());
+        let kept = Kept::new(folder.path().to_owned(), "/one".to_owned(), AGE);
         kept.write(ID, &said());
         let file = std::fs::File::options().write(true).open(folder.path().join(ID)).unwrap();
         file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
@@ -133,7 +135,7 @@ mod tests {
     #[test]
     fn what_is_no_id_of_ours_names_no_file() {
         let folder = tempfile::tempdir().unwrap();
-        let kept = Kept::new(folder.path().join("sessions"), "/one".to_owned());
+        let kept = Kept::new(folder.path().join("sessions"), "/one".to_owned(), AGE);
         for id in ["../sessions/0123456789abcdef012345", "", "guessed", "0123456789abcdef0123456789abcde/"] {
             kept.write(id, &said());
             assert_eq!(kept.read(id), None, "{id}");

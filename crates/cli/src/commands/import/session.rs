@@ -195,7 +195,8 @@ impl Session {
             (Stands::Failed, _) => {
                 let why = node.get("error").map(plain).filter(|why| !why.is_empty());
                 let why = why.unwrap_or_else(|| "the imported file says that it failed".into());
-                return Some(Reply::Failed(Failure::new(FailureKind::Tool, why)));
+                let used = Some(Box::new(usage(node))).filter(|used| used.tokens() > 0);
+                return Some(Reply::Failed(Failure { usage: used, ..Failure::new(FailureKind::Tool, why) }));
             }
             (Stands::Done, "plan") if is_planned => plan()?,
             (Stands::Done, "distill") if is_planned => output(node),
@@ -205,9 +206,8 @@ impl Session {
                 Value::Object(values.collect()).to_string()
             }
         };
-        let number = |key: &str| node.get(key).and_then(Value::as_u64).unwrap_or_default();
-        let cost = node.get("cost").and_then(Value::as_f64).map(|dollars| Cost((dollars * 1e9).round() as u64));
-        let usage = Usage { input: number("input_tokens"), output: number("output_tokens"), cost, ..Usage::default() };
+        // A planner that was asked several times has the sum of them: it is counted once.
+        let usage = if visit == 0 { usage(node) } else { Usage { cost: Some(Cost(0)), ..Usage::default() } };
         Some(Reply::Answer(Arc::new(Answer { text, usage, ..Answer::default() })))
     }
 
@@ -253,8 +253,19 @@ fn said(text: String) -> String {
     if is_plain { text } else { json!({ "final_answer": text }).to_string() }
 }
 
+/// What a step gave as text: the export wraps a step's text where it writes no variables.
 fn output(node: &Map<String, Value>) -> String {
-    node.get("output").map(plain).unwrap_or_default()
+    let Some(output) = node.get("output") else { return String::new() };
+    let inside = output.as_object().filter(|object| object.len() == 1);
+    let inside = inside.and_then(|object| object.get("final_answer").or_else(|| object.get("output")));
+    plain(inside.unwrap_or(output))
+}
+
+/// What a step used. Others estimate tokens, and write fractions of them.
+fn usage(node: &Map<String, Value>) -> Usage {
+    let number = |key: &str| node.get(key).and_then(Value::as_f64).map_or(0, |number| number.max(0.0).round() as u64);
+    let cost = node.get("cost").and_then(Value::as_f64).map(|dollars| Cost((dollars * 1e9).round() as u64));
+    Usage { input: number("input_tokens"), output: number("output_tokens"), cost, ..Usage::default() }
 }
 
 /// A value as the export writes it: strings bare, the rest as JSON.

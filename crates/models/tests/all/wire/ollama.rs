@@ -242,9 +242,12 @@ async fn thinking_is_asked_for_in_the_words_of_the_model() {
 async fn a_server_that_says_nothing_about_the_model_is_not_told_to_think() {
     let server = Server::always(says("hi")).await;
     let model = resolve(QWEN, &access(&server)).unwrap();
+    let mut omitted = Vec::new();
     for think in [Think::High, Think::Off] {
-        Talk { think, ..Talk::new() }.ask(&*model).await.unwrap();
+        omitted.push(Talk { think, ..Talk::new() }.ask(&*model).await.unwrap().omitted);
     }
+    let said = format!("{} cannot be told how much to think, so `think` did not count", model.name());
+    assert_eq!(omitted, [vec![said], Vec::new()], "nobody misses what they did not want");
 
     let bodies = server.bodies();
     assert!(!bodies[0].contains("think"), "{}", bodies[0]);
@@ -262,6 +265,16 @@ async fn a_schema_is_sent_where_no_tools_are_and_bounded() {
     assert!(!sent[1].contains("format"), "{}", sent[1]);
     let far = bodies("ollama/gpt-oss:120b-cloud", &["tools"], &mut [Talk { schema: schema(), ..Talk::new() }]).await;
     assert!(!far[0].contains("maxLength"), "{}", far[0]);
+}
+
+#[tokio::test]
+async fn the_user_hears_of_a_picture_that_a_model_is_not_shown() {
+    let server = Server::always(says("hi")).await.says_about(able_to(&["completion"]));
+    let model = resolve("ollama/gemma2", &access(&server)).unwrap();
+    let picture = Picture { name: "chart.png".into(), mime: "image/png".into(), bytes: vec![1].into() };
+    let messages = vec![Message::User("What is it?".into()), Message::Pictures(vec![picture].into())];
+    let answer = Talk { messages, ..Talk::new() }.ask(&*model).await.unwrap();
+    assert_eq!(answer.omitted, [format!("{} takes no pictures, so `chart.png` was not shown to it", model.name())]);
 }
 
 #[tokio::test]

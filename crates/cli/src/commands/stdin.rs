@@ -1,0 +1,136 @@
+//! Standard input beside a goal: `git diff | updraft run "Review this"`. It is handed over as a file of the workspace.
+
+use std::io::{IsTerminal as _, Read, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use updraft_journal::hash_of;
+
+use crate::args;
+use crate::fault::Fault;
+use crate::out;
+
+/// More than this is not text that someone pipes to be read.
+const LARGEST: usize = 8 << 20;
+/// How long the first byte is waited for where nobody is there to see us wait. A parent that keeps a pipe open and never
+/// writes to it (some build machines, schedulers and editors do) must not stop every run.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// Where what came is kept, in the workspace: agents read nothing outside of it, and a run may go on in a month.
+const FOLDER: &str = ".updraft/stdin";
+
+/// How far standard input is meant for us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wish {
+    /// `--file -`: it is waited for.
+    Said,
+    /// It is a pipe or a file, so it may be.
+    Perhaps,
+}
+
+/// Puts standard input among the files that are handed over, if it is meant to be.
+pub(super) fn hand_over(args: &mut args::Run, workspace: &Path) -> Result<(), Fault> {
+    let is_said = args.file.iter().any(|file| file.as_os_str() == "-");
+    args.file.retain(|file| file.as_os_str() != "-");
+    if args.goal == "-" {
+        return match is_said {
+            true => Err(Fault::usage("standard input cannot be the goal and a file at once")
+                .hint("say the goal on the command line, and hand standard input over with `--file -`")),
+            false => Ok(()),
+        };
+    }
+    if !is_said && !is_pipe_or_file() {
+        return Ok(());
+    }
+    let wish = if is_said { Wish::Said } else { Wish::Perhaps };
+    let Some(bytes) = read(wish, std::io::stderr().is_terminal())? else { return Ok(()) };
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Ok(());
+    }
+    let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0')).ok_or_else(|| {
+        Fault::usage("standard input is not text (UTF-8 was expected)")
+            .hint("put the data into a file of the workspace and hand it over with --file; or add `< /dev/null`")
+    })?;
+    args.file.push(keep(workspace, &text)?);
+    Ok(())
+}
+
+/// Whether someone has connected something that ends: no terminal, no device, no socket.
+fn is_pipe_or_file() -> bool {
+    #[cfg(unix)]
+    {
+        let kind = rustix::fs::fstat(std::io::stdin()).map(|about| rustix::fs::FileType::from_raw_mode(about.st_mode));
+        kind.is_ok_and(|kind| matches!(kind, rustix::fs::FileType::Fifo | rustix::fs::FileType::RegularFile))
+    }
+    #[cfg(not(unix))]
+    false
+}
+
+/// All of it; nothing if it is not waited for any longer.
+fn read(wish: Wish, is_watched: bool) -> Result<Option<Vec<u8>>, Fault> {
+    let (send, heard) = mpsc::channel();
+    // Left behind where nothing comes: it holds nothing, and ends with the process.
+    std::thread::spawn(move || {
+        let mut stdin = std::io::stdin().lock();
+        let mut first = vec![0; 64 << 10];
+        let read = stdin.read(&mut first);
+        let end = read.as_ref().copied().unwrap_or_default();
+        first.truncate(end);
+        let _ = send.send(read.map(|_| Vec::new()));
+        let rest = if end == 0 { Ok(0) } else { stdin.take(LARGEST as u64 + 1).read_to_end(&mut first) };
+        let _ = send.send(rest.map(|_| first));
+    });
+    let cannot = |error: &dyn std::fmt::Display| Fault::usage(format!("standard input could not be read: {error}"));
+    if heard.recv_timeout(PATIENCE).is_err() {
+        match (wish, is_watched) {
+            (Wish::Perhaps, false) => {
+                out::note(&format!(
+                    "standard input is open and says nothing, so it is not handed over\n  hint: `--file -` waits for it; \
+                     `< /dev/null` spares the wait of {} s",
+                    PATIENCE.as_secs()
+                ));
+                return Ok(None);
+            }
+            (Wish::Said, _) | (Wish::Perhaps, true) => {
+                out::note("waiting for standard input to end (`< /dev/null` if there is none)");
+                let _ = heard.recv();
+            }
+        }
+    }
+    let bytes = heard.recv().map_err(|error| cannot(&error))?.map_err(|error| cannot(&error))?;
+    if bytes.len() > LARGEST {
+        return Err(Fault::usage(format!("standard input is longer than {} MiB", LARGEST >> 20))
+            .hint("put it into a file of the workspace and hand that over with --file"));
+    }
+    Ok(Some(bytes))
+}
+
+/// Writes it to the workspace, where git does not see it, and gives the file.
+fn keep(workspace: &Path, text: &str) -> Result<PathBuf, Fault> {
+    let folder = workspace.join(FOLDER);
+    let cannot = |error: &std::io::Error| {
+        Fault::file("write", &folder, error)
+            .hint("agents read files of the workspace only; hand a file of it over with --file")
+    };
+    std::fs::create_dir_all(&folder).map_err(|error| cannot(&error))?;
+    // Links that a workspace brings along must not lead us elsewhere.
+    if folder.canonicalize().map_err(|error| cannot(&error))? != folder {
+        return Err(Fault::usage(format!("`{}` leads out of the workspace", folder.display())));
+    }
+    let hash = hash_of(text.as_bytes()).to_string();
+    let file = folder.join(format!("standard-input-{}.txt", &hash[..12]));
+    for (file, text) in [(&folder.join(".gitignore"), "*\n"), (&file, text)] {
+        // Made anew, so no link is followed; what is there already was made by the same words.
+        match std::fs::OpenOptions::new().write(true).create_new(true).open(file) {
+            Ok(mut made) => made.write_all(text.as_bytes()).map_err(|error| cannot(&error))?,
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(cannot(&error)),
+        }
+    }
+    let is_whole = file.symlink_metadata().is_ok_and(|about| about.is_file() && about.len() == text.len() as u64);
+    if !is_whole {
+        return Err(Fault::usage(format!("`{}` is there already and holds something else", file.display()))
+            .hint("remove it, and try again"));
+    }
+    Ok(file)
+}

@@ -1,0 +1,111 @@
+//! What reaches the model: standard input beside a goal, what a command changed, and what is said about what does not.
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::undo::can_stage;
+use crate::world::{Ran, World};
+
+fn prompts(world: &World) -> String {
+    world.updraft(&["show", "last", "--prompts"]).code(0).out
+}
+
+fn kept(world: &World) -> Vec<String> {
+    let entries = std::fs::read_dir(world.ws().join(".updraft/stdin")).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn standard_input_beside_a_goal_is_handed_over_as_a_file() {
+    let world = World::new();
+    let model = world.script("s.json", &json!({"default": {"text": "fine"}}));
+    let args = ["run", "Review this", "--model", &model, "--agent", "reviewer"];
+    assert_eq!(world.fed(&args, b"-old\n+new\n").code(0).out, "fine\n");
+    let [ignored, file] = kept(&world).try_into().unwrap();
+    assert_eq!(ignored, ".gitignore");
+    assert!(file.starts_with("standard-input-"), "{file}");
+    assert_eq!(std::fs::read_to_string(world.ws().join(".updraft/stdin").join(&file)).unwrap(), "-old\n+new\n");
+    assert!(prompts(&world).contains(&format!("- .updraft/stdin/{file}")), "{}", prompts(&world));
+    // The same again is the same file.
+    world.fed(&args, b"-old\n+new\n").code(0);
+    assert_eq!(kept(&world).len(), 2);
+}
+
+#[test]
+fn empty_standard_input_is_no_file_and_what_is_no_text_or_too_much_is_an_error() {
+    let world = World::new();
+    let model = world.script("s.json", &json!({"default": {"text": "fine"}}));
+    let args = ["run", "Review this", "--model", &model, "--agent", "reviewer"];
+    world.fed(&args, b"").code(0);
+    world.updraft(&args).code(0);
+    assert_eq!(kept(&world), Vec::<String>::new());
+    world.fed(&args, &[0xff, 0xfe, 0, 1]).code(2).says("standard input is not text").says("--file");
+    world.fed(&args, &vec![b'a'; 9 << 20]).code(2).says("standard input is longer than 8 MiB").says("--file");
+    world.fed(&["run", "-", "--file", "-"], b"x").code(2).says("cannot be the goal and a file at once");
+}
+
+#[test]
+fn an_open_pipe_that_says_nothing_does_not_hold_a_run_up() {
+    let world = World::new();
+    let model = world.script("s.json", &json!({"default": {"text": "fine"}}));
+    let began = Instant::now();
+    let mut command = world.command(&["run", "Review this", "--model", &model, "--agent", "reviewer"]);
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    let open = child.stdin.take();
+    let ran = Ran::of(child.wait_with_output().unwrap());
+    drop(open);
+    ran.code(0).says("standard input is open and says nothing").says("--file -");
+    assert!(began.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn a_model_is_told_what_a_command_changed() {
+    let world = World::new();
+    if !can_stage(&world) {
+        return;
+    }
+    world.file("gone.txt", "gone\n");
+    let call = json!({"name": "run_command", "args": {"command": "echo more >> a.txt; echo b > b.txt; rm gone.txt"}});
+    let script = json!({"rules": [{"when": {"turn": 0}, "answer": {"calls": [call]}}], "default": {"text": "done"}});
+    let model = world.script("s.json", &script);
+    world.updraft(&["run", "Do it", "--model", &model, "--agent", "coder", "--yes"]).code(0);
+    let told = prompts(&world);
+    let line = told.lines().find(|line| line.starts_with("[files: ")).unwrap_or_else(|| panic!("{told}"));
+    for part in ["changed `a.txt`", "created `b.txt`", "deleted `gone.txt`"] {
+        assert!(line.contains(part), "{line}");
+    }
+    world.updraft(&["replay", "last"]).code(0);
+}
+
+#[test]
+fn thinking_that_a_model_cannot_be_told_is_said_once() {
+    let world = World::new();
+    let ran = world.updraft(&["run", "What is in a.txt?", "--model", "builtin", "--think", "high"]).code(0);
+    let said = "left out: builtin cannot be told how much to think";
+    assert_eq!(ran.err.matches(said).count(), 1, "{}", ran.err);
+    assert!(world.updraft(&["show", "last"]).code(0).out.contains(said));
+    assert!(!world.updraft(&["run", "What is in a.txt?", "--model", "builtin"]).code(0).err.contains("left out"));
+}
+
+#[test]
+fn one_agent_file_that_cannot_be_read_is_named_and_left_out() {
+    let world = World::new();
+    let model = world.script("s.json", &json!({"default": {"text": "fine"}}));
+    world.config("agents/broken.md", "no front matter\n");
+    world.config("agents/typo.md", "---\npurpose: Tries.\ntools: [files, reed_file]\n---\nTry.\n");
+    world.config("agents/tester.md", "---\npurpose: Tries.\ntools: [files]\n---\nTry.\n");
+    let ran = world.updraft(&["run", "x", "--model", &model, "--agent", "tester"]).code(0);
+    assert!(ran.err.contains("left out: agent `broken`: ") && ran.err.contains("broken.md"), "{}", ran.err);
+    let typo = "typo.md: no tool, group or MCP server is named `reed_file`; there is read_file";
+    assert!(ran.err.contains(typo), "{}", ran.err);
+    world
+        .updraft(&["run", "x", "--model", &model, "--agent", "broken"])
+        .code(5)
+        .says("the agent `broken` cannot be used");
+    world.updraft(&["run", "x", "--model", &model, "--agent", "typo"]).code(5).says(typo);
+    world.updraft(&["agents"]).code(5).says("left out: agent `broken`");
+}

@@ -1,0 +1,58 @@
+//! What a model is told between turns: the results of its calls, and notes.
+
+use serde_json::json;
+use updraft_run::{Answer, Message, Note, Outcome, Reply, ToolResult, outcome_words};
+
+use crate::words::Kit;
+
+/// The results of an answer's calls: as the provider wants them, or as text where the calls were text.
+pub(crate) fn results(answer: Option<&Answer>, outcomes: &[Outcome], kit: &Kit) -> Message {
+    let calls = answer.map(|answer| answer.calls.as_slice()).unwrap_or_default();
+    if calls.is_empty() {
+        let lines: Vec<String> = outcomes
+            .iter()
+            .map(|outcome| {
+                let previous = answer.map(|answer| answer.text.as_str()).unwrap_or_default();
+                let result = said(outcome, kit);
+                json!({ "iteration_context": { "tool_result": result }, "previous_output": previous }).to_string()
+            })
+            .collect();
+        return Message::User(lines.join("\n").into());
+    }
+    let paired = calls.iter().zip(outcomes).map(|(call, outcome)| ToolResult {
+        call: call.id.clone(),
+        name: call.name.clone(),
+        text: said(outcome, kit),
+        is_error: !outcome.is_good(),
+    });
+    Message::Results(paired.collect())
+}
+
+fn said(outcome: &Outcome, kit: &Kit) -> String {
+    match outcome {
+        Outcome::Replied(Reply::InDoubt { evidence }) => kit.say("in-doubt", &[("evidence", evidence)]),
+        Outcome::Replied(Reply::Output(output)) => {
+            let Some(changes) = output.changes_in_words() else { return output.text.clone() };
+            let text = output.text.trim_end_matches('\n');
+            if text.is_empty() { changes } else { format!("{text}\n{changes}") }
+        }
+        Outcome::Replied(_) | Outcome::Rejected(_) => outcome_words(outcome).into_owned(),
+    }
+}
+
+pub(crate) fn note_in_words(note: &Note, kit: &Kit) -> String {
+    match note {
+        Note::LastTurn => kit.say("last-turn", &[]),
+        Note::MoreTurns => kit.say("more-turns", &[]),
+        Note::MissingOutput { names } => kit.say("missing-output", &[("names", &names.join(", "))]),
+        Note::Unfit { what } => kit.say("unfit", &[("what", what)]),
+        Note::AllToolsFailed => kit.say("all-tools-failed", &[]),
+        Note::RepeatedCall { name } => kit.say("repeated-call", &[("call", name)]),
+        Note::PlanFaults { faults } => {
+            let list: Vec<String> = faults.iter().map(|fault| format!("- {fault}")).collect();
+            kit.say("plan-faults", &[("faults", &list.join("\n"))])
+        }
+        Note::Told { message } => kit.say("told", &[("message", message)]),
+        _ => String::new(),
+    }
+}

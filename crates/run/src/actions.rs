@@ -1,0 +1,74 @@
+//! What a step did, in a line for each call: for the steps that come after it.
+
+use crate::message::ToolCall;
+use crate::reply::Reply;
+use crate::step::Outcome;
+use crate::talk::outcome_words;
+
+/// Calls that are kept of a step, the newest: those that follow want to know what it came to.
+const MOST: usize = 12;
+/// Characters of arguments, and of what came of a call.
+const LONGEST: usize = 160;
+
+/// The calls of a step, over all its visits.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Actions {
+    /// The newest, in order.
+    pub newest: Vec<Action>,
+    /// How many there were before those.
+    pub earlier: u32,
+}
+
+/// One call that was made, or was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Action {
+    /// The tool.
+    pub tool: String,
+    /// Its arguments as JSON, cut to size.
+    pub args: String,
+    /// Whether it gave what was asked for.
+    pub ok: bool,
+    /// What came of it: the first line, cut to size.
+    pub outcome: String,
+}
+
+impl Actions {
+    /// Adds calls, and lets go of the oldest.
+    pub(crate) fn extend(&mut self, new: Vec<Action>) {
+        self.newest.extend(new);
+        let over = self.newest.len().saturating_sub(MOST);
+        self.newest.drain(..over);
+        self.earlier += over as u32;
+    }
+}
+
+impl Action {
+    /// A call, and what came of it.
+    pub(crate) fn of(call: &ToolCall, outcome: &Outcome) -> Self {
+        let exit = match outcome {
+            Outcome::Replied(Reply::Output(output)) => {
+                output.value.as_ref().and_then(|value| value.get("exit_code")?.as_i64())
+            }
+            Outcome::Replied(_) | Outcome::Rejected(_) => None,
+        };
+        let said = first_line(&outcome_words(outcome));
+        let said = match exit.filter(|code| *code != 0) {
+            Some(code) => format!("exit code {code}: {said}"),
+            None => said,
+        };
+        let has_args = call.args.as_object().is_none_or(|args| !args.is_empty());
+        let args = if has_args { short(&call.args.to_string()) } else { String::new() };
+        Self { tool: call.name.clone(), args, ok: outcome.is_good(), outcome: said }
+    }
+}
+
+fn first_line(text: &str) -> String {
+    short(text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default())
+}
+
+fn short(text: &str) -> String {
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

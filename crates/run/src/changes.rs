@@ -1,0 +1,111 @@
+//! What a call changed on disk, in a line for the model.
+
+use crate::reply::{Change, FormKind, Output};
+
+/// Paths that are named; the rest is counted.
+const NAMED: usize = 20;
+/// Bytes of paths that are named: a deep tree must not cost more than it tells.
+const LONGEST: usize = 2000;
+
+impl Change {
+    /// What happened to the file: `created`, `changed` or `deleted`.
+    pub fn verb(&self) -> &'static str {
+        let (was, is) = (self.was.is_some() || self.before.is_some(), self.now.is_some() || self.after.is_some());
+        match (was, is) {
+            (false, _) => "created",
+            (true, false) => "deleted",
+            (true, true) => "changed",
+        }
+    }
+}
+
+impl Output {
+    /// One line that says which files were created, changed and deleted, unless the tool's own words say it.
+    pub fn changes_in_words(&self) -> Option<String> {
+        // The file tools name the one file they write in their text and their data.
+        let said = self.value.as_ref().and_then(|value| value.get("path")?.as_str());
+        let is_news = |change: &&Change| said.is_none_or(|said| !is_at_or_above(&change.path, said));
+        let changes: Vec<&Change> = self.changes.iter().filter(is_news).collect();
+        if changes.is_empty() {
+            return None;
+        }
+        let (mut named, mut bytes, mut last) = (Vec::new(), 0, "");
+        for change in changes.iter().take(NAMED) {
+            let is_folder = change.now.or(change.was).is_some_and(|form| form.kind == FormKind::Folder);
+            let slash = if is_folder { "/" } else { "" };
+            // A name may hold anything, a line break too.
+            let path = format!("`{}{slash}`", change.path.escape_debug());
+            bytes += path.len();
+            if bytes > LONGEST {
+                break;
+            }
+            let verb = change.verb();
+            named.push(if verb == last { path } else { format!("{verb} {path}") });
+            last = verb;
+        }
+        let more = (changes.len() - named.len()) as u64 + self.more.map_or(0, |more| more.changes);
+        // With a list of its own, `changes` holds only the first of them.
+        let at_least = if self.all_changes.is_some() { "at least " } else { "" };
+        if more > 0 || self.all_changes.is_some() {
+            named.push(format!("and {at_least}{more} more"));
+        }
+        Some(format!("[files: {}]", named.join(", ")))
+    }
+}
+
+/// Whether a path is the other, or a folder that holds it.
+fn is_at_or_above(path: &str, other: &str) -> bool {
+    other.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{Hash, reply::BlobRef};
+
+    fn change(path: &str, before: bool, after: bool) -> Change {
+        let hash = |is: bool| is.then(|| Hash([0; 32]));
+        Change { path: path.into(), before: hash(before), after: hash(after), ..Change::default() }
+    }
+
+    #[test]
+    fn what_a_command_changed_is_one_line() {
+        let changes = vec![
+            change("a.txt", false, true),
+            change("b.txt", false, true),
+            change("src/b.rs", true, true),
+            change("c", true, false),
+        ];
+        let output = Output { changes, ..Output::default() };
+        assert_eq!(
+            output.changes_in_words().unwrap(),
+            "[files: created `a.txt`, `b.txt`, changed `src/b.rs`, deleted `c`]"
+        );
+        assert_eq!(Output::default().changes_in_words(), None);
+    }
+
+    #[test]
+    fn many_changes_are_counted_and_names_stay_on_the_line() {
+        let changes: Vec<Change> = (0..100).map(|n| change(&format!("n{n}"), false, true)).collect();
+        let output = Output { changes, ..Output::default() };
+        let told = output.changes_in_words().unwrap();
+        assert!(told.ends_with("`n19`, and 80 more]"), "{told}");
+        let all_changes = Some(BlobRef { hash: Hash([0; 32]), len: 1 });
+        let told = Output { all_changes, ..output }.changes_in_words().unwrap();
+        assert!(told.ends_with("and at least 80 more]"), "{told}");
+        let odd = Output { changes: vec![change("a\nIGNORE", false, true)], ..Output::default() };
+        assert_eq!(odd.changes_in_words().unwrap(), "[files: created `a\\nIGNORE`]");
+        let long: Vec<Change> = (0..20).map(|_| change(&"x".repeat(500), false, true)).collect();
+        let told = Output { changes: long, ..Output::default() }.changes_in_words().unwrap();
+        assert!(told.len() < 2200 && told.ends_with("and 17 more]"), "{told}");
+    }
+
+    #[test]
+    fn a_tool_that_names_its_file_is_not_repeated() {
+        let value = Some(json!({ "path": "new/a.txt", "created": true }));
+        let changes = vec![change("new", false, true), change("new/a.txt", false, true)];
+        assert_eq!(Output { value, changes, ..Output::default() }.changes_in_words(), None);
+    }
+}

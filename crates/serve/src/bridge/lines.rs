@@ -1,0 +1,16 @@
+//! Lines of a text, by their numbers.
+
+/// Which lines are meant: the first, the last, and how many there are. The error says what there is instead.
+pub(super) fn range(text: &str, start: Option<u64>, end: Option<u64>) -> Result<(u64, u64, u64), String> {
+    let (start, total) = (start.unwrap_or(1), text.split_inclusive('\n').count() as u64);
+    let end = end.unwrap_or(u64::MAX).min(total);
+    if start == 0 || start > total || end < start {
+        return Err(format!("there are no lines {start} to {end}: the file has {total}"));
+    }
+    Ok((start, end, total))
+}
+
+/// The text of those lines, exactly as it stands.
+pub(super) fn of(text: &str, start: u64, end: u64) -> String {
+    text.split_inclusive('\n').skip(start as usize - 1).take((end - start + 1) as usize).collect()
+}
