@@ -245,7 +245,7 @@ impl Run {
     /// Whether a document of the workspace holds nobody's words but the user's.
     pub(crate) fn is_users_document(&self, path: &str) -> bool {
         let mut written = self.tainted.keys().chain(self.marked.keys());
-        self.settings.workspace_trusted && !written.any(|other| meet(other, path))
+        self.settings.workspace_trusted && !written.any(|other| paths_meet(other, path))
     }
 
     /// What of a mark counts. What was written with words of this workspace's files is as much the user's as they are.
