@@ -162,7 +162,7 @@ impl Run {
         if let Some(at) = self.fallen.first().filter(|_| self.replanning.is_none()) {
             return self.fall(*at);
         }
-        if let Some(at) = self.ready.first().filter(|_| self.running - self.halted < self.settings.parallel.max(1)) {
+        if let Some(at) = self.ready.first().filter(|_| self.running < self.settings.parallel.max(1)) {
             return self.enter(*at);
         }
         if self.unfinished == 0 {

@@ -87,8 +87,7 @@ fn a_step_out_of_turns_goes_on_in_the_same_conversation_when_it_gets_more() {
 
 #[test]
 fn other_branches_end_before_a_run_stops_for_a_step_out_of_turns() {
-    let settings = Settings { parallel: 1, ..turns(2) };
-    let mut world = World::of(with(settings, given(&["a", "b", "c < b", "d < a c"])))
+    let mut world = World::of(with(turns(2), given(&["a", "b", "c < b", "d < a c"])))
         .says("a", [calls(&["read x"]), with_words("I am half way", calls(&["read y"]))])
         .says("b", [says("B")])
         .says("c", [says("C")])
