@@ -14,8 +14,8 @@ mod processes;
 mod recorder;
 mod replay;
 mod steer;
-mod told;
 #[path = "../support/mod.rs"]
 mod support;
 #[path = "../../../journal/tests/support/tape.rs"]
 mod tape;
+mod told;

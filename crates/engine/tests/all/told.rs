@@ -3,8 +3,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use serde_json::json;
 use crate::support::{World, by, calls, goal, says, settings, start, step, turn};
+use serde_json::json;
 use updraft_engine::{Marks, Options};
 use updraft_models::{Prompt, Scripted};
 use updraft_run::{Answer, Goal, Graph, Message, Mode, Origins, RunId, Settings};
