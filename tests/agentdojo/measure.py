@@ -28,7 +28,7 @@ import bench
 import serve
 
 HERE = Path(__file__).resolve().parent
-PROMPT = re.compile(rb"\[y/n[^\]]*\] $")
+PROMPT = re.compile(rb"\[y/n, [^\n]*\] $")
 AGENT = """---
 name: dojo
 purpose: Does what it is asked to with the tools of a server.

@@ -23,7 +23,7 @@ def tools(now):
     names = [name for name in NAMES if (name != "extra" or now >= 1) and (name != "gone" or now < 3)]
     return [{"name": name, "description": name, "inputSchema": {
         "type": "object", "properties": {takes[name][0]: {"type": takes[name][1]}}, "required": [takes[name][0]],
-        "additionalProperties": False}} for name in names]
+        "additionalProperties": False}, "annotations": {"readOnlyHint": True}} for name in names]
 
 
 def send(message):

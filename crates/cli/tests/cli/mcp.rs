@@ -11,7 +11,7 @@ while read -r line; do
     answer() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
     case "$line" in
     *'"method":"initialize"'*) answer '"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"shell","version":"1"}}' ;;
-    *'"method":"tools/list"'*) answer '"result":{"tools":[{"name":"shout","description":"Says it loudly.","inputSchema":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}}]}' ;;
+    *'"method":"tools/list"'*) answer '"result":{"tools":[{"name":"shout","description":"Says it loudly.","inputSchema":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]},"annotations":{"readOnlyHint":true}}]}' ;;
     *'"method":"tools/call"'*)
         loud=$(printf '%s' "$line" | sed -n 's/.*"text":"\([a-z ]*\)".*/\1/p' | tr a-z A-Z)
         answer "\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"$loud\"}]}" ;;
@@ -221,6 +221,9 @@ fn runs_use_the_reference_servers_of_npm() {
         "memory": server("server-memory", &[])}});
     world.config("mcp.json", &servers.to_string());
     world.updraft(&["mcp", "check"]).code(0);
+    for name in ["everything", "files", "memory"] {
+        world.updraft(&["mcp", "trust", name, "--yes"]).code(0);
+    }
     let echoed = call_in_a_run(&world, "mcp_everything_echo", &json!({"message": "hello"}));
     assert!(echoed.contains("Echo: hello"), "{echoed}");
     let read = call_in_a_run(&world, "mcp_files_read_text_file", &json!({"path": ws.join("a.txt")}));

@@ -15,6 +15,7 @@ fn world(era: &str, more: &Value) -> World {
     world.config("mcp.json", &json!({"mcpServers": {"shop": server}}).to_string());
     world.updraft(&["trust", "--yes"]).code(0);
     world.updraft(&["mcp", "check"]).code(0);
+    world.updraft(&["mcp", "trust", "shop", "--yes"]).code(0);
     world
 }
 

@@ -25,7 +25,8 @@ done
     )
 }
 
-/// A tool that takes anything.
+/// A tool that takes anything, and says that it reads: without network it is called unasked.
 pub(crate) fn tool(name: &str) -> Value {
-    json!({"name": name, "description": format!("Does {name}."), "inputSchema": {"type": "object"}})
+    json!({"name": name, "description": format!("Does {name}."), "inputSchema": {"type": "object"},
+           "annotations": {"readOnlyHint": true}})
 }
