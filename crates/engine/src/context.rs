@@ -9,7 +9,7 @@ use std::path::Path;
 use ignore::WalkBuilder;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use updraft_run::{DOCUMENTS, Run, paths_meet};
+use updraft_run::{DOCUMENTS, Run};
 
 use crate::history::Past;
 use crate::words::Kit;
@@ -71,9 +71,7 @@ impl Context {
 
     /// Looks at a run's workspace, as far as the run knows whose words stand there.
     pub(crate) fn of(run: &Run) -> Self {
-        let strange = || run.tainted().keys().chain(run.marked().keys());
-        let is_own = |path: &str| run.settings().workspace_trusted && !strange().any(|marked| paths_meet(marked, path));
-        Self::look(Path::new(&run.settings().workspace), &is_own)
+        Self::look(Path::new(&run.settings().workspace), &|path| run.is_users_document(path))
     }
 
     fn read_documents(&mut self, root: &Path, is_own: &dyn Fn(&str) -> bool) {

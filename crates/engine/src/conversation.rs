@@ -7,8 +7,8 @@ use sha2::{Digest, Sha256};
 use updraft_journal::Journal;
 use updraft_models::{Brief, Draft, Prompt};
 use updraft_run::{
-    Answer, Carried, Entry, Hash, Judgement, Kind, Message, Mode, Note, Opening, Outcome, Picture, PictureRef, Reply,
-    Role, Run, State, Step, Think, ToolResult, ToolSpec, outcome_words,
+    Answer, Carried, Entry, Hash, Judgement, Kind, Message, Mode, Opening, Outcome, Picture, PictureRef, Reply, Role,
+    Run, State, Step, Think, ToolSpec,
 };
 
 use crate::between::{note_in_words, results};

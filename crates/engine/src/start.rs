@@ -101,7 +101,7 @@ impl NewRun<'_> {
         let context = self.look(engine)?;
         let context_blob = context_blob(&context);
         let roster = Arc::new(Roster { words: Some(words_blob.hash()), ..roster });
-        let documents = users_documents(&context, self.settings.workspace_trusted);
+        let documents = users_documents(&context);
         let settings = Arc::new(Settings { context: Some(context_blob.hash()), documents, ..self.settings });
         let start = Start { goal: self.goal, roster, settings, budget: self.budget, plan: self.plan.map(Arc::new) };
         let pictures = self.pictures.into_iter().map(Blob::new).collect();
@@ -155,12 +155,12 @@ impl NewRun<'_> {
 const USERS_DOCUMENTS: usize = 16 * 1024;
 
 /// The documents of a workspace that the user trusts, as far as they are kept with the run.
-fn users_documents(context: &Context, is_trusted: bool) -> BTreeMap<String, String> {
-    let mut left = if is_trusted { USERS_DOCUMENTS } else { 0 };
+fn users_documents(context: &Context) -> BTreeMap<String, String> {
+    let mut left = USERS_DOCUMENTS;
     let fits = |(_, text): &&(String, String)| {
         let fits = text.len() <= left;
         left = left.saturating_sub(text.len());
         fits
     };
-    context.documents.iter().take_while(fits).cloned().collect()
+    context.instructions.iter().take_while(fits).cloned().collect()
 }

@@ -243,7 +243,7 @@ impl Run {
     }
 
     /// Whether a document of the workspace holds nobody's words but the user's.
-    pub(crate) fn is_users_document(&self, path: &str) -> bool {
+    pub fn is_users_document(&self, path: &str) -> bool {
         let mut written = self.tainted.keys().chain(self.marked.keys());
         self.settings.workspace_trusted && !written.any(|other| paths_meet(other, path))
     }
