@@ -33,7 +33,7 @@ pub(crate) use permissions::{Approve, ModeWord, Permission, Permissions, Permiss
 pub(crate) use sandbox::{Aside, AsideCommand, Exec, Probe, Sandbox, SandboxCommand};
 pub(crate) use serve::{Bridge, McpServe, Names, Serve, Served};
 use shared::variable;
-pub(crate) use shared::{Named, Output, Place, Spending};
+pub(crate) use shared::{Named, Newest, Output, Place, Spending};
 pub(crate) use tools::{ToolCall, Tools, ToolsCommand};
 pub(crate) use undo::{Audit, Undo};
 
@@ -43,7 +43,8 @@ pub(crate) use undo::{Audit, Undo};
     name = "updraft",
     version,
     arg_required_else_help = true,
-    after_help = "RUN is a run's id, any unique beginning of it, or `last`.\n\n\
+    after_help = "RUN is a run's id, any unique beginning of it, or `last`; where it may be left out, the newest run of \
+        this folder.\n\n\
         Examples:\n  \
         updraft run \"What does this project do?\"\n  \
         updraft runs\n  \
@@ -78,6 +79,9 @@ pub(crate) enum Command {
     Pause(Named),
     /// Stop a run for good
     Cancel(Cancel),
+    /// Say something to a run at work; its agents hear it before their next turn
+    #[command(after_help = "Example:\n  updraft tell 7k2m \"leave the tests as they are\"")]
+    Tell(Tell),
     /// Answer a run's question
     #[command(after_help = "Example:\n  updraft answer 7k2m \"the second one\" && updraft resume 7k2m")]
     Answer(Answer),
@@ -176,6 +180,7 @@ const RUN_EXAMPLES: &str = "Examples:
   updraft run --agent coder --yes \"Rename the function parse to read\"
   updraft run --plan plan.json \"Carry out the plan\"
   git diff | updraft run --agent reviewer \"Review this\"
+  updraft run --continue \"And which test is the second slowest?\"
   git log -20 | updraft run - --agent summarizer";
 
 const SERVE_EXAMPLES: &str = "Examples:
@@ -213,9 +218,12 @@ pub(crate) struct Run {
     /// Run this graph instead of planning (our JSON or NetworkX node-link data)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) plan: Option<PathBuf>,
-    /// Print the checked plan and stop
+    /// Print the checked plan as a table and stop; with --json as a file for --plan
     #[arg(long)]
     pub(crate) plan_only: bool,
+    /// Follow up on the newest run of this folder, with what was asked and answered so far
+    #[arg(long = "continue", conflicts_with = "plan")]
+    pub(crate) continues: bool,
     /// A shared variable to start with (repeatable)
     #[arg(long = "var", value_name = "NAME=JSON", value_parser = variable)]
     pub(crate) variables: Vec<(String, serde_json::Value)>,
@@ -270,7 +278,7 @@ pub(crate) enum StatusWord {
 #[derive(Debug, Args)]
 pub(crate) struct Show {
     #[command(flatten)]
-    pub(crate) run: Named,
+    pub(crate) run: Newest,
     /// Show every prompt instead
     #[arg(long)]
     pub(crate) prompts: bool,
@@ -285,7 +293,7 @@ pub(crate) struct Show {
 #[derive(Debug, Args)]
 pub(crate) struct Events {
     #[command(flatten)]
-    pub(crate) run: Named,
+    pub(crate) run: Newest,
     /// Begin with this event
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) from: u64,
@@ -299,8 +307,8 @@ pub(crate) struct Events {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Resume {
-    /// The run's id, any unique beginning of it, or `last`
-    #[arg(value_name = "RUN", required_unless_present = "all", add = crate::complete::runs())]
+    /// The run's id, any unique beginning of it, or `last` (default: the newest run of this folder)
+    #[arg(value_name = "RUN", add = crate::complete::runs())]
     pub(crate) run: Option<String>,
     /// Every run that was cut off; leaves out what is paused or waits for a person
     #[arg(long, conflicts_with = "run")]
@@ -325,6 +333,14 @@ pub(crate) struct Cancel {
     /// Only this step
     #[arg(long, value_name = "STEP")]
     pub(crate) step: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Tell {
+    #[command(flatten)]
+    pub(crate) run: Named,
+    /// What the agents shall know or do
+    pub(crate) text: String,
 }
 
 #[derive(Debug, Args)]
@@ -359,7 +375,7 @@ pub(crate) struct Deny {
 #[derive(Debug, Args)]
 pub(crate) struct Replay {
     #[command(flatten)]
-    pub(crate) run: Named,
+    pub(crate) run: Newest,
     /// Differences are an error, also in a journal of another version
     #[arg(long)]
     pub(crate) strict: bool,

@@ -1,4 +1,5 @@
-//! The log for those who repair us: `general.log` in the state folder.
+//! The log for those who repair us: `general.log` in the state folder, with every step and call; the one before it is
+//! `general.log.1`.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -28,6 +29,9 @@ pub(crate) fn begin(places: &Places, level: &str) {
     drop(begun);
 }
 
+/// Beyond this many bytes a log is put away, and a new one is begun.
+const LARGEST: u64 = 10 << 20;
+
 struct Lazily {
     path: PathBuf,
     file: Option<File>,
@@ -36,6 +40,10 @@ struct Lazily {
 impl Write for Lazily {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         if self.file.is_none() {
+            if std::fs::metadata(&self.path).is_ok_and(|about| about.len() > LARGEST) {
+                // Another process may have been quicker, or still writes to the old one: nothing is lost by that.
+                let _ = std::fs::rename(&self.path, self.path.with_extension("log.1"));
+            }
             self.file = Some(places::private_file(&self.path, OpenOptions::new().append(true))?);
         }
         self.file.as_mut().map_or(Ok(bytes.len()), |file| file.write(bytes))

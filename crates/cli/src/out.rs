@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{BufWriter, IsTerminal, StdoutLock, Write};
 
-use crate::places;
+use crate::{places, view};
 
 /// Writes text to standard output.
 pub(crate) fn print(text: &str) {
@@ -19,10 +19,21 @@ pub(crate) fn line(text: &str) {
     print(&whole);
 }
 
-/// Writes what a model said to standard output: as it is into a file or pipe, harmless on a terminal.
+/// Writes what a model said to standard output: byte for byte into a file or pipe, as a page on a terminal.
 pub(crate) fn answer(text: &str) {
-    let text = text.trim_end();
-    if std::io::stdout().is_terminal() { line(&harmless(text)) } else { line(text) }
+    if std::io::stdout().is_terminal() {
+        line(&page(text));
+    } else if text.ends_with('\n') {
+        print(text);
+    } else {
+        line(text);
+    }
+}
+
+/// What a model said, for standard output among other text: as a page on a terminal.
+pub(crate) fn page(text: &str) -> String {
+    let is_shown = std::io::stdout().is_terminal();
+    if is_shown { view::render(text, view::size().1, Paint::for_stdout()) } else { harmless(text.trim_end()) }
 }
 
 /// Writes one line to standard error.
@@ -77,6 +88,21 @@ impl Paint {
         Self(std::io::stderr().is_terminal() && wanted())
     }
 
+    #[cfg(test)]
+    pub(crate) fn on() -> Self {
+        Self(true)
+    }
+
+    /// No colours, wherever it is written.
+    pub(crate) fn off() -> Self {
+        Self(false)
+    }
+
+    /// Whether there are colours.
+    pub(crate) fn is_on(self) -> bool {
+        self.0
+    }
+
     pub(crate) fn green(self, text: &str) -> String {
         self.with("32", text)
     }
@@ -101,7 +127,7 @@ impl Paint {
         self.with("1", text)
     }
 
-    fn with(self, code: &str, text: &str) -> String {
+    pub(crate) fn with(self, code: &str, text: &str) -> String {
         if self.0 { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 }
@@ -131,9 +157,19 @@ pub(crate) fn on_one_line(text: &str) -> String {
     harmless(text).replace('\n', "\\n").replace('\t', "\\t")
 }
 
-fn steers(c: char) -> bool {
+pub(crate) fn steers(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{61c}')
+}
+
+/// A line of ours as it is read: our own colours are all that it may hold besides text.
+pub(crate) fn without_colours(line: &str) -> String {
+    let mut parts = line.split('\x1b');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        text.push_str(part.split_once('m').map_or(part, |(_, rest)| rest));
+    }
+    text
 }
 
 /// The first line of a text, cut to so many characters.

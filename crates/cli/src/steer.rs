@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 
 use updraft_engine::{Engine, Handle, Rested, Sender, command_to_go_on, waiting_for, why_stopped};
+use updraft_journal::Journal;
 use updraft_run::{Approvals, Budget, FailureKind, Input, Millis, Phase, Run, RunId};
 
 use crate::args::{ModeWord, Permission, Spending};
@@ -11,7 +12,7 @@ use crate::out::{self, Paint};
 use crate::places::Places;
 use crate::settings;
 use crate::signals::Signals;
-use crate::view::{self, Asked, Face};
+use crate::view::{self, Asked, Ending, Face};
 
 /// Drives a run until it is over or nobody here can help it along.
 pub(crate) async fn steer(engine: &Engine, mut handle: Handle, face: &Face, signals: &mut Signals) -> Outcome {
@@ -22,14 +23,22 @@ pub(crate) async fn steer(engine: &Engine, mut handle: Handle, face: &Face, sign
             code = signals.second() => std::process::exit(code as i32),
             never = show(&id, &sender, face) => match never {},
         };
-        face.settle();
-        let rested = driven.map_err(|error| in_words(error, &id))?;
+        let rested = match driven {
+            Ok(rested) => rested,
+            Err(error) => {
+                face.settle();
+                return Err(in_words(error, &id));
+            }
+        };
         let asks = !rested.was_stopped && face.can_ask && is_waiting(&rested.run);
         if !asks {
-            return Ok(conclude(&rested, face, signals));
+            face.settle();
+            return Ok(conclude(&rested, engine.journal(), face, signals));
         }
+        face.make_way();
         let Some(said) = ask(rested.run.clone(), signals).await else {
-            return Ok(conclude(&Rested { was_stopped: true, ..rested }, face, signals));
+            let stopped = Rested { was_stopped: true, ..rested };
+            return Ok(conclude(&stopped, engine.journal(), face, signals));
         };
         match said {
             Asked::Said(inputs) => {
@@ -42,7 +51,7 @@ pub(crate) async fn steer(engine: &Engine, mut handle: Handle, face: &Face, sign
                     handle.send(input);
                 }
             }
-            Asked::Nothing => return Ok(conclude(&rested, face, signals)),
+            Asked::Nothing => return Ok(conclude(&rested, engine.journal(), face, signals)),
         }
     }
 }
@@ -55,7 +64,7 @@ async fn show(id: &RunId, sender: &Sender, face: &Face) -> Infallible {
             never = face.animate() => match never {},
             asked = inquiries.recv() => asked,
         };
-        face.settle();
+        face.make_way();
         let Some((at, text, inquiry)) = asked else { std::future::pending().await };
         if face.can_ask {
             let said = tokio::task::spawn_blocking(move || view::inquire(&at, &text, &inquiry)).await;
@@ -101,7 +110,7 @@ fn in_words(error: updraft_engine::Error, id: &RunId) -> Fault {
 }
 
 /// Says how a run rests, prints what it has, and gives the exit code.
-pub(crate) fn conclude(rested: &Rested, face: &Face, signals: &Signals) -> Code {
+pub(crate) fn conclude(rested: &Rested, journal: &Journal, face: &Face, signals: &Signals) -> Code {
     let Rested { id, run, was_stopped } = rested;
     if face.json {
         view::json_at_rest(id, run, *was_stopped);
@@ -110,12 +119,12 @@ pub(crate) fn conclude(rested: &Rested, face: &Face, signals: &Signals) -> Code 
         face.say(&format!("left out: {}", out::harmless(omitted)));
     }
     let code = match run.phase() {
-        Phase::Over { answer, failed } => over(id, run, answer, failed.as_ref(), face),
+        Phase::Over { answer, failed } => over((id, run, journal), answer, failed.as_ref(), face),
         _ if *was_stopped => {
             out::note(&format!("stopped; nothing is lost\n  hint: `updraft resume {id}` goes on"));
             signals.code()
         }
-        Phase::Exhausted(_) => exhausted(id, run, face),
+        Phase::Exhausted(_) => exhausted(id, run, journal, face),
         Phase::Paused => {
             out::note(&format!("paused\n  hint: `updraft resume {id}` goes on"));
             Code::Interrupted
@@ -126,23 +135,46 @@ pub(crate) fn conclude(rested: &Rested, face: &Face, signals: &Signals) -> Code 
     code
 }
 
-fn over(id: &RunId, run: &Run, answer: &str, failed: Option<&updraft_run::Failure>, face: &Face) -> Code {
+/// What there is to say beside the answer; nothing where nobody reads it.
+fn ending(id: &RunId, run: &Run, journal: &Journal, face: &Face) -> Ending {
+    if face.quiet || face.json { Ending::default() } else { Ending::of(journal, id, run) }
+}
+
+/// Says what was changed, refused and spent, and how to take the changes back.
+fn say_ending(id: &RunId, run: &Run, ending: &Ending, face: &Face) {
+    ending.lines(run, view::size().1, Paint::for_stderr()).iter().for_each(|line| face.say(line));
+    if ending.has_changes() {
+        face.say_dim(&format!("undo with `updraft undo {id}`"));
+    }
+}
+
+fn over(
+    (id, run, journal): (&RunId, &Run, &Journal),
+    answer: &str,
+    failed: Option<&updraft_run::Failure>,
+    face: &Face,
+) -> Code {
     let paint = Paint::for_stderr();
+    let ending = ending(id, run, journal, face);
     if !face.json && !answer.trim().is_empty() {
         face.space();
         out::answer(answer);
         face.space();
     }
     if failed.is_none() && !run.unapproved().is_empty() {
+        say_ending(id, run, &ending.without_refusals(), face);
         return unapproved(id, run);
     }
     let Some(why) = failed else {
-        face.say(&paint.dim(&format!("done in {}", view::figures(run))));
+        say_ending(id, run, &ending, face);
+        face.say_dim(&format!("done in {}", view::figures(run)));
+        face.say_dim(&format!("see more with `updraft show {id}`"));
         return Code::Done;
     };
     let word = if why.kind == FailureKind::Cancelled { "was cancelled" } else { "failed" };
     out::note(&format!("{}: run {id} {word}: {}", paint.red("error"), out::harmless(&why.message)));
-    face.say(&paint.dim(&format!("after {}", view::figures(run))));
+    say_ending(id, run, &ending, face);
+    face.say_dim(&format!("after {}", view::figures(run)));
     out::note(&format!("  hint: `updraft show {id}` shows where, `updraft events {id}` how"));
     // What the run could not even begin with is ours to set right, not the model's.
     if why.kind == FailureKind::Config { Code::Config } else { Code::Failed }
@@ -163,7 +195,7 @@ fn unapproved(id: &RunId, run: &Run) -> Code {
     Code::NeedsPerson
 }
 
-fn exhausted(id: &RunId, run: &Run, face: &Face) -> Code {
+fn exhausted(id: &RunId, run: &Run, journal: &Journal, face: &Face) -> Code {
     let so_far = run.answer();
     let has_words = !so_far.trim().is_empty();
     if !face.json && has_words {
@@ -171,6 +203,7 @@ fn exhausted(id: &RunId, run: &Run, face: &Face) -> Code {
         out::answer(&so_far);
         face.space();
     }
+    say_ending(id, run, &ending(id, run, journal, face), face);
     let result = if has_words { "this is the unfinished result so far" } else { "there is no result yet" };
     out::note(&format!(
         "{}: {}",

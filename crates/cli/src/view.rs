@@ -1,8 +1,12 @@
 //! What people and scripts see while a run goes on.
 
 mod ask;
+mod call;
+mod ending;
+mod fit;
 mod json;
 mod log;
+mod markdown;
 mod overhear;
 mod tree;
 mod words;
@@ -12,11 +16,17 @@ use std::sync::Arc;
 use updraft_engine::{Nobody, Watch};
 
 pub(crate) use ask::{Asked, ask, confirm, inquire};
+pub(crate) use ending::Ending;
+pub(crate) use fit::{column, cut, size, width};
 pub(crate) use json::{SCHEMA, at_rest as json_at_rest, error as json_error};
+pub(crate) use markdown::render;
 pub(crate) use words::{count, event_words, figures, graph_lines};
 
 use crate::args::Output;
 use crate::out;
+
+/// Columns of a line where nobody knows how long lines are.
+const LONGEST: usize = 300;
 
 /// How a run is shown.
 pub(crate) struct Face {
@@ -63,11 +73,36 @@ impl Face {
         }
     }
 
+    /// Takes what is drawn away, so that a question can be put in its place.
+    pub(crate) fn make_way(&self) {
+        if let Some(tree) = &self.tree {
+            tree.make_way();
+        }
+    }
+
     /// An empty line between what is drawn and the answer.
     pub(crate) fn space(&self) {
         if self.tree.is_some() {
             out::note("");
         }
+    }
+
+    /// Whether the steps are drawn as a tree.
+    pub(crate) fn is_drawn(&self) -> bool {
+        self.tree.is_some()
+    }
+
+    /// A line for people that is cut where it is longer than theirs.
+    pub(crate) fn say_short(&self, text: &str) {
+        let columns = if self.is_drawn() { fit::size().1 } else { LONGEST };
+        self.say(&fit::cut(text, columns));
+    }
+
+    /// A text for people, wrapped at words where their lines are shorter.
+    pub(crate) fn say_dim(&self, text: &str) {
+        let paint = out::Paint::for_stderr();
+        let lines = if self.is_drawn() { fit::wrap(text, fit::size().1) } else { vec![text.to_owned()] };
+        lines.iter().for_each(|line| self.say(&paint.dim(line)));
     }
 
     /// A line for people, unless they want none.

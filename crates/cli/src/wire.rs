@@ -54,6 +54,24 @@ pub(crate) fn find_run(journal: &Journal, name: &str) -> Result<RunId, Fault> {
     Ok(journal.find(name)?)
 }
 
+/// The run a person means, or the newest of the current folder where they name none.
+pub(crate) fn find_run_here(journal: &Journal, name: Option<&str>) -> Result<RunId, Fault> {
+    match name {
+        Some(name) => find_run(journal, name),
+        None => newest_in(journal, &workspace(None)?),
+    }
+}
+
+/// The newest run that worked in a folder.
+pub(crate) fn newest_in(journal: &Journal, folder: &Path) -> Result<RunId, Fault> {
+    let runs = journal.list(&Filter::default())?;
+    let newest = runs.into_iter().find(|run| folder.as_os_str() == run.workspace.as_str());
+    newest.map(|run| run.id).ok_or_else(|| {
+        Fault::usage(format!("no run has worked in `{}`", folder.display()))
+            .hint("name the run; `updraft runs` lists them")
+    })
+}
+
 /// A new run's id: nobody can guess it.
 pub(crate) fn new_id() -> Result<RunId, Fault> {
     let mut bits = [0; 10];

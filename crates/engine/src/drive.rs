@@ -3,11 +3,13 @@
 mod begin;
 mod code;
 mod gather;
+mod log;
 mod marks;
 mod tools;
 
 pub(crate) use begin::context_blob;
 pub(crate) use code::{MOST_WISHES, Wish};
+pub(crate) use log::log;
 pub(crate) use marks::Known;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -163,7 +165,8 @@ impl Drive {
         self.keep_marks(&records)?;
         let status = status_of(&self.run);
         let news = self.news_for_code(&records);
-        let watched = self.engine.watch.is_watching().then(|| records.clone());
+        let is_watched = self.engine.watch.is_watching();
+        let told = (is_watched || log::is_on()).then(|| records.clone());
         let batch = Batch {
             records,
             blobs: std::mem::take(&mut self.blobs),
@@ -173,8 +176,11 @@ impl Drive {
         };
         self.status = status;
         self.engine.journal.append(&self.lease, batch).await?;
-        for record in watched.into_iter().flatten() {
-            self.engine.watch.record(&self.id, self.head + 1, &record, &self.run);
+        for record in told.into_iter().flatten() {
+            log::log(&self.id, &record, &self.run);
+            if is_watched {
+                self.engine.watch.record(&self.id, self.head + 1, &record, &self.run);
+            }
             self.head += record.events.len() as u64;
         }
         for heard in self.noted.drain(..) {

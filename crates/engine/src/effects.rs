@@ -87,8 +87,8 @@ impl Effects {
     pub(crate) fn call(&mut self, id: Address, attempt: u32, calling: Calling) {
         let stop = self.stop_for(&id);
         self.running.push(Box::pin(async move {
-            let Calling { hands, workspace, call, key, around, log } = calling;
-            let called = hands.call(&workspace, &call, Given { key, cancel: stop, around, log }).await;
+            let Calling { hands, workspace, call, key, around, log, output } = calling;
+            let called = hands.call(&workspace, &call, Given { key, cancel: stop, around, log, output }).await;
             Ended { id, attempt, what: What::Called(called) }
         }));
     }
@@ -150,6 +150,7 @@ pub(crate) struct Calling {
     pub(crate) key: String,
     pub(crate) around: Around,
     pub(crate) log: Log,
+    pub(crate) output: Log,
 }
 
 /// A model's error as the run hears it.

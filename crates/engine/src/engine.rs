@@ -13,7 +13,7 @@ use updraft_run::{Effect, Finding, ForkChange, Found, Hash, Input, Record, Roste
 
 use crate::Error;
 use crate::context::Context;
-use crate::drive::{Drive, Known, MOST_WISHES, Mail, Rested, status_of};
+use crate::drive::{Drive, Known, MOST_WISHES, Mail, Rested, log, status_of};
 use crate::effects::Effects;
 use crate::marks::Marks;
 use crate::perform::Perform;
@@ -107,6 +107,7 @@ impl Engine {
         let watched = record.clone();
         let batch = Batch { blobs, ..Batch::of(vec![record]) };
         let lease = self.0.journal.create(head, batch).await?;
+        log(&id, &watched, &run);
         self.0.watch.record(&id, 1, &watched, &run);
         let context = (context_blob.hash(), context);
         let mut handle = self.handle(id, run, lease, kit, context, Vec::new(), false);
@@ -161,6 +162,7 @@ impl Engine {
         self.0.journal.append(&lease, batch).await?;
         let mut at = first;
         for record in &records {
+            log(&to, record, &run);
             self.0.watch.record(&to, at, record, &run);
             at += record.events.len() as u64;
         }

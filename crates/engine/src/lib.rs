@@ -11,11 +11,12 @@
 //! | agents and templates as files | `agents.rs`, `prompts.rs` |
 //! | starting and opening runs | `engine.rs`, `start.rs` |
 //! | which files hold words from outside | `marks.rs`, `drive/marks.rs` |
-//! | looking back | `report.rs`, `stopped.rs`, `replay.rs`, `nodelink.rs`, `touched.rs` |
+//! | looking back | `report.rs`, `stopped.rs`, `replay.rs`, `nodelink.rs`, `touched.rs`, `changed.rs` |
 //! | taking back | `undo.rs`, then `undo/plan.rs` and `undo/carry.rs` |
 
 mod agents;
 mod between;
+mod changed;
 mod consult;
 mod context;
 mod conversation;
@@ -43,6 +44,7 @@ mod watch;
 mod words;
 
 pub use agents::{Agent, Agents, Trust};
+pub use changed::{ChangedFile, changed_files};
 pub use context::Context;
 pub use diff::{Diff, StepDiff, diff};
 pub use drive::Rested;

@@ -67,6 +67,8 @@ pub struct Given {
     pub around: Around,
     /// Where it tells how it is getting on.
     pub log: Log,
+    /// Where the lines go that a program prints while it runs.
+    pub output: Log,
 }
 
 /// The real hands: models by name, tools by the dispatcher, each run in its own workspace.
@@ -201,11 +203,12 @@ impl Perform for Hands {
         Box::pin(async move {
             match self.place(workspace) {
                 Ok(place) => {
-                    let Given { key, cancel, around, log } = given;
+                    let Given { key, cancel, around, log, output } = given;
                     let mut context = CallContext::new(place, key);
                     context.cancel = cancel;
                     context.around = around;
                     context.log = log;
+                    context.output = output;
                     self.dispatcher.call(call, &context).await
                 }
                 Err(fault) => Called::of(Reply::Failed(fault)),

@@ -19,7 +19,7 @@ use updraft_run::{Address, More, RunId, Timestamp};
 use updraft_tools::Workspace;
 
 pub use made::{Made, Which};
-pub(crate) use made::{Told, changes as changes_of};
+pub(crate) use made::{Told, changes as changes_of, made as made_by};
 pub use plan::{Left, Move, Plan, Why};
 pub use side::Side;
 

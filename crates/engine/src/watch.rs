@@ -25,6 +25,12 @@ pub trait Watch: Send + Sync {
     fn said(&self, id: &RunId, at: &Address, line: &str) {
         let _ = (id, at, line);
     }
+
+    /// A program that was called prints a line: the same holds for it as for what a tool says. Only where people look on
+    /// while it runs; the whole output comes with the reply.
+    fn printed(&self, id: &RunId, at: &Address, line: &str) {
+        let _ = (id, at, line);
+    }
 }
 
 /// Lines of one call that are passed on.
@@ -42,6 +48,15 @@ pub(crate) fn telling(tell: impl Fn(&str) + Send + Sync + 'static) -> Log {
                 LINES => tell("what it says from here on is not shown"),
                 _ => return,
             }
+        }
+    })
+}
+
+/// What a called program prints, passed on as it is: only the last lines are ever shown.
+pub(crate) fn showing(show: impl Fn(&str) + Send + Sync + 'static) -> Log {
+    Log::to(move |text| {
+        for line in text.lines().map(plain).filter(|line| !line.is_empty()) {
+            show(&line);
         }
     })
 }

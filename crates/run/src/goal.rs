@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::id::{Cost, Hash, Millis};
+use crate::id::{Cost, Hash, Millis, RunId};
 use crate::message::is_false;
 use crate::origins::Origins;
 use crate::reply::PictureRef;
@@ -37,6 +37,19 @@ pub struct Goal {
     /// Where words in it came from that are not the user's own, as in what was answered before.
     #[serde(default, skip_serializing_if = "Origins::is_empty")]
     pub origins: Origins,
+    /// What was asked for alone, where `text` also tells what was said before.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub asked: String,
+    /// The run that this one follows up on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follows: Option<RunId>,
+}
+
+impl Goal {
+    /// What the user asked for, without what was said before and is told with it.
+    pub fn own_words(&self) -> &str {
+        if self.asked.is_empty() { &self.text } else { &self.asked }
+    }
 }
 
 /// How the graph of a run comes about.

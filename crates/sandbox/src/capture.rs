@@ -1,5 +1,7 @@
 //! What a child says, kept within bounds: its beginning and its end in memory, all of it in a file if one is named.
 
+mod listen;
+
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,6 +12,9 @@ use tokio::fs::File;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
+
+use listen::Lines;
+pub use listen::Listener;
 
 /// After the end of all processes, what they said is in the pipe; whoever else holds it open is not waited for.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -25,12 +30,14 @@ pub struct Capture {
     pub stdout_file: Option<PathBuf>,
     /// The same for stderr.
     pub stderr_file: Option<PathBuf>,
+    /// Hears the lines of both streams while the program runs.
+    pub listener: Listener,
 }
 
 impl Default for Capture {
     /// About what a person or a model reads: beyond this, output costs more than it tells.
     fn default() -> Self {
-        Capture { head: 32 << 10, tail: 32 << 10, stdout_file: None, stderr_file: None }
+        Capture { head: 32 << 10, tail: 32 << 10, stdout_file: None, stderr_file: None, listener: Listener::default() }
     }
 }
 
@@ -95,11 +102,14 @@ pub(crate) struct Collector {
     keep: (usize, usize),
     path: Option<PathBuf>,
     file: Option<File>,
+    lines: Lines,
 }
 
 impl Collector {
-    pub(crate) fn new(head: usize, tail: usize, path: Option<PathBuf>) -> Self {
-        Collector { head: Vec::new(), tail: VecDeque::new(), omitted: 0, keep: (head, tail), path, file: None }
+    /// Collects as much as is to be captured; all of it goes to `path` where that is not all.
+    pub(crate) fn new(capture: &Capture, path: Option<PathBuf>) -> Self {
+        let (keep, lines) = ((capture.head, capture.tail), Lines::new(capture.listener.clone()));
+        Collector { head: Vec::new(), tail: VecDeque::new(), omitted: 0, keep, path, file: None, lines }
     }
 
     /// Reads until the stream ends or the meter says no.
@@ -112,9 +122,11 @@ impl Collector {
         loop {
             let count = stream.read(&mut buffer).await?;
             if count == 0 {
+                self.lines.end();
                 return Ok(());
             }
             if meter.admits(count) {
+                self.lines.take(&buffer[..count]);
                 self.take(&buffer[..count]).await;
                 continue;
             }
@@ -198,7 +210,8 @@ mod tests {
     use super::*;
 
     async fn captured(text: &[u8], keep: usize, path: Option<PathBuf>, meter: &Meter) -> Captured {
-        let mut collector = Collector::new(keep, keep, path);
+        let capture = Capture { head: keep, tail: keep, ..Capture::default() };
+        let mut collector = Collector::new(&capture, path);
         let mut stream = text;
         collector.read_all(&mut stream, meter).await.unwrap();
         collector.finish().await
@@ -237,7 +250,7 @@ mod tests {
     #[tokio::test]
     async fn beyond_the_limit_nothing_more_is_read_and_someone_is_told() {
         let meter = Meter::new(1 << 20, Over::Stop);
-        let mut collector = Collector::new(5, 5, None);
+        let mut collector = Collector::new(&Capture { head: 5, tail: 5, ..Capture::default() }, None);
         let mut endless = tokio::io::repeat(b'x');
         collector.read_all(&mut endless, &meter).await.unwrap();
         meter.is_over.notified().await;

@@ -237,12 +237,12 @@ impl Streams {
         match output {
             Output::Pipe(_) => streams.piped = Some(ours),
             Output::Capture(_) | Output::Inherit => {
-                let collector = Collector::new(capture.head, capture.tail, capture.stdout_file.clone());
+                let collector = Collector::new(capture, capture.stdout_file.clone());
                 streams.stdout.spawn(collect(ours, collector, streams.meter.clone()));
             }
         }
         let (ours, their_stderr) = io::pipe()?;
-        let collector = Collector::new(capture.head, capture.tail, capture.stderr_file.clone());
+        let collector = Collector::new(capture, capture.stderr_file.clone());
         streams.stderr.spawn(collect(pipe::Receiver::from_owned_fd(ours.into())?, collector, streams.meter.clone()));
         Ok((streams, their_stdout.into(), their_stderr.into()))
     }

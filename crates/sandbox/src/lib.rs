@@ -86,7 +86,7 @@ mod sandbox;
 mod staged;
 mod toolchain;
 
-pub use capture::{Capture, Captured};
+pub use capture::{Capture, Captured, Listener};
 pub use changed::{Changed, Look, Sort, Unlisted};
 #[cfg(target_os = "linux")]
 pub use child::{Child, Handle, Reader, Writer};

@@ -29,5 +29,5 @@ mod visitors;
 pub use host::{Host, serve};
 pub use office::{Office, Parts};
 pub use runs::{Begin, Beginning};
-pub use sessions::SessionLimits;
+pub use sessions::{SessionLimits, with_conversation};
 pub use token::Token;

@@ -234,7 +234,8 @@ impl Face for Office {
             let (session, (text, origins)) = self.sessions(put).await??;
             // Before it begins, so that nothing is missed.
             let heard = self.0.heard.listen();
-            let id = self.0.runs.start(Goal { origins, ..goal(&query.work, text) }).await?;
+            let asked = if text == query.work.goal { String::new() } else { query.work.goal.clone() };
+            let id = self.0.runs.start(Goal { origins, asked, ..goal(&query.work, text) }).await?;
             let (conversation, run, question) = (session.clone(), id.to_string(), query.work.goal.clone());
             self.sessions(move |sessions| sessions.asked(&conversation, &run, &question)).await?;
             self.wait(id, (query, session), listener, heard).await

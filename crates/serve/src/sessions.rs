@@ -94,13 +94,8 @@ impl Sessions {
         let session = self.known(&mut sessions, id);
         let session = session.ok_or("this session is not known or has expired; leave `session` out to begin anew")?;
         session.last = Instant::now();
-        let turns = &session.said.turns;
-        if turns.is_empty() {
-            return Ok((question.to_owned(), Origins::default()));
-        }
-        let said = turns.iter().map(|(question, answer)| format!("User: {question}\n\nAnswer: {answer}"));
-        let said = said.collect::<Vec<_>>().join("\n\n");
-        let text = CONVERSATION.trim().replace("{said}", &said).replace("{question}", question);
+        let turns = session.said.turns.iter().map(|(question, answer)| (question.as_str(), answer.as_str()));
+        let text = with_conversation(question, &turns.collect::<Vec<_>>());
         Ok((text, session.said.origins.clone()))
     }
 
@@ -149,6 +144,18 @@ impl Sessions {
         self.lock().retain(|_, session| session.last.elapsed() < self.limits.age);
         self.kept.sweep();
     }
+}
+
+/// A question as it is put to the agents where it goes on with a conversation: with the questions and answers before it, the
+/// oldest first, each cut to its size.
+pub fn with_conversation(question: &str, turns: &[(&str, &str)]) -> String {
+    if turns.is_empty() {
+        return question.to_owned();
+    }
+    let said = turns.iter().map(|(question, answer)| format!("User: {}\n\nAnswer: {}", short(question), short(answer)));
+    let said = said.collect::<Vec<_>>().join("\n\n");
+    let (before, after) = CONVERSATION.trim().split_once("{said}").unwrap_or((CONVERSATION, ""));
+    format!("{}{said}{after}", before.replace("{question}", question))
 }
 
 fn short(text: &str) -> String {

@@ -31,6 +31,7 @@ use crate::worker::Python;
 pub use ask_model::ASK_MODEL;
 pub use ask_user::ask_user_spec;
 pub use bench::Nap;
+pub use change::changed_lines;
 pub use run_command::USUAL_TIME;
 pub(crate) use run_command::aside_in_words;
 pub(crate) use run_command::now;

@@ -60,7 +60,7 @@ mod web;
 mod witness;
 pub mod worker;
 
-pub use builtin::{ASK_MODEL, Nap, USUAL_TIME, ask_user_spec};
+pub use builtin::{ASK_MODEL, Nap, USUAL_TIME, ask_user_spec, changed_lines};
 pub use confinement::{Confinement, MOVED, Moved, left_behind, not_started, remember};
 pub use dispatch::{Called, Dispatcher, Shelf};
 pub use dropin::{DropIns, ListedFile, Listing, Look, Problem, Severity, ToolFolder};

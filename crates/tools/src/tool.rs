@@ -155,6 +155,8 @@ pub struct CallContext {
     pub key: String,
     /// Where it tells how it is getting on.
     pub log: Log,
+    /// Where the lines go that a program prints while it runs.
+    pub output: Log,
     /// The run around it.
     pub around: Around,
     transient: Arc<AtomicBool>,
@@ -169,6 +171,7 @@ impl CallContext {
             cancel: CancellationToken::new(),
             key: key.into(),
             log: Log::default(),
+            output: Log::default(),
             around: Around::default(),
             transient: Arc::default(),
             kept: Arc::default(),

@@ -47,6 +47,14 @@ pub(crate) struct Named {
     pub(crate) run: String,
 }
 
+/// A run by its name, or the newest of the current folder.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Newest {
+    /// The run's id, any unique beginning of it, or `last` (default: the newest run of this folder)
+    #[arg(value_name = "RUN", add = crate::complete::runs())]
+    pub(crate) run: Option<String>,
+}
+
 /// A workspace, and how to print.
 #[derive(Debug, Args)]
 pub(crate) struct Place {

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::Named;
+use super::Newest;
 
 #[derive(Debug, Args)]
 pub(crate) struct Undo {
@@ -38,7 +38,7 @@ pub(crate) struct Undo {
 #[derive(Debug, Args)]
 pub(crate) struct Audit {
     #[command(flatten)]
-    pub(crate) run: Named,
+    pub(crate) run: Newest,
     /// Also what changed in text files
     #[arg(long)]
     pub(crate) diff: bool,

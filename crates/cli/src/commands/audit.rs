@@ -17,7 +17,7 @@ const NAMED: usize = 50;
 
 pub(crate) fn run(places: &Places, args: &Audit) -> Outcome {
     let journal = wire::journal_with_runs(places)?;
-    let id = wire::find_run(&journal, &args.run.run)?;
+    let id = wire::find_run_here(&journal, args.run.run.as_deref())?;
     for call in touched(&journal, &id)? {
         if args.json { out::json(&json!(call)) } else { out::print(&in_words(&call, args.diff)) }
     }

@@ -1,7 +1,7 @@
-//! `pause`, `cancel`, `answer`, `approve`, `deny`: what people do to a run from outside.
+//! `pause`, `cancel`, `tell`, `answer`, `approve`, `deny`: what people do to a run from outside.
 //!
-//! A live process gets it through the inbox. Without one, pause and cancel are carried out here; answers and verdicts
-//! are kept, and `resume` goes on with them.
+//! A live process gets it through the inbox. Without one, pause and cancel are carried out here; messages, answers and
+//! verdicts are kept, and `resume` goes on with them.
 
 use std::path::Path;
 use std::time::Duration;
@@ -35,6 +35,13 @@ pub(crate) fn cancel(places: &Places, args: &args::Cancel) -> Outcome {
         }
         Ok(Input::Cancel { by: who(), step: step.clone() })
     })
+}
+
+pub(crate) fn tell(places: &Places, args: args::Tell) -> Outcome {
+    if args.text.trim().is_empty() {
+        return Err(Fault::usage("the message is empty; say what the agents shall know or do"));
+    }
+    control(places, &args.run.run, |_| Ok(Input::Tell { message: args.text.clone() }))
 }
 
 pub(crate) fn answer(places: &Places, args: &args::Answer) -> Outcome {
@@ -171,7 +178,7 @@ async fn bring(places: &Places, journal: &Journal, id: &RunId, input: Input) -> 
         send(journal, id, &input).await?;
         head = taken(journal, id, &input).await?;
         if journal.inbox(id)?.iter().all(|waiting| waiting.input != input) {
-            return Ok(tell(&fold(journal, id)?, &head, &input));
+            return Ok(say(&fold(journal, id)?, &head, &input));
         }
         if head.is_owned() {
             out::note(&format!("sent to process {}; it has not taken it yet", head.owner.map_or(0, |owner| owner.pid)));
@@ -179,17 +186,17 @@ async fn bring(places: &Places, journal: &Journal, id: &RunId, input: Input) -> 
         }
         // Its process ended meanwhile: the inbox is read by whoever takes over, and that is us.
     }
-    if matches!(input, Input::Answer { .. } | Input::Decline { .. } | Input::Verdict { .. }) {
+    if matches!(input, Input::Answer { .. } | Input::Decline { .. } | Input::Verdict { .. } | Input::Tell { .. }) {
         let kept = journal.inbox(id)?;
         if kept.iter().any(|waiting| is_about_the_same(&waiting.input, &input)) {
             let fault = Fault::failed(format!("run {id} has been told already, and nobody has gone on with it"));
             return Err(fault.hint(format!("`updraft resume {id}` goes on with what was said first")));
         }
         send(journal, id, &input).await?;
-        let what = if matches!(input, Input::Answer { .. } | Input::Decline { .. }) {
-            "the answer is kept"
-        } else {
-            "the verdict is kept"
+        let what = match input {
+            Input::Answer { .. } | Input::Decline { .. } => "the answer is kept",
+            Input::Tell { .. } => "the message is kept",
+            _ => "the verdict is kept",
         };
         out::note(&format!("{what}; no process is at work on run {id}\n  hint: `updraft resume {id}` goes on with it"));
         return Ok(Code::Done);
@@ -206,7 +213,7 @@ async fn bring(places: &Places, journal: &Journal, id: &RunId, input: Input) -> 
         Err(updraft_engine::Error::Journal(updraft_journal::Error::Owned { .. })) => {
             send(journal, id, &input).await?;
             let head = taken(journal, id, &input).await?;
-            return Ok(tell(&fold(journal, id)?, &head, &input));
+            return Ok(say(&fold(journal, id)?, &head, &input));
         }
         Err(other) => return Err(other.into()),
     };
@@ -215,7 +222,7 @@ async fn bring(places: &Places, journal: &Journal, id: &RunId, input: Input) -> 
     }
     handle.send(input.clone());
     let rested = Box::pin(handle.drive()).await?;
-    Ok(tell(&rested.run, &journal.head(id)?, &input))
+    Ok(say(&rested.run, &journal.head(id)?, &input))
 }
 
 /// What a run is told of its sandbox before it goes on here; refused where it is less than the run began with.
@@ -269,7 +276,7 @@ fn has_effect(run: &Run, input: &Input) -> bool {
 }
 
 /// Says what became of it.
-fn tell(run: &Run, head: &Summary, input: &Input) -> Code {
+fn say(run: &Run, head: &Summary, input: &Input) -> Code {
     let id = &head.id;
     let status = run.status();
     let text = match input {
@@ -279,6 +286,7 @@ fn tell(run: &Run, head: &Summary, input: &Input) -> Code {
         Input::Cancel { .. } if run.is_over() => format!("run {id} is {status}"),
         Input::Cancel { .. } => format!("run {id} is {status}; what had begun is being stopped"),
         Input::Answer { .. } | Input::Decline { .. } => format!("answered; run {id} is {}", runs::word(head)),
+        Input::Tell { .. } => format!("told; run {id} is {}", runs::word(head)),
         _ => format!("decided; run {id} is {}", runs::word(head)),
     };
     out::note(&text);

@@ -88,6 +88,7 @@ fn command(id: &RunId, args: &args::Run, workspace: &Path) -> Result<Command, Fa
     }
     let switches = [
         ("--swarm", args.swarm),
+        ("--continue", args.continues),
         ("--read-only", args.permission.read_only),
         ("--yes", args.permission.yes),
         ("--no-probe", args.no_probe),

@@ -17,7 +17,7 @@ use crate::{moment, out, wire};
 
 pub(crate) fn run(places: &Places, args: &Events) -> Outcome {
     let journal = wire::journal_with_runs(places)?;
-    let id = wire::find_run(&journal, &args.run.run)?;
+    let id = wire::find_run_here(&journal, args.run.run.as_deref())?;
     if args.follow {
         return wire::block_on(follow(journal, id, args));
     }

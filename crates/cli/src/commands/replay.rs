@@ -14,7 +14,7 @@ const SHOWN: usize = 20;
 
 pub(crate) fn run(places: &Places, args: &Replay) -> Outcome {
     let journal = wire::journal_with_runs(places)?;
-    let id = wire::find_run(&journal, &args.run.run)?;
+    let id = wire::find_run_here(&journal, args.run.run.as_deref())?;
     let head = journal.head(&id)?;
     let replayed = replay(&journal, &id)?;
     let same = replayed.differences.is_empty();

@@ -28,7 +28,7 @@ pub(crate) fn run(places: &Places, args: &Resume) -> Outcome {
     if args.all {
         return wire::block_on(all(places, journal, args));
     }
-    let id = wire::find_run(&journal, args.run.as_deref().unwrap_or("last"))?;
+    let id = wire::find_run_here(&journal, args.run.as_deref())?;
     wire::block_on(async {
         let ended = one(places, &journal, &id, args).await;
         journal.close().await;
@@ -274,7 +274,7 @@ async fn follow(journal: &Journal, id: &RunId, face: &Face, signals: &mut Signal
         if run.events() >= known && (run.is_over() || (run.is_at_rest() && is_left()?)) {
             face.settle();
             let rested = Rested { id: id.clone(), run, was_stopped: false };
-            return Ok(Some(steer::conclude(&rested, face, signals)));
+            return Ok(Some(steer::conclude(&rested, journal, face, signals)));
         }
         let next = tokio::select! {
             next = tokio::time::timeout(LOOK, tail.next()) => next,

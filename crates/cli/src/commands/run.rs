@@ -18,7 +18,10 @@ use crate::signals::Signals;
 use crate::view::Face;
 use crate::{confine, log, out, reach, servers, steer, wire};
 
+mod follow_up;
 mod planned;
+
+use follow_up::FollowUp;
 
 /// Everything a run starts from, checked as far as it can be without a model.
 struct Plan {
@@ -29,6 +32,7 @@ struct Plan {
     agents: Agents,
     prompts: Prompts,
     graph: Option<Graph>,
+    follow_up: Option<FollowUp>,
 }
 
 pub(crate) fn run(places: &Places, mut args: args::Run) -> Outcome {
@@ -43,12 +47,13 @@ pub(crate) fn run(places: &Places, mut args: args::Run) -> Outcome {
     let settings = Settings::load(places, &workspace, flags(&args)?)?;
     let (agents, prompts) = wire::cast(places, &workspace, &settings)?;
     let (graph, unread) = args.plan.as_deref().map(goal::plan).transpose()?.unzip();
-    let plan = Plan { args, text, workspace, settings, agents, prompts, graph };
+    let follow_up = args.continues.then(|| FollowUp::find(places, &workspace)).transpose()?;
+    let plan = Plan { args, text, workspace, settings, agents, prompts, graph, follow_up };
     plan.check(unread.unwrap_or_default())?;
     if plan.args.plan_only
         && let Some(graph) = &plan.graph
     {
-        planned::print(graph);
+        planned::print(graph, plan.args.output.json);
         return Ok(Code::Done);
     }
     if plan.args.detach {
@@ -85,6 +90,7 @@ impl Plan {
         models: &'a (dyn Fn(&str) -> Option<String> + Sync),
     ) -> Result<NewRun<'a>, Fault> {
         let (goal, pictures) = goal::goal(&self.args, self.text.clone(), &self.workspace)?;
+        let goal = self.follow_up.iter().fold(goal, |goal, earlier| earlier.add_to(goal));
         Ok(NewRun {
             goal,
             settings: rules,
@@ -110,7 +116,8 @@ impl Plan {
 
     /// The tools that agents of this run may use. Who works on a plan is not known before it is made.
     fn wanted(&self) -> Wanted<'_> {
-        let only = self.args.agent.as_deref().and_then(|name| self.agents.get(name));
+        let earlier = self.follow_up.as_ref().filter(|_| !self.args.swarm).and_then(FollowUp::agent);
+        let only = self.args.agent.as_deref().or(earlier).and_then(|name| self.agents.get(name));
         only.map_or(Wanted::All, |agent| Wanted::Of(&agent.tools))
     }
 
@@ -165,7 +172,7 @@ async fn carry_out(places: &Places, mut plan: Plan, id: RunId) -> Outcome {
     let engine = wire::engine(places, journal.clone(), hands, watch, stop);
     let handle = engine.start(id, new).await?;
     let ended = if plan.args.plan_only {
-        planned::conclude(handle.drive().await?)
+        planned::conclude(handle.drive().await?, face.json)
     } else {
         steer::steer(&engine, handle, &face, &mut signals).await
     };
@@ -187,7 +194,10 @@ fn remark(plan: &Plan, face: &Face, spec: &str, name: &str, why: &str) {
         }
         _ => String::new(),
     };
-    face.say(&format!("model: {name}{reason}"));
+    // The tree says it in its title.
+    if !face.is_drawn() || !reason.is_empty() {
+        face.say_short(&format!("model: {name}{reason}"));
+    }
     if let Some(remark) = plan.settings.remark() {
         face.say(&remark);
     }

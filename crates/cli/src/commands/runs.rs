@@ -1,7 +1,8 @@
 //! `updraft runs`: lists runs, newest first.
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::ops::ControlFlow;
+use std::path::Path;
 
 use serde_json::json;
 use updraft_journal::{Filter, Journal, Status, Summary};
@@ -10,9 +11,14 @@ use updraft_run::{Input, RunId};
 use crate::args::{Runs, StatusWord};
 use crate::fault::{Code, Outcome};
 use crate::out::{self, Paint};
-use crate::places::Places;
-use crate::view::SCHEMA;
+use crate::places::{self, Places};
+use crate::view::{self, SCHEMA};
 use crate::{moment, wire};
+
+/// The current folder.
+const HERE: &str = ".";
+/// Columns that folders get at the most.
+const FOLDER: usize = 30;
 
 pub(crate) fn run(places: &Places, args: &Runs) -> Outcome {
     let interrupted = args.status == Some(StatusWord::Interrupted);
@@ -42,6 +48,10 @@ pub(crate) fn run(places: &Places, args: &Runs) -> Outcome {
         return Ok(Code::Done);
     }
     let (paint, now) = (Paint::for_stdout(), moment::now());
+    let columns = std::io::stdout().is_terminal().then(|| view::size().1);
+    let here = std::env::current_dir().and_then(|here| here.canonicalize()).unwrap_or_default();
+    let folders = |run: &Summary| folder(&run.workspace, &here);
+    let folder_width = runs.iter().map(|run| view::width(&folders(run))).max().unwrap_or_default().min(FOLDER);
     let mut out = out::many();
     for run in &runs {
         let word = word(run);
@@ -54,13 +64,30 @@ pub(crate) fn run(places: &Places, args: &Runs) -> Outcome {
             _ => paint.dim(&shown),
         };
         let when = moment::since(run.created, now);
-        let line = format!("{}  {shown}  {when:>10}  {}", run.id, out::short(&run.goal, 80));
+        let folder = view::column(&folders(run), folder_width);
+        let folder = if folders(run) == HERE { paint.bold(&folder) } else { paint.dim(&folder) };
+        let used = run.id.as_str().len() + 11 + 10 + folder_width + 8;
+        let goal =
+            view::cut(&out::short(&run.goal, 200), columns.map_or(80, |columns| columns.saturating_sub(used).max(12)));
+        let line = format!("{}  {shown}  {when:>10}  {folder}  {goal}", run.id);
         // Whoever reads may stop reading.
         if writeln!(out, "{}", line.trim_end()).is_err() {
             break;
         }
     }
     Ok(Code::Done)
+}
+
+/// The folder of a run as it is recognised: the current one, or below the home folder.
+fn folder(workspace: &str, here: &Path) -> String {
+    if Path::new(workspace) == here {
+        return HERE.to_owned();
+    }
+    let home = places::home().and_then(|home| home.canonicalize().ok());
+    match home.as_deref().and_then(|home| Path::new(workspace).strip_prefix(home).ok()) {
+        Some(rest) => format!("~/{}", rest.display()),
+        None => workspace.to_owned(),
+    }
 }
 
 fn status(word: StatusWord) -> Status {

@@ -12,12 +12,12 @@ use crate::args::Show;
 use crate::fault::{Code, Fault, Outcome};
 use crate::out::{self, Paint};
 use crate::places::Places;
-use crate::view::{count, figures, graph_lines};
+use crate::view::{self, Ending, count, figures, graph_lines};
 use crate::{moment, wire};
 
 pub(crate) fn run(places: &Places, args: &Show) -> Outcome {
     let journal = wire::journal_with_runs(places)?;
-    let id = wire::find_run(&journal, &args.run.run)?;
+    let id = wire::find_run_here(&journal, args.run.run.as_deref())?;
     if args.prompts {
         return prompts(&journal, &id, args.out.as_deref());
     }
@@ -29,7 +29,7 @@ pub(crate) fn run(places: &Places, args: &Show) -> Outcome {
         whole["messages"] = updraft_engine::messages(&journal, &id)?.into();
         out::pretty(&whole);
     } else {
-        out::print(&in_words(&report));
+        out::print(&in_words(&report, &Ending::of(&journal, &id, &report.run)));
         for one in aside::kept(places).into_iter().filter(|one| one.moved.run == id.as_str()) {
             out::line(&format!(
                 "\nmoved aside: {} ({})\n  `updraft aside restore {}` puts it back",
@@ -42,12 +42,12 @@ pub(crate) fn run(places: &Places, args: &Show) -> Outcome {
     Ok(Code::Done)
 }
 
-fn in_words(report: &Report) -> String {
+fn in_words(report: &Report, ending: &Ending) -> String {
     let paint = Paint::for_stdout();
     let head = &report.head;
     let mut lines = vec![
         format!("{}  {}", paint.bold(head.id.as_str()), runs::word(head)),
-        format!("  goal       {}", out::short(&report.run.goal().text, 200)),
+        format!("  goal       {}", out::short(report.run.goal().own_words(), 200)),
         format!("  model      {}", report.run.settings().model),
         format!("  workspace  {}", head.workspace),
         format!("  begun      {}   last event {}", moment::date_time(head.created), moment::date_time(report.ended)),
@@ -66,6 +66,11 @@ fn in_words(report: &Report) -> String {
     lines.push(String::new());
     lines.extend(graph_lines(&report.steps, &report.run, paint).into_iter().map(|line| format!("  {line}")));
     lines.extend(per_agent(report));
+    let changed = ending.lines_without_costs(view::size().1.saturating_sub(2), paint);
+    if !changed.is_empty() {
+        lines.push(String::new());
+        lines.extend(changed.iter().map(|line| format!("  {line}")));
+    }
     for wait in waiting_for(&report.run) {
         let text = |key: &str| wait[key].as_str().unwrap_or_default().to_owned();
         lines.push(format!("\n{} {}: {}", paint.yellow("waits for"), text("kind"), out::harmless(&text("text"))));
@@ -86,28 +91,29 @@ fn in_words(report: &Report) -> String {
     let answer = report.answer();
     if !answer.trim().is_empty() {
         let title = if report.run.is_over() { "answer" } else { "so far, unfinished" };
-        lines.push(format!("\n{}\n{}", paint.bold(title), out::harmless(answer.trim_end())));
+        lines.push(format!("\n{}\n{}", paint.bold(title), out::page(&answer)));
     }
     lines.join("\n") + "\n"
 }
 
 /// What each agent used, where there is more than one.
 fn per_agent(report: &Report) -> Vec<String> {
-    let mut agents: BTreeMap<&str, (u64, u64, u64, Option<u64>)> = BTreeMap::new();
+    let mut agents: BTreeMap<&str, (u64, u64, u64, Option<u64>, bool)> = BTreeMap::new();
     for step in &report.steps {
         let Ledger { usage, turns, calls, unpriced, .. } = &step.step.ledger;
-        let sum = agents.entry(&step.step.spec.agent).or_insert((0, 0, 0, Some(0)));
+        let sum = agents.entry(&step.step.spec.agent).or_insert((0, 0, 0, Some(0), false));
         let cost = (*unpriced == 0).then(|| usage.cost.unwrap_or_default().0);
         let cost = sum.3.zip(cost).map(|(before, own)| before + own);
-        *sum = (sum.0 + turns, sum.1 + calls, sum.2 + usage.tokens(), cost);
+        *sum = (sum.0 + turns, sum.1 + calls, sum.2 + usage.tokens(), cost, sum.4 || usage.estimated);
     }
     agents.retain(|_, (turns, ..)| *turns > 0);
     if agents.len() < 2 {
         return Vec::new();
     }
     let width = agents.keys().map(|name| name.len()).max().unwrap_or_default();
-    let line = |(name, (turns, calls, tokens, cost)): (&str, (u64, u64, u64, Option<u64>))| {
-        let cost = cost.map_or_else(|| "cost unknown".to_owned(), |cost| updraft_run::Cost(cost).to_string());
+    let line = |(name, (turns, calls, tokens, cost, estimated)): (&str, (u64, u64, u64, Option<u64>, bool))| {
+        let about = if estimated && cost.is_some_and(|cost| cost > 0) { "about " } else { "" };
+        let cost = cost.map_or_else(|| "cost unknown".to_owned(), |cost| format!("{about}{}", updraft_run::Cost(cost)));
         let (turns, calls, tokens) = (count(turns, "turn"), count(calls, "call"), count(tokens, "token"));
         format!("  {name:width$}  {turns:>9}  {calls:>9}  {tokens:>12}  {cost}")
     };

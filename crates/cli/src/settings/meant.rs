@@ -129,7 +129,7 @@ impl Default for Meant {
             python_packages: Sourced::default_of(false),
             web: Pages::default(),
             serving: Serving::default(),
-            log: Sourced::default_of("warn".into()),
+            log: Sourced::default_of("info".into()),
             sandbox: Confined::default(),
             undo_commands: Sourced::default_of(true),
         }

@@ -2,6 +2,7 @@
 
 use updraft_run::{Address, Effect, Input, Inquiry, Kind, Likeness, Run, Scope, Verdict, argument_lines};
 
+use super::fit;
 use crate::out::{self, Paint};
 
 /// What came of asking.
@@ -16,6 +17,7 @@ pub(crate) enum Asked {
 pub(crate) fn ask(run: &Run) -> Asked {
     let mut said = Vec::new();
     for (id, open) in run.open() {
+        tell_step(run, id, &open.effect);
         let input = match &open.effect {
             Effect::Question { text, inquiry: Some(inquiry), .. } => {
                 let Some(input) = inquire(id, text, inquiry) else { return Asked::Nothing };
@@ -44,7 +46,7 @@ pub(crate) fn ask(run: &Run) -> Asked {
 /// Puts the question of someone who is called: a line for each field, or one for a word of consent.
 pub(crate) fn inquire(id: &Address, text: &str, inquiry: &Inquiry) -> Option<Input> {
     let paint = Paint::for_stderr();
-    out::note(&format!("\n{} {}", paint.cyan(&format!("{}:", id.step)), out::harmless(text)));
+    put(&paint.cyan(&format!("{}:", id.step)), text);
     out::note("  `no` declines, an empty line puts it away");
     let fields = inquiry.fields();
     let no = |dismissed| Some(Input::Decline { id: Some(id.clone()), by: "the terminal".into(), dismissed });
@@ -75,9 +77,9 @@ pub(crate) fn inquire(id: &Address, text: &str, inquiry: &Inquiry) -> Option<Inp
 
 fn question(step: &str, text: &str, options: &[String]) -> Option<String> {
     let paint = Paint::for_stderr();
-    out::note(&format!("\n{} {}", paint.cyan(&format!("{step} asks:")), out::harmless(text)));
+    put(&paint.cyan(&format!("{step} asks:")), text);
     for (n, option) in options.iter().enumerate() {
-        out::note(&format!("  {} {}", paint.bold(&format!("{}.", n + 1)), out::harmless(option)));
+        indented(&paint.bold(&format!("{}.", n + 1)), option);
     }
     loop {
         out::draw("> ");
@@ -99,9 +101,9 @@ struct Offered<'a> {
 
 fn approval(step: &str, why: &str, arguments: &[String], offered: &Offered<'_>) -> Option<Verdict> {
     let paint = Paint::for_stderr();
-    out::note(&format!("\n{} {}", paint.yellow(&format!("{step} needs your approval:")), out::harmless(why)));
+    put(&paint.yellow(&format!("{step} needs your approval:")), why);
     for argument in arguments {
-        out::note(&format!("  {}", out::harmless(argument)));
+        wrapped(argument);
     }
     let Offered { always, like } = offered;
     let choices = if !always.is_empty() {
@@ -138,6 +140,40 @@ fn approval(step: &str, why: &str, arguments: &[String], offered: &Offered<'_>) 
 pub(crate) fn confirm(text: &str) -> bool {
     out::draw(&format!("{text} [y/N] "));
     read_line().is_some_and(|line| matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+/// What the step is for that a question comes from.
+fn tell_step(run: &Run, id: &Address, effect: &Effect) {
+    let asks = matches!(effect, Effect::Question { .. } | Effect::Approval { .. });
+    let description = run.step(&id.step).map(|step| step.spec.description.as_str()).unwrap_or_default();
+    if asks && !description.trim().is_empty() {
+        out::draw(&format!("\n{}", Paint::for_stderr().dim(&fit::cut(description, fit::size().1))));
+    }
+}
+
+/// A question behind who asks it; below them, wrapped at words, where it is longer than the line.
+fn put(who: &str, text: &str) {
+    let columns = fit::size().1;
+    let room = columns.saturating_sub(fit::width(&out::without_colours(who)) + 1);
+    match fit::wrap(text, columns.saturating_sub(2)).as_slice() {
+        [only] if fit::width(only) <= room => out::note(&format!("\n{who} {only}")),
+        _ => {
+            out::note(&format!("\n{who}"));
+            wrapped(text);
+        }
+    }
+}
+
+/// A text below who asks, wrapped at words.
+fn wrapped(text: &str) {
+    fit::wrap(text, fit::size().1.saturating_sub(2)).iter().for_each(|line| out::note(&format!("  {line}")));
+}
+
+/// One of several answers, wrapped behind its mark.
+fn indented(mark: &str, text: &str) {
+    let lines = fit::wrap(text, fit::size().1.saturating_sub(5));
+    out::note(&format!("  {mark} {}", lines.first().map_or("", String::as_str)));
+    lines.iter().skip(1).for_each(|line| out::note(&format!("     {line}")));
 }
 
 fn read_line() -> Option<String> {

@@ -9,6 +9,7 @@ use updraft_run::{
     Address, Because, Effect, Event, Judgement, Kind, Record, Reply, Run, RunId, StepId, Timestamp, argument_lines,
 };
 
+use super::call::{CallEnd, call_words};
 use super::words;
 use crate::{moment, out};
 
@@ -59,12 +60,12 @@ impl Log {
             }
             Event::Wanted { id, effect: Effect::Ask } if id.kind == Kind::Ask && id.turn == 0 => {
                 self.began().entry(id.step.clone()).or_insert(record.at);
-                format!("→ {}", named(&id.step))
+                let what = run.step(&id.step).map(|step| out::short(&step.spec.description, 200)).unwrap_or_default();
+                let colon = if what.is_empty() { "" } else { ": " };
+                format!("→ {}{colon}{what}", named(&id.step))
             }
             Event::Wanted { id, effect: Effect::Call } => {
-                let call = run.call_at(id)?;
-                let from = if id.inner.is_some() { "  ↳ " } else { "" };
-                format!("  {}: {from}{}({})", id.step, call.name, out::short(&words::arguments(&call.args), 100))
+                format!("  {}: {}", id.step, said(id, run)?)
             }
             Event::Wanted { id, effect: Effect::Question { text, .. } } => {
                 format!("? {} asks: {}", id.step, out::short(text, 200))
@@ -75,16 +76,21 @@ impl Log {
                 let arguments: String = arguments.iter().map(|line| format!("\n    {line}")).collect();
                 format!("? {} needs approval: {}{arguments}", id.step, out::short(why, 200))
             }
-            Event::Replied { id, reply: Reply::Failed(why), .. } => {
+            Event::Replied { id, reply: Reply::Failed(why), .. } if id.kind != Kind::Call => {
                 format!("  {}: {}", id.step, out::short(&why.message, 200))
             }
             Event::Replied { id, reply: Reply::InDoubt { evidence }, .. } => {
                 format!("  {}: outcome unknown: {}", id.step, out::short(evidence, 200))
             }
-            Event::Rejected { id, why } => format!("  {}: not called: {}", id.step, out::short(&why.message, 200)),
+            Event::Replied { id, reply, .. } => return ended(id, &CallEnd::of(reply), run),
+            Event::Rejected { id, why } => return ended(id, &CallEnd::rejected(why), run),
             Event::Judged { step, verdict: Judgement::Retry { feedback } | Judgement::Pivot { feedback } } => {
                 format!("↻ {step} again: {}", out::short(feedback, 200))
             }
+            Event::Judged { step, verdict: Judgement::Replan { why } } => {
+                format!("↻ planning anew because of {step}: {}", out::short(why, 200))
+            }
+            Event::Told { message } => format!("you said: {}", out::short(message, 200)),
             Event::StepDone { step, best_effort, .. } => {
                 let turns = run.step(step).map_or(0, |step| step.ledger.turns);
                 let cut = if *best_effort { ", cut short" } else { "" };
@@ -113,4 +119,17 @@ impl Log {
     fn began(&self) -> std::sync::MutexGuard<'_, BTreeMap<StepId, Timestamp>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The call at an address in words; one that code made is marked as such.
+fn said(id: &Address, run: &Run) -> Option<String> {
+    let from = if id.inner.is_some() { "  ↳ " } else { "" };
+    Some(format!("{from}{}", out::short(&call_words(&run.call_at(id)?), 200)))
+}
+
+/// How a call ended, where it did not end well.
+fn ended(id: &Address, end: &CallEnd, run: &Run) -> Option<String> {
+    let CallEnd::Bad(why) = end else { return None };
+    let words = said(id, run).map(|words| format!("{words}: ")).unwrap_or_default();
+    Some(format!("  {}: ✗ {words}{}", id.step, out::short(why, 200)))
 }

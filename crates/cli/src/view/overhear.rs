@@ -45,4 +45,8 @@ impl Watch for Overhear {
     fn said(&self, id: &RunId, at: &Address, line: &str) {
         self.shown.said(id, at, line);
     }
+
+    fn printed(&self, id: &RunId, at: &Address, line: &str) {
+        self.shown.printed(id, at, line);
+    }
 }

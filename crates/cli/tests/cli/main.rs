@@ -40,6 +40,7 @@ mod run;
 mod sandbox;
 mod settings;
 mod shell_server;
+mod sight;
 mod terminal;
 mod tools;
 mod traces;

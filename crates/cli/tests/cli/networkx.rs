@@ -135,7 +135,7 @@ fn networkx_loads_what_we_export_and_we_take_what_it_writes() {
     let back = updraft(ws, "other", &["export", "last", "--format", "node-link"]).stdout;
     assert_eq!(untimed(serde_json::from_slice(&back).unwrap()), untimed(ours));
     // And a plan that can be carried out anew.
-    let planned = updraft(ws, "other", &["run", "Add them", "--plan", "theirs.json", "--plan-only"]).stdout;
+    let planned = updraft(ws, "other", &["run", "Add them", "--plan", "theirs.json", "--plan-only", "--json"]).stdout;
     let planned: Value = serde_json::from_slice(&planned).unwrap();
     let ids: Vec<&str> = planned["steps"].as_array().unwrap().iter().map(|step| step["id"].as_str().unwrap()).collect();
     assert_eq!(ids, ["find", "sum", "max", "fail", "tell"]);

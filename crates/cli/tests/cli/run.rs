@@ -22,9 +22,10 @@ fn the_answer_is_alone_on_standard_output_and_progress_on_standard_error() {
     run RUN
     planned: 1 step
     → coder (coder)
-      coder: read_file(path: a.txt)
+      coder: read a.txt
     ✓ coder (coder) 2 turns, TIME
     done in TIME · 2 turns · 1 tool call · 235 tokens · $0.00
+    see more with `updraft show RUN`
     ");
 }
 
@@ -124,7 +125,8 @@ fn plan_only_prints_the_plan_and_begins_none_of_it() {
         {"when": {"step": "only"}, "answer": {"text": "thought of it"}},
     ]}));
 
-    let ran = world.updraft(&["run", "--plan-only", "--model", &model, "think"]).code(0).says("nothing begun");
+    let ran =
+        world.updraft(&["run", "--plan-only", "--json", "--model", &model, "think"]).code(0).says("nothing begun");
 
     assert_eq!(ran.value()["steps"][0]["id"], "only");
     let events = world.updraft(&["events", "last", "--json"]).json();
@@ -141,7 +143,7 @@ fn a_given_plan_is_checked_and_printed_without_a_model() {
                                                "links": [{"source": "ROOT", "target": "T1"}]})
         .to_string(),
     );
-    let ran = world.updraft(&["run", "--plan-only", "--plan", plan.to_str().unwrap(), "go"]).code(0);
+    let ran = world.updraft(&["run", "--plan-only", "--json", "--plan", plan.to_str().unwrap(), "go"]).code(0);
     assert_eq!(ran.value(), json!({"steps": [{"id": "T1", "agent": "thinker", "prompt": "think"}]}));
 }
 

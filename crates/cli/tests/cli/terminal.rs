@@ -19,8 +19,13 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     pub(crate) fn of(world: &World, args: &[&str]) -> Self {
+        Self::of_width(world, 80, args)
+    }
+
+    pub(crate) fn of_width(world: &World, columns: usize, args: &[&str]) -> Self {
         let quoted: Vec<String> = args.iter().map(|arg| format!("'{arg}'")).collect();
-        let line = format!("{} {}", env!("CARGO_BIN_EXE_updraft"), quoted.join(" "));
+        let program = env!("CARGO_BIN_EXE_updraft");
+        let line = format!("stty cols {columns} rows 24; exec {program} {}", quoted.join(" "));
         let mut child = Command::new("script")
             .args(["-qec", &line, "/dev/null"])
             .current_dir(world.ws())
@@ -96,7 +101,7 @@ fn the_tree_is_drawn_in_place_and_without_colours_where_none_are_wanted() {
     let world = World::new();
     let model = world.script("s.json", &json!({"default": {"text": "\u{1b}[2Jdone", "delay_ms": 1500}}));
     let (shown, _) = on_a_terminal(&world, &["run", "--model", &model, "--agent", "thinker", "think"], "");
-    assert!(shown.contains("\u{1b}[3A"), "{shown:?}");
+    assert!(shown.contains("\u{1b}[4A"), "{shown:?}");
     assert!(shown.contains("thinker"));
 }
 

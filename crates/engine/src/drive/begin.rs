@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::conversation::{Conversation, Sources, Way};
 use crate::effects::{Asking, Calling, Listener, failed};
 use crate::outage::not_to_be_had;
-use crate::watch::telling;
+use crate::watch::{showing, telling};
 
 /// A conversation to go on with, and the context it began with, where that is not the run's.
 type Continued = (Box<Conversation>, Option<updraft_run::Hash>);
@@ -136,6 +136,7 @@ impl Drive {
             key: format!("{}/{id}", self.id),
             around: self.around(&id),
             log: self.log(&id),
+            output: self.output(&id),
         };
         self.effects.call(id, attempt, calling);
     }
@@ -294,6 +295,15 @@ impl Drive {
         }
         let (engine, run, at) = (Arc::clone(&self.engine), self.id.clone(), id.clone());
         telling(move |line| engine.watch.said(&run, &at, line))
+    }
+
+    /// Where the lines go that the called program prints.
+    fn output(&self, id: &Address) -> Log {
+        if !self.engine.watch.is_watching() {
+            return Log::default();
+        }
+        let (engine, run, at) = (Arc::clone(&self.engine), self.id.clone(), id.clone());
+        showing(move |line| engine.watch.printed(&run, &at, line))
     }
 }
 

@@ -71,7 +71,7 @@ pub(super) async fn start(host: &Host, config: &ServerConfig) -> Result<Started,
         env: variables,
         cwd: Some(whence.folder.clone()),
         stdin: Stdin::Pipe,
-        output: Output::Pipe(Capture { head: 0, tail: 4 << 10, stdout_file: None, stderr_file: Some(log.clone()) }),
+        output: Output::Pipe(Capture { head: 0, tail: 4 << 10, stderr_file: Some(log.clone()), ..Capture::default() }),
     };
     let mut child = sandbox.spawn(&policy, order).await.map_err(|error| {
         let is_absent = error.exit_code() == 127 && !command.contains('/');

@@ -77,7 +77,7 @@ impl Child {
             Output::Capture(capture) => {
                 let meter = Meter::new(most, Over::Stop);
                 if let Some(said) = said {
-                    let collector = Collector::new(capture.head, capture.tail, capture.stdout_file.clone());
+                    let collector = Collector::new(capture, capture.stdout_file.clone());
                     stdout.spawn(collect(said, collector, meter.clone()));
                 }
                 (meter, None)
@@ -86,7 +86,7 @@ impl Child {
         };
         let stream: Option<ChildStderr> = complained;
         if let (Some(stream), Output::Capture(capture) | Output::Pipe(capture)) = (stream, output) {
-            let collector = Collector::new(capture.head, capture.tail, capture.stderr_file.clone());
+            let collector = Collector::new(capture, capture.stderr_file.clone());
             stderr.spawn(collect(stream, collector, meter.clone()));
         }
         let (stdin, group) = (process.stdin.take(), process.id().filter(|_| has_group));

@@ -211,7 +211,7 @@ async fn much_output_is_cut_in_the_middle_and_kept_in_a_file() {
     for level in levels() {
         let (place, elsewhere) = (Workspace::new(), Workspace::new());
         let file = elsewhere.path().join("all");
-        let capture = Capture { head: 10, tail: 10, stdout_file: Some(file.clone()), stderr_file: None };
+        let capture = Capture { head: 10, tail: 10, stdout_file: Some(file.clone()), ..Capture::default() };
         let command = Command { output: Output::Capture(capture), ..shell("seq 1 20000") };
         let ended = run(level, &place.policy(), command).await.unwrap();
         assert_eq!(

@@ -66,6 +66,16 @@ pub(super) fn make(args: &Value, cx: &CallContext, plan: impl FnOnce(&Place) -> 
     }
 }
 
+/// Lines added and removed between two texts; nothing where they are too large to compare or hold no text.
+pub fn changed_lines(before: &str, after: &str) -> Option<(usize, usize)> {
+    if before.len() > DIFFED || after.len() > DIFFED || before.contains('\0') || after.contains('\0') {
+        return None;
+    }
+    let diff = TextDiff::from_lines(before, after);
+    let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count();
+    Some((count(ChangeTag::Insert), count(ChangeTag::Delete)))
+}
+
 impl Plan {
     /// The hashes by which it can be told later whether it was carried out.
     pub(super) fn facts(&self) -> Facts {

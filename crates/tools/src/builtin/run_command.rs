@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use updraft_run::{Class, Failure, FailureKind, Output, Prepared, Reply, ToolSpec};
-use updraft_sandbox::{Capture, Command, Ended, Level, MovedAside, Output as Streams};
+use updraft_sandbox::{Capture, Command, Ended, Level, Listener, MovedAside, Output as Streams};
 
 use super::{changes, parse, reply, spec, whole};
 use crate::confinement::{Confinement, NO_NETWORK, not_started};
@@ -80,11 +80,13 @@ impl RunCommand {
         let time = asked.or(set).unwrap_or(Duration::from_secs(USUAL_TIME));
         policy.limits.time = Some(set.map_or(time, |most| time.min(most)));
         let folder = args.folder.as_deref().map(|folder| cx.place.workspace.locate(folder)).transpose()?;
+        let shown = cx.output.clone();
+        let listener = Listener::to(move |line| shown.line(line));
         let command = Command {
             args: vec!["-c".to_owned(), args.command],
             env: self.confinement.environment.clone(),
             cwd: Some(folder.map_or_else(|| root.to_owned(), |folder| root.join(folder.as_str()))),
-            output: Streams::Capture(Capture { head: KEPT, tail: KEPT, ..Capture::default() }),
+            output: Streams::Capture(Capture { head: KEPT, tail: KEPT, listener, ..Capture::default() }),
             ..Command::new("sh")
         };
         let began = now();

@@ -1,5 +1,6 @@
 //! `--plan-only`: stops the moment there is a plan, before any of it begins.
 
+use std::io::IsTerminal as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio_util::sync::CancellationToken;
@@ -8,7 +9,7 @@ use updraft_models::Delta;
 use updraft_run::{Address, Because, Event, Graph, Record, Role, Run, RunId};
 
 use crate::fault::{Code, Fault, Outcome};
-use crate::out;
+use crate::{out, view};
 
 /// Stops the engine when the plan is written down: what it wants is then not begun.
 struct UntilPlanned(Mutex<CancellationToken>);
@@ -28,13 +29,42 @@ impl Watch for UntilPlanned {
     fn delta(&self, _: &RunId, _: &Address, _: Delta<'_>) {}
 }
 
-/// Prints the plan, as a file for `--plan`.
-pub(super) fn print(graph: &Graph) {
-    out::pretty(&serde_json::to_value(graph).unwrap_or_default());
+/// Prints the plan: as a table, or as a file for `--plan`.
+pub(super) fn print(graph: &Graph, as_json: bool) {
+    if as_json {
+        out::pretty(&serde_json::to_value(graph).unwrap_or_default());
+    } else {
+        let columns = std::io::stdout().is_terminal().then(|| view::size().1);
+        table(graph, columns).iter().for_each(|line| out::line(line));
+    }
+}
+
+/// A row for each step, in as many columns as there are; descriptions take what the others leave.
+fn table(graph: &Graph, columns: Option<usize>) -> Vec<String> {
+    let list = |names: &[String]| if names.is_empty() { "-".to_owned() } else { names.join(", ") };
+    let head = ["step", "agent", "description", "reads", "writes", "after"].map(str::to_owned);
+    let rows = graph.steps.iter().map(|step| {
+        let after: Vec<String> = step.after.iter().map(ToString::to_string).collect();
+        let description = out::short(&step.description, 200);
+        [step.id.to_string(), step.agent.clone(), description, list(&step.reads), list(&step.writes), list(&after)]
+    });
+    let rows: Vec<[String; 6]> = std::iter::once(head).chain(rows).collect();
+    let mut widths: Vec<usize> =
+        (0..6).map(|n| rows.iter().map(|row| view::width(&row[n])).max().unwrap_or_default()).collect();
+    while columns.is_some_and(|columns| widths.iter().sum::<usize>() + 10 > columns) {
+        let widest = (0..6).filter(|n| widths[*n] > 5).max_by_key(|n| widths[*n]);
+        let Some(widest) = widest else { break };
+        widths[widest] -= 1;
+    }
+    let line = |row: &[String; 6]| {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| view::column(cell, *width));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
 }
 
 /// Prints the plan the run has made, or says why there is none.
-pub(super) fn conclude(rested: Rested) -> Outcome {
+pub(super) fn conclude(rested: Rested, as_json: bool) -> Outcome {
     let Rested { id, run, .. } = rested;
     let steps: Vec<_> = run.steps().filter(|step| step.role == Role::Work).map(|step| (*step.spec).clone()).collect();
     if let Some(why) = why_stopped(&run).filter(|_| steps.is_empty()) {
@@ -47,7 +77,7 @@ pub(super) fn conclude(rested: Rested) -> Outcome {
             Fault::failed(format!("run {id} made no plan{why}")).hint(format!("`updraft events {id}` shows how"))
         );
     }
-    print(&Graph { steps });
+    print(&Graph { steps }, as_json);
     out::note(&format!("planned, and nothing begun\n  hint: `updraft resume {id}` carries it out"));
     Ok(Code::Done)
 }

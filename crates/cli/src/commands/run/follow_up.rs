@@ -1,0 +1,82 @@
+//! `--continue`: what was asked and answered before in this folder, told with the new goal.
+
+use std::collections::VecDeque;
+use std::path::Path;
+
+use updraft_engine::failure_of;
+use updraft_run::{Goal, Mode, Origins, Run, RunId};
+use updraft_serve::{SessionLimits, with_conversation};
+
+use crate::fault::Fault;
+use crate::places::Places;
+use crate::wire;
+
+/// The conversation that a goal goes on with.
+pub(super) struct FollowUp {
+    follows: RunId,
+    /// Goals and answers, the oldest first.
+    turns: VecDeque<(String, String)>,
+    /// Where words of the answers came from: they are not the user's for being told with their goal.
+    origins: Origins,
+    mode: Mode,
+}
+
+impl FollowUp {
+    /// Reads the newest run of a folder, and those that it followed up on itself.
+    pub(super) fn find(places: &Places, workspace: &Path) -> Result<Self, Fault> {
+        let journal = wire::journal_with_runs(places)?;
+        let newest = wire::newest_in(&journal, workspace)?;
+        if journal.head(&newest)?.is_owned() {
+            return Err(Fault::usage(format!("run {newest} is still at work; its answer is not known yet")).hint(
+                format!(
+                    "`updraft tell {newest} \"…\"` says something to it; `updraft events {newest} --follow` follows it"
+                ),
+            ));
+        }
+        let mut found =
+            Self { follows: newest.clone(), turns: VecDeque::new(), origins: Origins::default(), mode: Mode::Plan };
+        let (mut next, most) = (Some(newest), SessionLimits::default().turns);
+        while let Some(id) = next.take().filter(|_| found.turns.len() < most) {
+            // One that was removed since is where the conversation begins.
+            let Ok(records) = journal.load(&id) else { break };
+            let run = Run::fold(records);
+            if found.turns.is_empty() {
+                found.mode = run.goal().mode.clone();
+            }
+            found.origins.merge(&run.origins());
+            found.turns.push_front((run.goal().own_words().to_owned(), answer(&run)));
+            next.clone_from(&run.goal().follows);
+        }
+        Ok(found)
+    }
+
+    /// The goal with the conversation. Whoever worked on it before does so again, unless someone else was named.
+    pub(super) fn add_to(&self, goal: Goal) -> Goal {
+        let turns: Vec<(&str, &str)> = self.turns.iter().map(|(asked, said)| (asked.as_str(), said.as_str())).collect();
+        let text = with_conversation(&goal.text, &turns);
+        let mode = match (&goal.mode, &self.mode) {
+            (Mode::Plan, Mode::Agent(_) | Mode::Swarm) => self.mode.clone(),
+            (named, _) => named.clone(),
+        };
+        let (follows, origins) = (Some(self.follows.clone()), self.origins.clone());
+        Goal { asked: goal.text.clone(), text, mode, follows, origins, ..goal }
+    }
+
+    /// The agent that worked alone before.
+    pub(super) fn agent(&self) -> Option<&str> {
+        match &self.mode {
+            Mode::Agent(name) => Some(name),
+            Mode::Plan | Mode::Swarm | Mode::Given => None,
+        }
+    }
+}
+
+/// What a run came to, also where that is no answer.
+fn answer(run: &Run) -> String {
+    let answer = run.answer();
+    match failure_of(run) {
+        Some(why) => format!("{answer}\n\n(This failed: {})", why.message).trim_start().to_owned(),
+        None if answer.trim().is_empty() => format!("(There is no answer; the run is {}.)", run.status()),
+        None => answer,
+    }
+}

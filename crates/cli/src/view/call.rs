@@ -1,0 +1,135 @@
+//! Calls and how they ended, in words as people would say them.
+
+use serde_json::Value;
+use updraft_run::{FailureKind, Reply, ToolCall};
+
+use super::words::arguments;
+use crate::moment;
+
+/// Characters of a call that are kept: more than any terminal has columns.
+const LONGEST: usize = 400;
+
+/// A call as a person would say it: `$ cargo test`, `read src/main.rs`, `search "pattern"`.
+pub(crate) fn call_words(call: &ToolCall) -> String {
+    let text = |name: &str| call.args[name].as_str().map(str::trim).filter(|text| !text.is_empty());
+    let line = |name: &str| text(name).map(first_line).unwrap_or_default();
+    let path = || text("path").unwrap_or(".");
+    let said = match call.name.as_str() {
+        "run_command" => match text("folder") {
+            Some(folder) => format!("$ {}  (in {folder})", line("command")),
+            None => format!("$ {}", line("command")),
+        },
+        "run_python" => format!("python: {}", code(&call.args)),
+        "read_file" => match (call.args["start_line"].as_u64(), call.args["end_line"].as_u64()) {
+            (None, None) => format!("read {}", path()),
+            (from, to) => {
+                format!("read {}:{}-{}", path(), from.unwrap_or(1), to.map_or(String::new(), |n| n.to_string()))
+            }
+        },
+        "write_file" => format!("write {}", path()),
+        "edit_file" => format!("edit {}", path()),
+        "append_line" => format!("append to {}", path()),
+        "list_files" => format!("list {}", path()),
+        "search_files" => match text("path") {
+            Some(path) => format!("search \"{}\" in {path}", line("pattern")),
+            None => format!("search \"{}\"", line("pattern")),
+        },
+        "web_fetch" => format!("fetch {}", line("url")),
+        "ask_user" => format!("ask you: {}", line("question")),
+        "ask_model" => format!("ask {}: {}", text("model").unwrap_or("a model"), line("question")),
+        name => format!("{name}({})", arguments(&call.args)),
+    };
+    said.chars().take(LONGEST).collect()
+}
+
+/// The first line with something in it, and a sign that there is more.
+fn first_line(text: &str) -> String {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or_default().to_owned();
+    if lines.next().is_some() { first + " …" } else { first }
+}
+
+/// The first line of code that does something.
+fn code(args: &Value) -> String {
+    let code = args["code"].as_str().or_else(|| args["variants"][0].as_str()).unwrap_or_default();
+    let says_something = |line: &&str| !line.trim().is_empty() && !line.starts_with("import") && !line.starts_with('#');
+    let first = code.lines().find(says_something).or_else(|| code.lines().next()).unwrap_or_default();
+    if code.lines().count() > 1 { format!("{} …", first.trim()) } else { first.trim().to_owned() }
+}
+
+/// What there is to say about a call that ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum CallEnd {
+    /// It gave what was wanted.
+    Good,
+    /// It did not, and why.
+    Bad(String),
+}
+
+impl CallEnd {
+    /// How a reply ends a call.
+    pub(crate) fn of(reply: &Reply) -> Self {
+        match reply {
+            Reply::Output(output) => {
+                let value = output.value.as_ref();
+                let code = value.and_then(|value| value["exit_code"].as_i64());
+                let timed_out = value.is_some_and(|value| value["timed_out"] == true);
+                match code {
+                    _ if timed_out => Self::Bad("stopped at its time limit".to_owned()),
+                    Some(0) => Self::Good,
+                    Some(code) => Self::Bad(format!("exit code {code}")),
+                    None if output.is_error => Self::Bad(failed(&output.text)),
+                    None => Self::Good,
+                }
+            }
+            Reply::Failed(why) => Self::Bad(failed(&why.message)),
+            Reply::TimedOut { limit } => Self::Bad(format!("stopped after {}", moment::length(*limit))),
+            Reply::Cancelled => Self::Bad("cancelled".to_owned()),
+            Reply::InDoubt { .. } => Self::Bad("cut off: outcome unknown".to_owned()),
+            _ => Self::Good,
+        }
+    }
+
+    /// How a call ends that is not made.
+    pub(crate) fn rejected(why: &updraft_run::Failure) -> Self {
+        let word = if why.kind == FailureKind::Security { "refused" } else { "not called" };
+        Self::Bad(format!("{word}: {}", first_line(&why.message)))
+    }
+}
+
+fn failed(why: &str) -> String {
+    let why = first_line(why);
+    if why.is_empty() { "failed".to_owned() } else { format!("failed: {why}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use updraft_run::{Failure, Output};
+
+    use super::*;
+
+    #[test]
+    fn calls_are_said_as_people_say_them() {
+        let said =
+            |name: &str, args: Value| call_words(&ToolCall { id: "1".into(), name: name.into(), args, fault: None });
+        assert_eq!(said("run_command", json!({ "command": "cargo test\necho done" })), "$ cargo test …");
+        assert_eq!(said("run_command", json!({ "command": "ls", "folder": "src" })), "$ ls  (in src)");
+        assert_eq!(said("read_file", json!({ "path": "src/main.rs" })), "read src/main.rs");
+        assert_eq!(said("read_file", json!({ "path": "a", "start_line": 3, "end_line": 9 })), "read a:3-9");
+        assert_eq!(said("search_files", json!({ "pattern": "fn main" })), "search \"fn main\"");
+        assert_eq!(said("run_python", json!({ "code": "import csv\nprint(1)\n" })), "python: print(1) …");
+        assert_eq!(said("mcp_mail_send", json!({ "to": "a@b.c" })), "mcp_mail_send(to: a@b.c)");
+    }
+
+    #[test]
+    fn what_did_not_work_says_so() {
+        let output =
+            |value, is_error| Reply::Output(Output { value, is_error, text: "no".into(), ..Output::default() }.into());
+        assert_eq!(CallEnd::of(&output(Some(json!({ "exit_code": 0 })), false)), CallEnd::Good);
+        assert_eq!(CallEnd::of(&output(Some(json!({ "exit_code": 101 })), true)), CallEnd::Bad("exit code 101".into()));
+        assert_eq!(CallEnd::of(&output(None, true)), CallEnd::Bad("failed: no".into()));
+        let why = Failure::new(FailureKind::Security, "outside the workspace");
+        assert_eq!(CallEnd::rejected(&why), CallEnd::Bad("refused: outside the workspace".into()));
+    }
+}

@@ -1,0 +1,109 @@
+//! Text that fits a terminal: measured in columns, cut, wrapped at words.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use crate::out;
+use crate::places;
+
+/// Columns that a text takes on a terminal. Without colours: those take none and would be counted.
+pub(crate) fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// A text on one line and in at most so many columns. What could steer the terminal becomes a space.
+pub(crate) fn cut(text: &str, columns: usize) -> String {
+    let line: String = text.trim().chars().map(|c| if c == '\n' || out::steers(c) { ' ' } else { c }).collect();
+    if width(&line) <= columns {
+        return line;
+    }
+    let mut cut = beginning(&line, columns.saturating_sub(1)).trim_end().to_owned();
+    if columns > 0 {
+        cut.push('…');
+    }
+    cut
+}
+
+/// A text in exactly so many columns.
+pub(crate) fn column(text: &str, columns: usize) -> String {
+    let mut text = cut(text, columns);
+    text.push_str(&" ".repeat(columns.saturating_sub(width(&text))));
+    text
+}
+
+/// As much of the beginning as fits.
+fn beginning(text: &str, columns: usize) -> &str {
+    let mut taken = 0;
+    for (at, c) in text.char_indices() {
+        taken += c.width().unwrap_or(0);
+        if taken > columns {
+            return &text[..at];
+        }
+    }
+    text
+}
+
+/// A text in lines of at most so many columns, broken at spaces; a word that is longer than a line is broken where it must.
+/// Lines of the text stay lines.
+pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
+    let columns = columns.max(4);
+    let mut lines = Vec::new();
+    for whole in out::harmless(text).lines() {
+        let mut line = String::new();
+        for word in whole.split_whitespace() {
+            let mut word = word;
+            if !line.is_empty() && width(&line) + 1 + width(word) > columns {
+                lines.push(std::mem::take(&mut line));
+            }
+            while width(word) > columns {
+                let first = beginning(word, columns);
+                lines.push(first.to_owned());
+                word = &word[first.len()..];
+            }
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+        lines.push(line);
+    }
+    lines
+}
+
+/// Rows and columns of the terminal that standard error is, or else standard output.
+pub(crate) fn size() -> (usize, usize) {
+    let columns = || places::set("COLUMNS").and_then(|columns| columns.parse().ok()).unwrap_or(80);
+    told_size().filter(|(rows, columns)| *rows > 0 && *columns > 0).unwrap_or_else(|| (24, columns()))
+}
+
+#[cfg(unix)]
+fn told_size() -> Option<(usize, usize)> {
+    let size = rustix::termios::tcgetwinsize(std::io::stderr());
+    let size = size.or_else(|_| rustix::termios::tcgetwinsize(std::io::stdout())).ok()?;
+    Some((size.ws_row.into(), size.ws_col.into()))
+}
+
+/// Not asked for on Windows.
+#[cfg(not(unix))]
+fn told_size() -> Option<(usize, usize)> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_cut_by_the_columns_it_takes() {
+        assert_eq!(cut("short", 5), "short");
+        assert_eq!(cut("longer text", 7), "longer…");
+        assert_eq!(cut("日本語の文", 5), "日本…");
+        assert_eq!(cut("two\nlines\u{1b}[2J", 80), "two lines [2J");
+        assert_eq!((cut("x", 0), width(&column("日本語", 5))), (String::new(), 5));
+    }
+
+    #[test]
+    fn a_text_is_wrapped_at_words_and_long_words_where_they_must() {
+        assert_eq!(wrap("one two three\n\nfour", 8), ["one two", "three", "", "four"]);
+        assert_eq!(wrap("a 0123456789", 5), ["a", "01234", "56789"]);
+    }
+}

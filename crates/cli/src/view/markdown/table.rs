@@ -1,0 +1,103 @@
+//! Tables: aligned where they fit, with cells on several lines where they do not, one field a line where nothing else helps.
+
+use super::super::fit;
+use super::flow::Flow;
+use crate::out::{self, Paint};
+
+/// What stands between two columns.
+const BETWEEN: &str = " │ ";
+/// No column gets narrower than this, unless its longest word is.
+const NARROWEST: usize = 10;
+
+/// A table: the first row is its head.
+#[derive(Default)]
+pub(super) struct Table(Vec<Vec<Flow>>);
+
+impl Table {
+    pub(super) fn begin_row(&mut self) {
+        self.0.push(Vec::new());
+    }
+
+    pub(super) fn cell(&mut self, cell: Flow) {
+        if let Some(row) = self.0.last_mut() {
+            row.push(cell);
+        }
+    }
+
+    pub(super) fn lines(&self, room: usize, paint: Paint) -> Vec<String> {
+        match self.widths(room) {
+            Some(widths) => self.aligned(&widths, paint),
+            None => self.listed(room, paint),
+        }
+    }
+
+    /// How wide each column is; nothing where they do not fit beside each other.
+    fn widths(&self, room: usize) -> Option<Vec<usize>> {
+        let columns = self.0.iter().map(Vec::len).max()?;
+        let cells = |column: usize| self.0.iter().filter_map(move |row| row.get(column));
+        let most: Vec<usize> = (0..columns).map(|n| cells(n).map(Flow::width).max().unwrap_or_default()).collect();
+        let least: Vec<usize> = (0..columns)
+            .map(|n| cells(n).map(Flow::longest_word).max().unwrap_or_default().max(most[n].min(NARROWEST)))
+            .collect();
+        let room = room.checked_sub((columns.checked_sub(1)?) * fit::width(BETWEEN))?;
+        let mut widths = most;
+        if least.iter().sum::<usize>() > room {
+            return None;
+        }
+        while widths.iter().sum::<usize>() > room {
+            // The one with the most to give gives.
+            let widest = (0..columns).filter(|n| widths[*n] > least[*n]).max_by_key(|n| widths[*n])?;
+            widths[widest] -= 1;
+        }
+        Some(widths)
+    }
+
+    fn aligned(&self, widths: &[usize], paint: Paint) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (n, row) in self.0.iter().enumerate() {
+            let cells: Vec<Vec<String>> = widths
+                .iter()
+                .enumerate()
+                .map(|(at, width)| row.get(at).map_or(Vec::new(), |cell| cell.lines(*width, paint)))
+                .collect();
+            let height = cells.iter().map(Vec::len).max().unwrap_or_default();
+            for at in 0..height.max(1) {
+                let parts: Vec<String> = cells
+                    .iter()
+                    .zip(widths)
+                    .map(|(cell, width)| {
+                        let text = cell.get(at).map_or("", String::as_str);
+                        let space = " ".repeat(width.saturating_sub(fit::width(&out::without_colours(text))));
+                        let text = if n == 0 { paint.bold(text) } else { text.to_owned() };
+                        format!("{text}{space}")
+                    })
+                    .collect();
+                lines.push(parts.join(&paint.dim(BETWEEN)).trim_end().to_owned());
+            }
+            if n == 0 {
+                let rule: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
+                lines.push(paint.dim(&rule.join("─┼─")));
+            }
+        }
+        lines
+    }
+
+    /// Each row as a list of its fields.
+    fn listed(&self, room: usize, paint: Paint) -> Vec<String> {
+        let mut lines = Vec::new();
+        let Some((head, rows)) = self.0.split_first() else { return lines };
+        for row in rows {
+            if !lines.is_empty() {
+                lines.push(String::new());
+            }
+            for (name, cell) in head.iter().zip(row) {
+                let name = name.lines(usize::MAX, Paint::off()).join(" ");
+                let left = room.saturating_sub(fit::width(&name) + 2).max(8);
+                let mut value = cell.lines(left, paint).into_iter();
+                lines.push(format!("{} {}", paint.bold(&format!("{name}:")), value.next().unwrap_or_default()));
+                lines.extend(value.map(|line| format!("  {line}")));
+            }
+        }
+        lines
+    }
+}

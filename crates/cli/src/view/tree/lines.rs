@@ -1,0 +1,235 @@
+//! How the tree is laid out: a line for each step, and below those at work what they do.
+
+use updraft_run::StepId;
+
+use super::super::call::CallEnd;
+use super::super::fit::{self, column, cut};
+use super::super::words::{count, symbol};
+use super::row::{Row, Speech};
+use super::{Drawing, SPINNER};
+use crate::moment;
+use crate::out::Paint;
+
+/// Below this many columns the agent is left out, so that the description has room.
+const WIDE: usize = 76;
+/// Lines below a step: beyond, they hide more than they tell.
+const DETAILS: usize = 8;
+/// Columns before what stands below a step.
+const INDENT: usize = 6;
+
+/// Where the lines go: how many, how wide, and whether more is to come.
+#[derive(Clone, Copy)]
+pub(super) struct Screen {
+    pub(super) paint: Paint,
+    pub(super) rows: usize,
+    pub(super) columns: usize,
+    pub(super) is_live: bool,
+}
+
+/// The widths of the columns that all steps share.
+struct Columns {
+    name: usize,
+    agent: usize,
+    time: usize,
+}
+
+impl Drawing {
+    /// The whole tree, no line wider than the screen and, while it lives, no more of them than fit.
+    pub(super) fn lines(&self, screen: Screen) -> Vec<String> {
+        let Screen { paint, rows, columns, .. } = screen;
+        let mut lines = vec![self.title(paint, columns), String::new()];
+        let chosen = self.choose(rows.saturating_sub(lines.len() + 1));
+        let chosen: Vec<(&StepId, &Row)> =
+            chosen.into_iter().filter_map(|step| Some((step, self.rows.get(step)?))).collect();
+        let widths = Columns::of(&chosen, columns);
+        let at_work = chosen.iter().filter(|(_, row)| row.status == "running").count().max(1);
+        let left = rows.saturating_sub(lines.len() + chosen.len() + 1);
+        let details = if screen.is_live { (left / at_work).clamp(1, DETAILS) } else { DETAILS };
+        let mut left = if screen.is_live { left } else { usize::MAX };
+        for (step, row) in &chosen {
+            lines.push(self.head(step, row, &widths, screen));
+            let below = below(row, details.min(left), screen);
+            left -= below.len();
+            lines.extend(below);
+        }
+        let hidden = self.order.len().saturating_sub(chosen.len());
+        if hidden > 0 {
+            let done = self.rows.values().filter(|row| row.status == "completed").count();
+            let text = format!("… {hidden} more steps; {done} of {} done", self.order.len());
+            lines.push(paint.dim(&cut(&format!("  {text}"), columns)));
+        }
+        if let Some(said) = self.told.as_ref().filter(|_| screen.is_live) {
+            lines.push(paint.dim(&cut(&format!("  you said: {said}"), columns)));
+        }
+        lines
+    }
+
+    fn title(&self, paint: Paint, columns: usize) -> String {
+        let (run, model) = &self.title;
+        let room = columns.saturating_sub(fit::width(run) + 6);
+        if room < 4 { cut(run, columns) } else { format!("run {}  {}", paint.bold(run), paint.dim(&cut(model, room))) }
+    }
+
+    /// Which steps fit on the screen: those at work first, then the latest that ended, in the order of the plan.
+    fn choose(&self, most: usize) -> Vec<&StepId> {
+        if self.order.len() <= most {
+            return self.order.iter().collect();
+        }
+        let rank = |step: &StepId| match self.rows.get(step).map(|row| row.status) {
+            Some("waiting") => 0,
+            Some("running") => 1,
+            Some("failed") => 2,
+            Some("ready") => 3,
+            Some("completed") => 4,
+            _ => 5,
+        };
+        let mut places: Vec<usize> = (0..self.order.len()).collect();
+        places.sort_by_key(|at| (rank(&self.order[*at]), std::cmp::Reverse(*at)));
+        places.truncate(most.saturating_sub(1));
+        places.sort_unstable();
+        places.into_iter().map(|at| &self.order[at]).collect()
+    }
+
+    /// The line of a step: how it stands, its name, who does it, how long, and what it is for.
+    fn head(&self, step: &StepId, row: &Row, widths: &Columns, screen: Screen) -> String {
+        let Screen { paint, columns, .. } = screen;
+        let sign = match row.status {
+            "running" if screen.is_live => paint.cyan(SPINNER[self.frame % SPINNER.len()]),
+            status => symbol(status, paint),
+        };
+        let mut line = format!("  {sign} {}", column(step.as_str(), widths.name));
+        let mut used = 4 + widths.name;
+        if widths.agent > 0 {
+            line.push_str(&paint.dim(&format!("  {}", column(&row.agent, widths.agent))));
+            used += 2 + widths.agent;
+        }
+        if widths.time > 0 {
+            line.push_str(&paint.dim(&format!("  {}", column(&time(row), widths.time))));
+            used += 2 + widths.time;
+        }
+        let room = columns.saturating_sub(used + 2);
+        let text = cut(&row.description, room);
+        let rest = room.saturating_sub(fit::width(&text));
+        line.push_str(&format!("  {text}"));
+        let figures = figures(row);
+        let is_at_work = screen.is_live && row.status == "running";
+        if !figures.is_empty() && !is_at_work && fit::width(&figures) + 2 <= rest {
+            line.push_str(&paint.dim(&format!("  {figures}")));
+        }
+        line.trim_end().to_owned()
+    }
+}
+
+impl Columns {
+    fn of(chosen: &[(&StepId, &Row)], columns: usize) -> Self {
+        let widest = |lengths: &mut dyn Iterator<Item = usize>| lengths.max().unwrap_or_default();
+        let name = widest(&mut chosen.iter().map(|(step, _)| fit::width(step.as_str())));
+        let agent = widest(&mut chosen.iter().map(|(_, row)| fit::width(&row.agent)));
+        let time = widest(&mut chosen.iter().map(|(_, row)| fit::width(&time(row))));
+        let (name, agent) = if columns < WIDE { (name.min(12), 0) } else { (name.min(24), agent.min(13)) };
+        Self { name: name.min(columns / 3), agent, time }
+    }
+}
+
+fn time(row: &Row) -> String {
+    let length = |began| moment::length(row.ended.unwrap_or_else(moment::now).since(began));
+    row.began.map(length).unwrap_or_default()
+}
+
+/// `4 turns, 6 calls, 1 failed`.
+fn figures(row: &Row) -> String {
+    let mut words = Vec::new();
+    if row.turns > 1 {
+        words.push(count(row.turns, "turn"));
+    }
+    if row.made > 0 {
+        words.push(count(u64::from(row.made), "call"));
+    }
+    if row.failed > 0 {
+        words.push(format!("{} failed", row.failed));
+    }
+    if row.visits > 1 {
+        words.push(format!("{} visits", row.visits));
+    }
+    words.join(", ")
+}
+
+/// What stands below a step: its calls and words while it is at work, or why it failed.
+fn below(row: &Row, most: usize, screen: Screen) -> Vec<String> {
+    let Screen { paint, columns, .. } = screen;
+    let room = columns.saturating_sub(INDENT).max(10);
+    let indented = |text: String| format!("{}{text}", " ".repeat(INDENT));
+    let mut lines = Vec::new();
+    match row.status {
+        "failed" => {
+            lines.extend(few(fit::wrap(&row.why, room), 3, room).into_iter().map(|line| indented(paint.red(&line))));
+            match &row.replanned {
+                Some(why) if !why.contains(&row.why) => {
+                    let why = few(fit::wrap(&format!("↻ new plan: {why}"), room), 2, room);
+                    lines.extend(why.into_iter().map(|line| indented(paint.yellow(&line))));
+                }
+                Some(_) => lines.push(indented(paint.yellow("↻ so there is a new plan"))),
+                None => {}
+            }
+            lines.truncate(most.max(1));
+        }
+        _ if !row.halted.is_empty() => {
+            let why = few(fit::wrap(&row.halted, room), 3, room);
+            lines.extend(why.into_iter().take(most.max(1)).map(|line| indented(paint.yellow(&line))));
+        }
+        "running" | "waiting" if screen.is_live => {
+            lines = at_work(row, most, room, paint).into_iter().map(indented).collect();
+        }
+        _ => {}
+    }
+    lines
+}
+
+/// Calls that ended last, those under way with the last lines they printed, then what the model says.
+fn at_work(row: &Row, most: usize, room: usize, paint: Paint) -> Vec<String> {
+    let mut now = Vec::new();
+    for call in row.calls.iter().filter(|call| call.end.is_none()) {
+        now.push(paint.cyan(&cut(&call.words, room)));
+        now.extend(call.printed.iter().map(|line| paint.dim(&cut(&format!("│ {line}"), room))));
+    }
+    if !row.note.is_empty() {
+        now.push(paint.yellow(&cut(&row.note, room)));
+    }
+    match row.speech() {
+        Some(Speech::About(text)) if row.note.is_empty() => now.push(paint.dim(&cut(&text, room))),
+        Some(Speech::Own(text)) => {
+            let mut said = fit::wrap(text, room);
+            said.retain(|line| !line.is_empty());
+            let last = said.iter().skip(said.len().saturating_sub(most.saturating_sub(1).max(1)));
+            now.extend(last.map(|line| paint.dim(line)));
+        }
+        Some(Speech::About(_)) | None => {}
+    }
+    now.truncate(most);
+    let ended = row.calls.iter().rev().filter_map(|call| Some((call, call.end.as_ref()?)));
+    let mut before: Vec<String> = ended
+        .take((most - now.len()).min(3))
+        .map(|(call, end)| match end {
+            CallEnd::Good => format!("{} {}", paint.green("✓"), paint.dim(&cut(&call.words, room.saturating_sub(2)))),
+            CallEnd::Bad(why) => {
+                let why = cut(why, room / 2);
+                let words = cut(&call.words, room.saturating_sub(4 + fit::width(&why)));
+                format!("{} {}  {}", paint.red("✗"), paint.dim(&words), paint.red(&why))
+            }
+        })
+        .collect();
+    before.reverse();
+    before.extend(now);
+    before
+}
+
+/// The first lines, with a sign where more were left out.
+fn few(mut lines: Vec<String>, most: usize, room: usize) -> Vec<String> {
+    if lines.len() > most {
+        lines.truncate(most);
+        if let Some(last) = lines.last_mut() {
+            *last = format!("{}…", cut(last, room.saturating_sub(1)).trim_end_matches('…'));
+        }
+    }
+    lines
+}

@@ -1,0 +1,184 @@
+//! One step of the live tree: what it is for, what it does now, and how its calls ended.
+
+use std::collections::VecDeque;
+
+use updraft_models::Delta;
+use updraft_run::{Address, Judgement, Kind, Role, Step, Timestamp};
+
+use super::super::call::CallEnd;
+use crate::out;
+
+/// Calls of a step that are remembered: only the last are shown.
+const CALLS: usize = 8;
+/// Lines of a running command that are remembered.
+const PRINTED: usize = 4;
+/// Bytes of what a model says that are remembered: more than fits on a screen.
+const SPEECH: usize = 2_000;
+
+/// One step as it is drawn.
+#[derive(Default)]
+pub(super) struct Row {
+    pub(super) agent: String,
+    pub(super) description: String,
+    pub(super) status: &'static str,
+    pub(super) began: Option<Timestamp>,
+    pub(super) ended: Option<Timestamp>,
+    pub(super) turns: u64,
+    pub(super) visits: u32,
+    /// The last calls, in the order they were wanted.
+    pub(super) calls: VecDeque<CallLine>,
+    pub(super) made: u32,
+    pub(super) failed: u32,
+    /// What it waits for, or why it is at it again.
+    pub(super) note: String,
+    /// Why it failed.
+    pub(super) why: String,
+    /// Why it stopped before it was done.
+    pub(super) halted: String,
+    /// Why there was a new plan because of it.
+    pub(super) replanned: Option<String>,
+    is_plan: bool,
+    asked: Option<Kind>,
+    speech: String,
+    is_thinking: bool,
+    drafted: Option<String>,
+}
+
+/// A call that is or was under way.
+pub(super) struct CallLine {
+    at: Address,
+    pub(super) words: String,
+    /// Absent while it is under way.
+    pub(super) end: Option<CallEnd>,
+    /// The last lines that it printed.
+    pub(super) printed: VecDeque<String>,
+}
+
+/// What a step's model is at.
+pub(super) enum Speech<'a> {
+    /// In our words: nothing was said yet, or nothing for people to read.
+    About(String),
+    /// In its own.
+    Own(&'a str),
+}
+
+impl Row {
+    /// Takes what is known of the step itself.
+    pub(super) fn look(&mut self, step: &Step) {
+        if self.agent.is_empty() {
+            self.agent.clone_from(&step.spec.agent);
+            self.description = out::short(&step.spec.description, 300);
+            self.is_plan = step.role == Role::Plan;
+        }
+        self.status = step.status();
+        self.turns = step.ledger.turns;
+        self.visits = step.visit + 1;
+        self.halted = step.halted.as_ref().map(|why| why.message.clone()).unwrap_or_default();
+        if step.has_ended() {
+            self.note.clear();
+            if let updraft_run::State::Failed(why) = &step.state {
+                self.why.clone_from(&why.message);
+            }
+        }
+    }
+
+    /// A model is asked.
+    pub(super) fn asks(&mut self, id: &Address, at: Timestamp) {
+        self.began.get_or_insert(at);
+        self.ended = None;
+        self.asked = Some(id.kind);
+        self.speech.clear();
+        self.drafted = None;
+    }
+
+    /// The model, tool or person replied.
+    pub(super) fn replied(&mut self, id: &Address, end: &CallEnd) {
+        if id.kind != Kind::Call {
+            self.asked = None;
+            self.note.clear();
+            return;
+        }
+        self.failed += u32::from(*end != CallEnd::Good);
+        if let Some(call) = self.calls.iter_mut().find(|call| call.at == *id) {
+            call.end = Some(end.clone());
+            call.printed.clear();
+        }
+    }
+
+    /// A call is wanted, or was refused before it could be.
+    pub(super) fn calls(&mut self, id: &Address, words: String) {
+        self.asked = None;
+        if self.calls.iter().any(|call| call.at == *id) {
+            return;
+        }
+        self.made += 1;
+        self.calls.push_back(CallLine { at: id.clone(), words, end: None, printed: VecDeque::new() });
+        if self.calls.len() > CALLS
+            && let Some(oldest) = self.calls.iter().position(|call| call.end.is_some())
+        {
+            self.calls.remove(oldest);
+        }
+    }
+
+    /// The result was weighed.
+    pub(super) fn judged(&mut self, verdict: &Judgement) {
+        match verdict {
+            Judgement::Retry { feedback } => self.note = format!("↻ again: {feedback}"),
+            Judgement::Pivot { feedback } => self.note = format!("↻ another way: {feedback}"),
+            Judgement::Again { instruction } => self.note = format!("↻ goes on: {instruction}"),
+            Judgement::Replan { why } => self.replanned = Some(why.clone()),
+            _ => {}
+        }
+    }
+
+    /// A part of an answer passes by.
+    pub(super) fn hears(&mut self, delta: Delta<'_>) {
+        let thinks = matches!(delta, Delta::Reasoning(_));
+        match delta {
+            Delta::Text(text) | Delta::Reasoning(text) => {
+                if thinks != self.is_thinking {
+                    self.speech.clear();
+                }
+                (self.is_thinking, self.drafted) = (thinks, None);
+                self.note.clear();
+                self.speech.push_str(text);
+                if self.speech.len() > 2 * SPEECH {
+                    let cut = (self.speech.len() - SPEECH..).find(|at| self.speech.is_char_boundary(*at));
+                    self.speech.drain(..cut.unwrap_or_default());
+                }
+            }
+            Delta::Call(name) => self.drafted = Some(name.to_owned()),
+            Delta::Again(why) => self.note = format!("asking again: {why}"),
+            Delta::Waiting(why) => why.clone_into(&mut self.note),
+            _ => {}
+        }
+    }
+
+    /// A tool says how it is getting on, or a command prints.
+    pub(super) fn prints(&mut self, id: &Address, line: &str) {
+        if let Some(call) = self.calls.iter_mut().find(|call| call.at == *id) {
+            call.printed.push_back(line.to_owned());
+            if call.printed.len() > PRINTED {
+                call.printed.pop_front();
+            }
+        }
+    }
+
+    /// What the model is at, while it is asked. Plans and results are for the program: they are not shown as they come.
+    pub(super) fn speech(&self) -> Option<Speech<'_>> {
+        let about = |text: &str| Some(Speech::About(text.to_owned()));
+        let said = self.speech.trim();
+        match self.asked? {
+            Kind::Judge => return about("weighing the result"),
+            Kind::Compact => return about("summarising older turns"),
+            _ => {}
+        }
+        match &self.drafted {
+            Some(name) => Some(Speech::About(format!("preparing a call of {name}"))),
+            None if said.is_empty() => about("waiting for the model"),
+            None if self.is_plan && !self.is_thinking => about("writing the plan"),
+            None if said.starts_with(['{', '[']) || said.starts_with("```json") => about("writing its result"),
+            None => Some(Speech::Own(said)),
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Which files a run changed from its beginning to its end, and by how many lines.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Serialize;
+use updraft_journal::{Journal, hash_of};
+use updraft_run::{Change, FormKind, Hash, RunId};
+
+use crate::Error;
+use crate::undo::{Made, Which, made_by};
+
+/// Beyond this many bytes lines are not counted.
+const LARGEST: u64 = 1 << 20;
+/// Files whose lines are counted: whoever lists more shows only how many there are.
+const COUNTED: usize = 100;
+
+/// A file that is not what it was when the run began.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ChangedFile {
+    /// Relative to the workspace.
+    pub path: String,
+    /// Whether it was there before.
+    pub was_there: bool,
+    /// Whether it is there now.
+    pub is_there: bool,
+    /// Lines added and removed; absent where it is not text, too large, or its content was not kept.
+    pub lines: Option<(usize, usize)>,
+}
+
+/// The files that a run changed, by path. What it changed and then changed back is left out, and so are folders.
+pub fn changed_files(journal: &Journal, id: &RunId, workspace: &Path) -> Result<Vec<ChangedFile>, Error> {
+    let mut spans: BTreeMap<String, (Change, Change)> = BTreeMap::new();
+    for Made { change, .. } in made_by(journal, id, &Which::default())?.made {
+        spans
+            .entry(change.path.clone())
+            .and_modify(|(_, last)| *last = change.clone())
+            .or_insert_with(|| (change.clone(), change));
+    }
+    let changed = spans.into_iter().filter(|(_, (first, last))| !is_folder(first, last) && !is_back(first, last));
+    let file = |(n, (path, (first, last))): (usize, (String, (Change, Change)))| {
+        let lines = (n < COUNTED).then(|| lines(journal, workspace, &first, &last)).flatten();
+        ChangedFile { path, was_there: existed(&first), is_there: exists(&last), lines }
+    };
+    Ok(changed.enumerate().map(file).collect())
+}
+
+fn existed(change: &Change) -> bool {
+    change.was.is_some() || change.before.is_some()
+}
+
+fn exists(change: &Change) -> bool {
+    change.now.is_some() || change.after.is_some()
+}
+
+fn is_folder(first: &Change, last: &Change) -> bool {
+    first.was.or(last.now).or(first.now).is_some_and(|form| form.kind == FormKind::Folder)
+}
+
+fn is_back(first: &Change, last: &Change) -> bool {
+    match (existed(first), exists(last)) {
+        (true, true) => first.before.is_some() && first.before == last.after,
+        (false, false) => true,
+        _ => false,
+    }
+}
+
+fn lines(journal: &Journal, workspace: &Path, first: &Change, last: &Change) -> Option<(usize, usize)> {
+    let is_large = |form: Option<updraft_run::Form>| form.is_some_and(|form| form.len > LARGEST);
+    if is_large(first.was) || is_large(last.now) {
+        return None;
+    }
+    let stored = |hash: Hash| journal.blob(&hash).ok().flatten();
+    let after = match (exists(last), last.after) {
+        (false, _) => Vec::new(),
+        (true, None) => return None,
+        (true, Some(hash)) => {
+            let standing = std::fs::read(workspace.join(&last.path)).ok().filter(|bytes| hash_of(bytes) == hash);
+            standing.or_else(|| stored(hash))?
+        }
+    };
+    let before = match (existed(first), first.before) {
+        (false, _) => Vec::new(),
+        (true, None) => return None,
+        // Of a file that lines were added to, what it was is the beginning of what it is.
+        (true, Some(hash)) => stored(hash).or_else(|| {
+            let start = after.get(..usize::try_from(first.was?.len).ok()?)?;
+            (hash_of(start) == hash).then(|| start.to_vec())
+        })?,
+    };
+    updraft_tools::changed_lines(std::str::from_utf8(&before).ok()?, std::str::from_utf8(&after).ok()?)
+}

@@ -1,0 +1,86 @@
+//! What a run does, for the log: each step and each call with its outcome. Ids, names and numbers only; what was asked, said
+//! and found stays in the journal.
+
+use tracing::{Level, enabled, info, warn};
+use updraft_run::{Address, Because, Effect, Event, Kind, Record, Reply, Run, RunId, StepId};
+
+/// Whether anybody keeps such a log.
+pub(super) fn is_on() -> bool {
+    enabled!(Level::INFO)
+}
+
+/// Logs what a record tells, which is on disk by now; `run` is the run after it.
+pub(crate) fn log(id: &RunId, record: &Record, run: &Run) {
+    if is_on() {
+        record.events.iter().for_each(|event| line(id, event, run));
+    }
+}
+
+fn line(run_id: &RunId, event: &Event, run: &Run) {
+    let agent = |step: &StepId| run.step(step).map(|step| step.spec.agent.clone()).unwrap_or_default();
+    match event {
+        Event::Started(start) => {
+            let settings = &start.settings;
+            info!(run = %run_id, model = settings.model, workspace = settings.workspace, "run started");
+        }
+        Event::Planned { graph, because } if *because != Because::Goal => {
+            info!(run = %run_id, steps = graph.steps.len(), "planned");
+        }
+        Event::Wanted { id, effect: Effect::Ask } if id.kind == Kind::Ask && id.turn == 0 => {
+            info!(run = %run_id, step = %id.step, agent = agent(&id.step), visit = id.visit, "step started");
+        }
+        Event::Wanted { id, effect: Effect::Call } => {
+            info!(run = %run_id, call = %id, tool = tool(run, id), "call started");
+        }
+        Event::Wanted { id, effect: Effect::Question { .. } } => info!(run = %run_id, %id, "waits for an answer"),
+        Event::Wanted { id, effect: Effect::Approval { .. } } => info!(run = %run_id, %id, "waits for an approval"),
+        Event::Replied { id, reply, .. } => reply_line(run_id, id, reply, run),
+        Event::Interrupted { id, attempt } => warn!(run = %run_id, %id, attempt, "cut off, and made again"),
+        Event::Rejected { id, why } => {
+            warn!(run = %run_id, call = %id, tool = tool(run, id), kind = why.kind.name(), "call refused");
+        }
+        Event::StepDone { step, best_effort, .. } => {
+            let turns = run.step(step).map_or(0, |step| step.ledger.turns);
+            info!(run = %run_id, %step, turns, unfinished = best_effort, "step done");
+        }
+        Event::StepFailed { step, why } => warn!(run = %run_id, %step, kind = why.kind.name(), "step failed"),
+        Event::StepSkipped { step, because } => info!(run = %run_id, %step, %because, "step skipped"),
+        Event::StepCancelled { step } => info!(run = %run_id, %step, "step cancelled"),
+        Event::Paused => info!(run = %run_id, "run paused"),
+        Event::Resumed { .. } => info!(run = %run_id, "run resumed"),
+        Event::Cancelled { by } => info!(run = %run_id, by, "run cancelled"),
+        Event::Exhausted { which } => warn!(run = %run_id, limit = which.flag().0, "limit reached"),
+        Event::Finished { failed: None, .. } => info!(run = %run_id, "run done"),
+        Event::Finished { failed: Some(why), .. } => warn!(run = %run_id, kind = why.kind.name(), "run failed"),
+        _ => {}
+    }
+}
+
+fn reply_line(run_id: &RunId, id: &Address, reply: &Reply, run: &Run) {
+    if id.kind != Kind::Call {
+        // A model's answer is a turn of its step; how many there were is said at its end.
+        if let Reply::Failed(why) = reply {
+            warn!(run = %run_id, %id, kind = why.kind.name(), "a model did not answer");
+        }
+        return;
+    }
+    let tool = tool(run, id);
+    match reply {
+        Reply::Output(output) => {
+            let exit_code = output.value.as_ref().and_then(|value| value["exit_code"].as_i64());
+            let outcome = if output.is_error { "failed" } else { "done" };
+            info!(run = %run_id, call = %id, tool, outcome, exit_code, "call ended");
+        }
+        Reply::Failed(why) => {
+            info!(run = %run_id, call = %id, tool, outcome = "failed", kind = why.kind.name(), "call ended");
+        }
+        Reply::TimedOut { .. } => info!(run = %run_id, call = %id, tool, outcome = "timed out", "call ended"),
+        Reply::Cancelled => info!(run = %run_id, call = %id, tool, outcome = "cancelled", "call ended"),
+        Reply::InDoubt { .. } => warn!(run = %run_id, call = %id, tool, outcome = "unknown", "call ended"),
+        _ => info!(run = %run_id, call = %id, tool, outcome = "done", "call ended"),
+    }
+}
+
+fn tool(run: &Run, id: &Address) -> String {
+    run.call_at(id).map(|call| call.name).unwrap_or_default()
+}

@@ -1,0 +1,96 @@
+//! Passing on what a child prints, line by line, while it runs.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// A line is passed on in pieces of this size at the most.
+const LONGEST: usize = 4 << 10;
+
+/// Hears each line that a child prints, as it is printed. Called by whoever reads the pipes, so it must not block.
+#[derive(Clone, Default)]
+pub struct Listener(Option<Arc<dyn Fn(&str) + Send + Sync>>);
+
+impl Listener {
+    /// Hands every line to `hear`.
+    pub fn to(hear: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(hear)))
+    }
+}
+
+impl fmt::Debug for Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Listener(..)" } else { "Listener(none)" })
+    }
+}
+
+/// The same if they are one: two captures with listeners of their own differ.
+impl PartialEq for Listener {
+    fn eq(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Some(own), Some(other)) => Arc::ptr_eq(own, other),
+            (None, None) => true,
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Listener {}
+
+/// The lines of one stream.
+pub(crate) struct Lines {
+    listener: Listener,
+    /// The beginning of a line whose end has not come yet.
+    begun: Vec<u8>,
+}
+
+impl Lines {
+    pub(crate) fn new(listener: Listener) -> Self {
+        Self { listener, begun: Vec::new() }
+    }
+
+    /// Takes bytes as they come, and passes on the lines that they end. A carriage return ends a line too: progress bars
+    /// are drawn that way.
+    pub(crate) fn take(&mut self, bytes: &[u8]) {
+        if self.listener.0.is_none() {
+            return;
+        }
+        for piece in bytes.split_inclusive(|byte| matches!(byte, b'\n' | b'\r')) {
+            self.begun.extend_from_slice(piece);
+            if piece.ends_with(b"\n") || piece.ends_with(b"\r") || self.begun.len() >= LONGEST {
+                self.end();
+            }
+        }
+    }
+
+    /// Passes on what was printed without an end of line.
+    pub(crate) fn end(&mut self) {
+        let line = std::mem::take(&mut self.begun);
+        let text = String::from_utf8_lossy(&line);
+        let text = text.trim_end_matches(['\n', '\r']);
+        if let Some(hear) = &self.listener.0
+            && !text.is_empty()
+        {
+            hear(text);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    #[test]
+    fn lines_are_heard_when_they_end_however_the_bytes_come() {
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let ears = Arc::clone(&heard);
+        let mut lines = Lines::new(Listener::to(move |line| ears.lock().unwrap().push(line.to_owned())));
+        lines.take(b"one\ntw");
+        assert_eq!(*heard.lock().unwrap(), ["one"]);
+        lines.take(b"o\r\n10%\r20%\r");
+        lines.take("gr\u{fc}n".as_bytes());
+        lines.end();
+        assert_eq!(*heard.lock().unwrap(), ["one", "two", "10%", "20%", "gr\u{fc}n"]);
+    }
+}
