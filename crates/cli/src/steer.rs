@@ -260,8 +260,7 @@ pub(crate) fn budget_of(spending: &Spending) -> Budget {
 pub(crate) fn approvals_of(permission: &Permission) -> Option<Approvals> {
     match permission.mode()? {
         ModeWord::ReadOnly => Some(Approvals::ReadOnly),
-        ModeWord::Workspace if out::can_ask() => Some(Approvals::Ask),
-        ModeWord::Workspace => Some(Approvals::Refuse),
+        ModeWord::Workspace => Some(Approvals::Ask),
         ModeWord::Full => Some(Approvals::Allow),
     }
 }

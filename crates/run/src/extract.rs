@@ -100,8 +100,17 @@ fn final_answer(writes: &[String], object: Option<&Map<String, Value>>, text: &s
     if writes.len() != 1 || text.trim().is_empty() {
         return None;
     }
-    let only = object.filter(|object| object.len() == 1).and_then(|object| object.get("final_answer"));
+    let only = object.and_then(only_member);
     Some(only.cloned().unwrap_or_else(|| Value::String(text.to_owned())))
+}
+
+/// The value under `final_answer`, where the whole text is an object with that name and no other.
+pub(crate) fn only_final_answer(text: &str) -> Option<Value> {
+    only_member(&whole_object(text)?).cloned()
+}
+
+fn only_member(object: &Map<String, Value>) -> Option<&Value> {
+    object.get("final_answer").filter(|_| object.len() == 1)
 }
 
 /// Names that an object may have which says of a step that it failed, and nothing else.

@@ -33,6 +33,7 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 mod actions;
+mod allowance;
 mod apply;
 mod arguments;
 mod audit;

@@ -9,7 +9,7 @@ use crate::arguments::Likeness;
 use crate::bills::Bills;
 use crate::budget::Ledger;
 use crate::effect::{Class, Effect, Facts, Inquiry, Prepared};
-use crate::goal::{AgentCard, Budget, Ceiling, Goal, Limit, Mode, Roster, Settings};
+use crate::goal::{AgentCard, Budget, Ceiling, Goal, Limit, Roster, Settings};
 use crate::id::{Address, Millis, StepId, Timestamp};
 use crate::message::ToolCall;
 use crate::origins::Origins;
@@ -440,7 +440,6 @@ impl Run {
         self.consulted(id).filter(|_| id.kind == crate::Kind::Call).unwrap_or_else(|| self.model_of(&id.step))
     }
 
-    /// What is known about the call at an address.
     /// What was known about a call when it was weighed.
     pub fn prepared(&self, id: &Address) -> Option<&Prepared> {
         self.prepared_at(id)
@@ -477,27 +476,5 @@ impl Run {
 
     pub(crate) fn card(&self, agent: &str) -> Option<&AgentCard> {
         self.roster.agent(agent)
-    }
-
-    /// The model that a step's agent speaks with.
-    pub fn model_of(&self, step: &StepId) -> &str {
-        let card = self.step(step).and_then(|step| self.card(&step.spec.agent));
-        let own = card.and_then(|card| card.model.as_deref());
-        own.filter(|_| !self.settings.same_model).unwrap_or(&self.settings.model)
-    }
-
-    /// The steps that cannot go on until the run is resumed, and why.
-    pub fn halted(&self) -> impl Iterator<Item = (&Step, &Failure)> {
-        self.steps().filter_map(|step| Some((step, step.halted.as_ref()?)))
-    }
-
-    /// Turns a visit of the step may take.
-    pub fn turns_of(&self, step: &Step) -> u32 {
-        let own = self.card(&step.spec.agent).and_then(|card| card.turns);
-        let usual = match self.goal.mode {
-            Mode::Agent(_) => self.settings.query_turns,
-            Mode::Plan | Mode::Swarm | Mode::Given => self.settings.turns,
-        };
-        own.unwrap_or(usual).max(self.settings.least_turns.unwrap_or(1)).max(1)
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use updraft_journal::Journal;
 use updraft_mcp::Servers;
 use updraft_models::choose;
-use updraft_run::{Approvals, Event, Input, Run, RunId, Settings as Rules};
+use updraft_run::{Event, Input, Run, RunId, Settings as Rules};
 use updraft_tools::Dispatcher;
 
 use crate::args::Resume;
@@ -56,10 +56,7 @@ pub(super) async fn adopt(
     let settings = Settings::load(places, &workspace, flags)?;
     let access = reach::access(places, &settings, &workspace);
     let model = choose(&reach::settled(places, &wire::model_spec(&settings.meant.model.value))?, &access).await?.spec;
-    let mut rules = settings.meant.rules();
-    if rules.approvals == Approvals::Ask && !face.can_ask {
-        rules.approvals = Approvals::Refuse;
-    }
+    let rules = settings.meant.rules();
     if !was_said {
         confirm(id, &run, &workspace.display().to_string(), &model, face)?;
     }

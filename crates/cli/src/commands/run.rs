@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use updraft_engine::{Agents, Hands, NewRun, Prompts};
 use updraft_models::{Chosen, choose};
-use updraft_run::{Approvals, Graph, RunId, Settings as Rules};
+use updraft_run::{Graph, RunId, Settings as Rules};
 
 use super::{detach, goal, stdin};
 use crate::args;
@@ -121,7 +121,7 @@ impl Plan {
         only.map_or(Wanted::All, |agent| Wanted::Of(&agent.tools))
     }
 
-    fn rules(&self, model: &str, face: &Face) -> Rules {
+    fn rules(&self, model: &str) -> Rules {
         let mut rules = self.settings.meant.rules();
         model.clone_into(&mut rules.model);
         rules.workspace = self.workspace.display().to_string();
@@ -130,9 +130,6 @@ impl Plan {
             rules.query_turns = self.settings.meant.agent_turns.value;
         }
         rules.least_turns = self.args.spending.max_turns.map(|turns| u32::try_from(turns).unwrap_or(u32::MAX));
-        if rules.approvals == Approvals::Ask && !face.can_ask {
-            rules.approvals = Approvals::Refuse;
-        }
         rules
     }
 }
@@ -164,7 +161,7 @@ async fn carry_out(places: &Places, mut plan: Plan, id: RunId) -> Outcome {
     let hands = Hands::new(access.clone(), dispatcher).with_model(&name, model);
     let grants = Some(confine::grants(&plan.settings, &plan.args.confine));
     let strange_tools = known.registry().strange();
-    let mut rules = Rules { sandbox: level, grants, strange_tools, ..plan.rules(&name, &face) };
+    let mut rules = Rules { sandbox: level, grants, strange_tools, ..plan.rules(&name) };
     wire::name_in_full(&known, &servers, &mut rules);
     plan.agents.reword(|rules| wire::rules_in_full(&known, &servers, rules));
     let new = plan.new_run(rules, &tools, &only_reads, &models)?;

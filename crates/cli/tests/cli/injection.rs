@@ -232,7 +232,7 @@ fn a_page_sends_nothing_by_what_code_calls_and_the_agent_hears_what_to_do_instea
 #[test]
 fn a_page_sends_nothing_where_rules_allow_every_tool_and_nobody_is_there() {
     let Some(trap) = Trap::set() else { return };
-    let rules = "[web]\nloopback = true\n[rules]\nallow = [\"*\"]\n";
+    let rules = "approvals = \"refuse\"\n[web]\nloopback = true\n[rules]\nallow = [\"*\"]\n";
     trap.world.config("config.toml", rules);
     let send = json!({"calls": [
         {"name": "web_fetch", "args": {"url": trap.url(&format!("?q={SECRET}"))}},
@@ -242,7 +242,7 @@ fn a_page_sends_nothing_where_rules_allow_every_tool_and_nobody_is_there() {
     ]});
     let model = trap.script(true, &send);
     let start = ["run", "--network", "host", "--agent", "coder", "--model", &model, "look at the page"];
-    trap.world.updraft(&start).code(0);
+    trap.world.updraft(&start).code(3);
     assert_eq!((trap.arrived(), trap.recorder.heard().matches("GET ").count()), (0, 1), "{}", trap.recorder.heard());
     let told = trap.world.updraft(&["show", "last", "--prompts"]).code(0).out;
     assert_eq!(told.matches(&format!("the agent has read the page {}", trap.url("page"))).count(), 4, "{told}");

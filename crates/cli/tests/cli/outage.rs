@@ -92,7 +92,7 @@ impl Server {
     }
 
     fn reply(&self, body: &str, key: &str) -> (&'static str, String) {
-        let Some(word) = ["task-one", "task-two"].into_iter().find(|word| body.contains(word)) else {
+        let Some(word) = ["task-two", "task-one"].into_iter().find(|word| body.contains(word)) else {
             return ("404 Not Found", "{}".to_owned());
         };
         let mut state = self.0.lock().unwrap();

@@ -48,10 +48,15 @@ fn a_rule_that_asks_waits_for_approve_also_under_yes_and_goes_on_with_it() {
 }
 
 #[test]
-fn nobody_there_and_no_yes_refuses_what_a_rule_asks_about() {
+fn without_a_terminal_a_call_that_is_asked_about_waits_or_with_refuse_is_refused() {
     let world = World::new();
     world.config("config.toml", "[rules]\nask = [\"write_file\"]\n");
     let model = world.script("s.json", &runs("x"));
+    let ran = world.updraft(&["run", "--model", &model, "--agent", "coder", "write"]).code(3);
+    ran.says("updraft approve");
+    assert!(!world.ws().join("out.txt").exists());
+
+    world.config("config.toml", "approvals = \"refuse\"\n[rules]\nask = [\"write_file\"]\n");
     let ran = world.updraft(&["run", "--model", &model, "--agent", "coder", "write"]).code(3);
     let ran = ran.says("1 call refused because nobody could be asked").says("write_file").says("--yes");
     assert!(!ran.err.contains("done in"), "{}", ran.err);

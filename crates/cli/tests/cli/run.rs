@@ -184,7 +184,7 @@ fn a_failed_run_says_why_and_where_to_look() {
 }
 
 #[test]
-fn what_needs_approval_is_refused_where_nobody_is_there_and_read_only_changes_nothing() {
+fn what_stays_in_the_workspace_needs_no_approval_and_read_only_changes_nothing() {
     let world = World::new();
     let model = world.script(
         "s.json",
@@ -203,7 +203,7 @@ fn what_needs_approval_is_refused_where_nobody_is_there_and_read_only_changes_no
     assert_eq!(changed["item"]["path"], "new.txt");
     assert_eq!(
         world.updraft(&["events", "last", "--json"]).json()[0]["event"]["started"]["settings"]["approvals"],
-        "refuse"
+        "ask"
     );
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::event::Event;
-use crate::extract::plain;
+use crate::extract::{only_final_answer, plain};
 use crate::reply::{Failure, FailureKind};
 use crate::state::Run;
 use crate::step::{Entry, Role, State, Step};
@@ -90,9 +90,10 @@ impl Run {
         })
     }
 
-    /// What a step that writes no variable gave: what it said.
+    /// What a step that writes no variable gave: what it said, out of an object that is nothing but a final answer.
     pub(super) fn final_words(&self, step: &Step) -> String {
-        self.best_words(step).unwrap_or_default()
+        let text = self.best_words(step).unwrap_or_default();
+        only_final_answer(&text).map(|answer| plain(&answer)).unwrap_or(text)
     }
 
     /// What a step that is not done has said last. What its tools gave is no answer.

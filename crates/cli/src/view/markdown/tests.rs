@@ -1,3 +1,5 @@
+//! What Markdown looks like in a terminal.
+
 use super::*;
 
 fn plain(text: &str, columns: usize) -> String {

@@ -1,0 +1,31 @@
+//! What a step has at its disposal: its model, its turns, and whether it waits for more.
+
+use crate::goal::Mode;
+use crate::id::StepId;
+use crate::reply::Failure;
+use crate::state::Run;
+use crate::step::Step;
+
+impl Run {
+    /// The model that a step's agent speaks with.
+    pub fn model_of(&self, step: &StepId) -> &str {
+        let card = self.step(step).and_then(|step| self.card(&step.spec.agent));
+        let own = card.and_then(|card| card.model.as_deref());
+        own.filter(|_| !self.settings.same_model).unwrap_or(&self.settings.model)
+    }
+
+    /// The steps that cannot go on until the run is resumed, and why.
+    pub fn halted(&self) -> impl Iterator<Item = (&Step, &Failure)> {
+        self.steps().filter_map(|step| Some((step, step.halted.as_ref()?)))
+    }
+
+    /// Turns a visit of the step may take.
+    pub fn turns_of(&self, step: &Step) -> u32 {
+        let own = self.card(&step.spec.agent).and_then(|card| card.turns);
+        let usual = match self.goal.mode {
+            Mode::Agent(_) => self.settings.query_turns,
+            Mode::Plan | Mode::Swarm | Mode::Given => self.settings.turns,
+        };
+        own.unwrap_or(usual).max(self.settings.least_turns.unwrap_or(1)).max(1)
+    }
+}
