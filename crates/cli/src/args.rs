@@ -21,7 +21,7 @@ mod tools;
 mod undo;
 
 pub(crate) use confine::{Bounds, Confine};
-pub(crate) use files::{Edges, Export, Format, Import};
+pub(crate) use files::{EdgeNames, Export, Format, Import};
 pub(crate) use json::{Json, JsonCommand};
 pub(crate) use mcp::{
     Add as McpAdd, Check as McpCheck, Mcp, McpCommand, Prompt as McpPrompt, Read as McpRead, Server as McpServer,

@@ -62,7 +62,7 @@ fn dispatch(command: Command) -> Outcome {
         Command::Resume(args) => c::resume::run(&places, &args),
         Command::Pause(args) => c::control::pause(&places, &args),
         Command::Cancel(args) => c::control::cancel(&places, &args),
-        Command::Tell(args) => c::control::tell(&places, args),
+        Command::Tell(args) => c::control::tell(&places, &args),
         Command::Answer(args) => c::control::answer(&places, &args),
         Command::Approve(args) => c::control::approve(&places, &args),
         Command::Deny(args) => c::control::deny(&places, args),

@@ -102,7 +102,9 @@ impl Face {
     pub(crate) fn say_dim(&self, text: &str) {
         let paint = out::Paint::for_stderr();
         let lines = if self.is_drawn() { fit::wrap(text, fit::size().1) } else { vec![text.to_owned()] };
-        lines.iter().for_each(|line| self.say(&paint.dim(line)));
+        for line in &lines {
+            self.say(&paint.dim(line));
+        }
     }
 
     /// A line for people, unless they want none.

@@ -292,8 +292,11 @@ fn in_full(error: &Error) -> String {
     text
 }
 
-/// The Markdown files of a folder: stem and text, or why that cannot be read, in name order.
-pub(crate) fn markdown_in(folder: &Path) -> Result<Vec<(String, Result<String, Error>)>, Error> {
+/// A file's stem and its text, or why that cannot be read.
+type MarkdownFile = (String, Result<String, Error>);
+
+/// The Markdown files of a folder, in name order.
+pub(crate) fn markdown_in(folder: &Path) -> Result<Vec<MarkdownFile>, Error> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(missing) if missing.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),

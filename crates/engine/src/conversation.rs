@@ -1,5 +1,6 @@
 //! What a model is told: a function of the run, the words and the context, so that it can be made again exactly.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -442,12 +443,12 @@ fn task_in_words(step: &Step) -> String {
 fn failed_in_words(step: &Step) -> String {
     let mut words = task_in_words(step);
     if let State::Failed(why) = &step.state {
-        words.push_str(&format!("\n  failed: {why}"));
+        let _ = write!(words, "\n  failed: {why}");
     }
     if let Some(output) = step.output.as_deref().filter(|output| !output.is_empty()) {
         let end = output.floor_char_boundary(MOST_OF_A_RESULT);
         let cut = if end < output.len() { " (cut)" } else { "" };
-        words.push_str(&format!("\n  its result{cut}: {}", Value::String(output[..end].to_owned())));
+        let _ = write!(words, "\n  its result{cut}: {}", Value::String(output[..end].to_owned()));
     }
     words
 }

@@ -51,8 +51,8 @@ impl Prompts {
     /// Takes `*.md` of a folder in place of templates with the same name. A folder that is not there changes nothing.
     pub fn override_from(&mut self, folder: &Path) -> Result<(), Error> {
         for (name, text) in crate::agents::markdown_in(folder)? {
-            if self.0.contains_key(&name) {
-                self.0.insert(name, text?);
+            if let std::collections::btree_map::Entry::Occupied(mut e) = self.0.entry(name) {
+                e.insert(text?);
             }
         }
         Ok(())

@@ -174,7 +174,7 @@ impl Run {
                 }
             }
             Judgement::Retry { .. } | Judgement::Pivot { .. } | Judgement::Again { .. } | Judgement::Renewed { .. } => {
-                self.re_enter(step, verdict)
+                self.re_enter(step, verdict);
             }
             Judgement::Reject { by, why } => self.reject(step, by, why),
             Judgement::Replan { .. } => self.replan(step, verdict),

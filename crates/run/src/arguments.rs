@@ -53,7 +53,7 @@ pub fn argument_lines(args: &Value) -> Vec<String> {
     let shown = leaves.iter().filter(|(_, value)| !matches!(value, Value::Null) && **value != "");
     let mut lines: Vec<(bool, String)> = shown
         .map(|(place, value)| {
-            let text = value.as_str().map_or_else(|| value.to_string(), |text| one_line(text));
+            let text = value.as_str().map_or_else(|| value.to_string(), one_line);
             let long = text.chars().count() > LONGEST;
             (long, format!("{}: {}", harmless_within(place, LONGEST), cut(&text)))
         })

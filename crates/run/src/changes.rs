@@ -66,7 +66,7 @@ mod tests {
     use crate::{Hash, reply::BlobRef};
 
     fn change(path: &str, before: bool, after: bool) -> Change {
-        let hash = |is: bool| is.then(|| Hash([0; 32]));
+        let hash = |is: bool| is.then_some(Hash([0; 32]));
         Change { path: path.into(), before: hash(before), after: hash(after), ..Change::default() }
     }
 

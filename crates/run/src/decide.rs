@@ -90,11 +90,10 @@ impl Run {
             Input::Replied { id, attempt, reply, .. } if self.is_asked(id, *attempt) && broke_off(reply).is_some() => {
                 let why = format!("{} (attempt {attempt})", broke_off(reply).unwrap_or_default());
                 let mut events = vec![Event::Interrupted { id: id.clone(), attempt: *attempt }];
-                match reply {
-                    Reply::InDoubt { .. } if self.can_halt(id) => {
-                        events.extend(self.halt(id, Failure::new(FailureKind::Outage, why)));
-                    }
-                    _ => events.push(self.gives_up(id, attempt + 1, why)),
+                if matches!(reply, Reply::InDoubt { .. }) && self.can_halt(id) {
+                    events.extend(self.halt(id, Failure::new(FailureKind::Outage, why)));
+                } else {
+                    events.push(self.gives_up(id, attempt + 1, why));
                 }
                 events
             }

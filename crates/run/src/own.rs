@@ -140,7 +140,7 @@ fn read_figure(word: &str) -> Option<f64> {
 struct Day {
     year: String,
     month: usize,
-    day: u32,
+    number: u32,
 }
 
 impl Day {
@@ -156,15 +156,15 @@ impl Day {
         let is_date =
             (year.len(), month.len(), day.len()) == (4, 2, 2) && date.bytes().all(|b| b.is_ascii_digit() || b == b'-');
         let (month, day) = (month.parse().ok()?, day.parse().ok()?);
-        (is_date && is_time && (1..=12).contains(&month)).then(|| Self { year: year.to_owned(), month, day })
+        (is_date && is_time && (1..=12).contains(&month)).then(|| Self { year: year.to_owned(), month, number: day })
     }
 
     fn is_named(&self, said: &[Vec<String>]) -> bool {
-        let figures = format!("{}-{:02}-{:02}", self.year, self.month, self.day);
+        let figures = format!("{}-{:02}-{:02}", self.year, self.month, self.number);
         let in_figures = |words: &Vec<String>| words.iter().any(|word| word.get(..10) == Some(figures.as_str()));
         let in_words = |words: &Vec<String>| {
             let around = |at: usize| [at.checked_sub(1), at.checked_sub(2), Some(at + 1)].into_iter().flatten();
-            let is_day = |at: usize| words.get(at).is_some_and(|word| day_of(word) == Some(self.day));
+            let is_day = |at: usize| words.get(at).is_some_and(|word| day_of(word) == Some(self.number));
             let months = words.iter().enumerate().filter(|(_, word)| month_of(word) == Some(self.month));
             let is_near = |at: usize, near: usize| is_day(near) && (near + 2 != at || words[at - 1] == "of");
             words.contains(&self.year) && months.into_iter().any(|(at, _)| around(at).any(|near| is_near(at, near)))

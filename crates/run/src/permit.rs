@@ -90,7 +90,7 @@ impl Run {
             Permission::Asked(asking) if !asking.origins.is_empty() && !asking.insists => {
                 Permission::Asked(Asking { like: Likeness::of(call, prepared).map(Box::new), ..asking })
             }
-            weighed => weighed,
+            weighed @ (Permission::Allowed | Permission::Asked(_) | Permission::Denied(_)) => weighed,
         }
     }
 

@@ -15,7 +15,7 @@ pub(crate) enum Format {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Edges {
+pub(crate) enum EdgeNames {
     /// `edges`, as NetworkX 3.6 and newer
     Edges,
     /// `links`, as NetworkX up to 3.5
@@ -37,7 +37,7 @@ pub(crate) struct Export {
     pub(crate) format: Format,
     /// Node-link data: the name of the list of edges; older NetworkX reads `links`, newer `edges`
     #[arg(long, value_enum, default_value = "both", value_name = "NAME")]
-    pub(crate) edges: Edges,
+    pub(crate) edges: EdgeNames,
     /// A folder to write into, as YYYY/MM/DD/session_<id>; standard output if left out
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,

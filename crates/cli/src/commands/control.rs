@@ -37,7 +37,7 @@ pub(crate) fn cancel(places: &Places, args: &args::Cancel) -> Outcome {
     })
 }
 
-pub(crate) fn tell(places: &Places, args: args::Tell) -> Outcome {
+pub(crate) fn tell(places: &Places, args: &args::Tell) -> Outcome {
     if args.text.trim().is_empty() {
         return Err(Fault::usage("the message is empty; say what the agents shall know or do"));
     }

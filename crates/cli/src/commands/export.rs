@@ -9,7 +9,7 @@ use updraft_journal::{Filter, Journal};
 use updraft_run::{RunId, Timestamp};
 
 use super::markdown;
-use crate::args::{Edges, Export, Format};
+use crate::args::{EdgeNames, Export, Format};
 use crate::fault::{Code, Fault, Outcome};
 use crate::places::Places;
 use crate::{moment, out, wire};
@@ -58,9 +58,9 @@ fn write(journal: &Journal, id: &RunId, args: &Export, out: &mut dyn Write) -> R
         },
         Format::NodeLink => {
             let edges = match args.edges {
-                Edges::Edges => EdgeList::Edges,
-                Edges::Links => EdgeList::Links,
-                Edges::Both => EdgeList::Both,
+                EdgeNames::Edges => EdgeList::Edges,
+                EdgeNames::Links => EdgeList::Links,
+                EdgeNames::Both => EdgeList::Both,
             };
             let whole = node_link(&Report::of(journal, id)?, edges);
             serde_json::to_writer_pretty(&mut *out, &whole)

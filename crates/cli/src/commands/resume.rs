@@ -253,7 +253,9 @@ fn began_with(journal: &Journal, id: &RunId) -> Result<(Option<Grants>, Option<A
             Input::Adopt { settings } => {
                 approvals = Some(settings.approvals);
                 let flags = settings.grants.as_ref().map(|grants| grants.flags.clone()).unwrap_or_default();
-                granted.iter_mut().for_each(|granted| granted.flags.clone_from(&flags));
+                if let Some(granted) = &mut granted {
+                    granted.flags.clone_from(&flags);
+                }
             }
             Input::Resume { approvals: Some(said), .. } => approvals = Some(*said),
             _ => {}

@@ -33,10 +33,11 @@ pub(super) fn hand_over(args: &mut args::Run, workspace: &Path) -> Result<(), Fa
     let is_said = args.file.iter().any(|file| file.as_os_str() == "-");
     args.file.retain(|file| file.as_os_str() != "-");
     if args.goal == "-" {
-        return match is_said {
-            true => Err(Fault::usage("standard input cannot be the goal and a file at once")
-                .hint("say the goal on the command line, and hand standard input over with `--file -`")),
-            false => Ok(()),
+        return if is_said {
+            Err(Fault::usage("standard input cannot be the goal and a file at once")
+                .hint("say the goal on the command line, and hand standard input over with `--file -`"))
+        } else {
+            Ok(())
         };
     }
     if !is_said && !is_pipe_or_file() {

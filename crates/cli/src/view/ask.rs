@@ -166,7 +166,9 @@ fn put(who: &str, text: &str) {
 
 /// A text below who asks, wrapped at words.
 fn wrapped(text: &str) {
-    fit::wrap(text, fit::size().1.saturating_sub(2)).iter().for_each(|line| out::note(&format!("  {line}")));
+    for line in fit::wrap(text, fit::size().1.saturating_sub(2)) {
+        out::note(&format!("  {line}"));
+    }
 }
 
 /// One of several answers, wrapped behind its mark.

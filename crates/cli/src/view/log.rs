@@ -73,7 +73,8 @@ impl Log {
             Event::Wanted { id, effect: Effect::Approval { why, .. } } => {
                 let call = run.call_at(&id.sibling(Kind::Call, id.n));
                 let arguments = call.map(|call| argument_lines(&call.args)).unwrap_or_default();
-                let arguments: String = arguments.iter().map(|line| format!("\n    {line}")).collect();
+                let arguments: Vec<String> = arguments.iter().map(|line| format!("\n    {line}")).collect();
+                let arguments = arguments.concat();
                 format!("? {} needs approval: {}{arguments}", id.step, out::short(why, 200))
             }
             Event::Replied { id, reply: Reply::Failed(why), .. } if id.kind != Kind::Call => {

@@ -220,7 +220,7 @@ impl Drawing {
 
 /// Lines drawn over others. Each is cleared by itself: terminals that keep what is cleared at once would keep every frame.
 fn in_place(lines: &[String]) -> String {
-    let lines: String = lines.iter().map(|line| format!("{line}\x1b[K\n")).collect();
+    let lines = lines.iter().flat_map(|line| [line.as_str(), "\x1b[K\n"]).collect::<String>();
     lines + "\x1b[J"
 }
 

@@ -1,5 +1,7 @@
 //! Answers of all shapes arrive byte for byte, however the run was started.
 
+#![allow(clippy::unwrap_used, reason = "a broken script shall stop the test")]
+
 use updraft_engine::Engine;
 use updraft_models::Prompt;
 use updraft_run::{Answer, Goal, Graph, Mode, Reply};

@@ -64,15 +64,14 @@ impl Attempt<'_> {
                 Link::Remote { url, form, .. } => Box::pin(self.remote(url, *form)).await,
             }
         };
-        match tokio::time::timeout(limit, connecting).await {
-            Ok(connected) => connected.and_then(in_known_revision),
-            Err(_) => {
-                let said = self.host.last_words_of(&self.config.name);
-                let said = said.map(|words| format!(", and last said: {words}")).unwrap_or_default();
-                Err(Error::Slow(format!(
-                    "it was not ready within {limit:?}{said}; `startSeconds` of its configuration gives it longer"
-                )))
-            }
+        if let Ok(connected) = tokio::time::timeout(limit, connecting).await {
+            connected.and_then(in_known_revision)
+        } else {
+            let said = self.host.last_words_of(&self.config.name);
+            let said = said.map(|words| format!(", and last said: {words}")).unwrap_or_default();
+            Err(Error::Slow(format!(
+                "it was not ready within {limit:?}{said}; `startSeconds` of its configuration gives it longer"
+            )))
         }
     }
 

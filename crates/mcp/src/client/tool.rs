@@ -147,11 +147,7 @@ pub(super) fn traits(config: &ServerConfig, hints: Hints, believed: bool) -> Tra
     let has_no_network = !is_remote(config) && config.grants.network == Network::None;
     // It touches the workspace only, and what it changes there can be undone.
     let is_confined = has_no_network && config.grants.write.is_empty();
-    let destroys = match believed {
-        true => !hints.reads_only && !hints.adds,
-        // Where the sandbox holds it, the word that it reads does no harm. That it only adds is one to be believed first.
-        false => !(is_confined && hints.reads_only),
-    };
+    let destroys = if believed { !hints.reads_only && !hints.adds } else { !(is_confined && hints.reads_only) };
     Traits {
         class,
         group: GROUP,

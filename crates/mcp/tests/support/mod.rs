@@ -1,6 +1,12 @@
 //! What the tests of servers share: a folder, a sandbox, and a way to call through the dispatcher.
 
-#![allow(dead_code, clippy::unwrap_used, clippy::disallowed_methods, reason = "each test file uses a part of this")]
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "each test file uses a part of this"
+)]
 
 pub(crate) mod web;
 

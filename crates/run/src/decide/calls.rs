@@ -28,7 +28,7 @@ impl Run {
                      If the text is your answer, give it again"
                 );
                 let otherwise = Failure::new(FailureKind::ModelBehavior, what.clone());
-                return self.correct(step, turn, Note::Unfit { what }, otherwise);
+                return self.correct(step, turn, Note::Unfit { what }, &otherwise);
             }
             return self.conclude(step, turn, answer);
         }

@@ -67,7 +67,7 @@ impl Run {
         if step.corrections() > 0 {
             return fail(step, otherwise);
         }
-        self.correct(step, turn, note, otherwise)
+        self.correct(step, turn, note, &otherwise)
     }
 
     /// The step is done: its variables are written.

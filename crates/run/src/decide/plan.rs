@@ -49,7 +49,7 @@ impl Run {
                     if is_last {
                         return fail(step, why);
                     }
-                    return self.correct(step, turn, Note::PlanFaults { faults }, why);
+                    return self.correct(step, turn, Note::PlanFaults { faults }, &why);
                 };
                 graph
             }

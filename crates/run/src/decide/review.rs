@@ -77,7 +77,7 @@ impl Run {
         if step.corrections() == 0 && turn + 1 < self.turns_of(step) {
             let what = "it holds no verdict".to_owned();
             let otherwise = Failure::new(FailureKind::ModelBehavior, what.clone());
-            return self.correct(step, turn, Note::Unfit { what }, otherwise);
+            return self.correct(step, turn, Note::Unfit { what }, &otherwise);
         }
         // A review in words and without a verdict stops nothing.
         self.accept_review(step, &Value::String(answer.text.clone()), answer.text.clone())

@@ -76,7 +76,7 @@ impl Run {
     }
 
     /// Tells the model something and asks again, where a turn is left.
-    pub(super) fn correct(&self, step: &Step, turn: u32, note: Note, otherwise: Failure) -> Vec<Event> {
+    pub(super) fn correct(&self, step: &Step, turn: u32, note: Note, otherwise: &Failure) -> Vec<Event> {
         if turn + 1 >= self.turns_of(step) {
             return self.out_of_turns(step, &format!(": {otherwise}"));
         }

@@ -71,7 +71,7 @@ fn one_argument_that_the_user_did_not_write_is_enough_to_ask() {
         json!({}),
     ] {
         for approvals in [Approvals::Ask, Approvals::Allow] {
-            let world = world(approvals, GOAL, adds(), sends(&[args.clone()])).go();
+            let world = world(approvals, GOAL, adds(), sends(std::slice::from_ref(&args))).go();
             assert_eq!(asked(&world), 1, "{args} {approvals:?}");
         }
     }

@@ -1,5 +1,7 @@
 //! Plain text in, the same text out: whatever an answer looks like, it is the result word for word.
 
+#![allow(clippy::unwrap_used, reason = "a broken script shall stop the test")]
+
 use std::sync::Arc;
 
 use crate::support::{World, given, gives, plan, says, start, writes};

@@ -1,5 +1,7 @@
 //! Reviews: what each verdict leads to, whatever the variable is called and however the run was started.
 
+#![allow(clippy::unwrap_used, reason = "a broken script shall stop the test")]
+
 use std::sync::Arc;
 
 use crate::support::{World, at, given, model_fails, plan, says, start};

@@ -6,9 +6,12 @@ use std::sync::Arc;
 /// A line is passed on in pieces of this size at the most.
 const LONGEST: usize = 4 << 10;
 
+/// What is called with each line.
+type Hear = Arc<dyn Fn(&str) + Send + Sync>;
+
 /// Hears each line that a child prints, as it is printed. Called by whoever reads the pipes, so it must not block.
 #[derive(Clone, Default)]
-pub struct Listener(Option<Arc<dyn Fn(&str) + Send + Sync>>);
+pub struct Listener(Option<Hear>);
 
 impl Listener {
     /// Hands every line to `hear`.

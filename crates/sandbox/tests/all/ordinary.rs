@@ -73,7 +73,7 @@ async fn git_that_cannot_write_its_settings_is_told_why_whatever_its_exit_code()
         {
             let ended = run(level, &place.policy(), shell(script)).await.unwrap();
             let told: Vec<String> = ended.refused.iter().map(ToString::to_string).collect();
-            assert!(told.iter().any(|one| one.contains("`write_file` changes it")), "{script}: {told:?}");
+            assert!(told.iter().any(|one| one.contains("`write_file` can change it")), "{script}: {told:?}");
         }
     }
 }

@@ -307,7 +307,7 @@ async fn calls_that_make_a_repository_together_are_refused_at_the_last_moment() 
             let replies = futures_util::future::join_all(made).await;
             let refused = replies.iter().filter(|reply| {
                 matches!(reply, Reply::Failed(failure) if failure.kind == FailureKind::Security
-                    && failure.message.contains("call it again by itself"))
+                    && failure.message.contains("call it again, alone"))
             });
             assert!(refused.count() >= 1, "{order:?}: {replies:?}");
             let there = |name: &str| world.path("b").join(name).exists();

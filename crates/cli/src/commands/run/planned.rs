@@ -35,7 +35,9 @@ pub(super) fn print(graph: &Graph, as_json: bool) {
         out::pretty(&serde_json::to_value(graph).unwrap_or_default());
     } else {
         let columns = std::io::stdout().is_terminal().then(|| view::size().1);
-        table(graph, columns).iter().for_each(|line| out::line(line));
+        for line in table(graph, columns) {
+            out::line(&line);
+        }
     }
 }
 

@@ -110,7 +110,7 @@ impl Drawing {
         let room = columns.saturating_sub(used + 2);
         let text = cut(&row.description, room);
         let rest = room.saturating_sub(fit::width(&text));
-        line.push_str(&format!("  {text}"));
+        line.extend(["  ", &text]);
         let figures = figures(row);
         let is_at_work = screen.is_live && row.status == "running";
         if !figures.is_empty() && !is_at_work && fit::width(&figures) + 2 <= rest {

@@ -143,8 +143,8 @@ impl Row {
                 self.note.clear();
                 self.speech.push_str(text);
                 if self.speech.len() > 2 * SPEECH {
-                    let cut = (self.speech.len() - SPEECH..).find(|at| self.speech.is_char_boundary(*at));
-                    self.speech.drain(..cut.unwrap_or_default());
+                    let cut = self.speech.ceil_char_boundary(self.speech.len() - SPEECH);
+                    self.speech.drain(..cut);
                 }
             }
             Delta::Call(name) => self.drafted = Some(name.to_owned()),
