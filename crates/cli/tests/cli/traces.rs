@@ -44,7 +44,7 @@ fn looking_leaves_no_trace() {
         for name in ["UPDRAFT_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"] {
             command.env_remove(name);
         }
-        assert!(command.env("HOME", user.path()).status().unwrap().success());
+        assert!(command.env("HOME", user.path()).output().unwrap().status.success());
 
         assert_eq!(below(user.path()), Vec::<PathBuf>::new(), "{args:?}");
         assert!(!world.home().exists(), "{args:?}");
