@@ -139,9 +139,9 @@ impl Run {
 
     fn started(&mut self, start: &Start) {
         self.goal = start.goal.clone();
-        // A goal that holds what was answered before is not all the user's own.
-        if self.goal.origins.is_empty() {
-            self.users_words.push(self.goal.text.clone());
+        // Of a goal that tells what was answered before, only what is asked for is the user's own.
+        if self.goal.origins.is_empty() || !self.goal.asked.is_empty() {
+            self.users_words.push(self.goal.own_words().to_owned());
         }
         self.roster = start.roster.clone();
         self.settings = start.settings.clone();
