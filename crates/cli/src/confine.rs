@@ -118,7 +118,7 @@ pub(crate) fn kept(began: &GrantFlags, said: &Confine) -> (Confine, Vec<String>)
         }
     }
     if !kept.is_empty() {
-        gone.insert(0, format!("as the run began: {}", kept.join(" ")));
+        gone.insert(0, format!("keeping what the run was started with: {}", kept.join(" ")));
     }
     (all, gone)
 }

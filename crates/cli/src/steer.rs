@@ -184,7 +184,8 @@ fn over(
 fn unapproved(id: &RunId, run: &Run) -> Code {
     let refused = run.unapproved();
     let calls = view::count(refused.len() as u64, "call");
-    out::note(&format!("ended, but {calls} refused because nobody could be asked ({}):", view::figures(run)));
+    let were = if refused.len() == 1 { "was" } else { "were" };
+    out::note(&format!("ended, but {calls} {were} refused because nobody could be asked ({}):", view::figures(run)));
     for (step, what) in refused.iter().take(10) {
         out::note(&format!("  {step}: {}", out::short(what, 200)));
     }

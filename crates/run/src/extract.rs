@@ -9,6 +9,7 @@ use crate::message::Answer;
 use crate::repair::{self, Fault};
 use crate::reply::Reply;
 use crate::step::{Entry, Outcome, Step};
+use crate::talk::RUN_PYTHON;
 
 /// What a step's answer holds.
 pub(crate) struct Extracted {
@@ -74,13 +75,17 @@ fn without_fence(text: &str) -> &str {
     inside().unwrap_or(text)
 }
 
-/// What code that the step ran gave last, where it gave named results.
+/// What code that the step ran gave last, where it gave named results. What another tool calls `result` is none.
 fn execution_result(step: &Step) -> Option<Map<String, Value>> {
-    let outcomes = step.talk.iter().rev().find_map(|entry| match entry {
-        Entry::Results(outcomes) => Some(outcomes),
-        Entry::Answer(_) | Entry::Note(_) | Entry::Summary(_) => None,
+    let at = step.talk.iter().rposition(|entry| matches!(entry, Entry::Results(_)))?;
+    let Entry::Results(outcomes) = &step.talk[at] else { return None };
+    let calls = step.talk[..at].iter().rev().find_map(|entry| match entry {
+        Entry::Answer(answer) => Some(answer.calls.as_slice()),
+        Entry::Results(_) | Entry::Note(_) | Entry::Summary(_) => None,
     })?;
-    outcomes.iter().rev().find_map(|outcome| match outcome {
+    // Calls that were written as text are not listed; among those is the code that comes with `call_self`.
+    let is_code = |n: usize| calls.get(n).is_none_or(|call| call.name == RUN_PYTHON);
+    outcomes.iter().enumerate().rev().filter(|(n, _)| is_code(*n)).find_map(|(_, outcome)| match outcome {
         Outcome::Replied(Reply::Output(output)) => output.value.as_ref()?.get("result")?.as_object().cloned(),
         Outcome::Replied(_) | Outcome::Rejected(_) => None,
     })

@@ -48,6 +48,8 @@ pub struct Step {
     pub superseded: bool,
     /// The review that rejected its result for good.
     pub rejected_by: Option<StepId>,
+    /// The step whose result it has read and which makes that again, while this one is at work.
+    pub(crate) outdated_by: Option<StepId>,
     pub(crate) next: Vec<usize>,
     pub(crate) waits: u32,
     /// What is known about the calls of the last answer.

@@ -8,8 +8,8 @@ use super::shared::{Named, Place};
 /// Who decides about calls that reach beyond workspace and sandbox.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Permission {
-    /// What agents may do: read-only changes nothing; workspace asks about what leaves workspace and sandbox (refuses
-    /// where nobody is there); full asks only where a rule wants it, or where prompt injection is possible
+    /// What agents may do: read-only changes nothing; workspace asks about what leaves workspace and sandbox (without
+    /// a terminal the run waits, exit code 3); full asks only where a rule wants it, or where prompt injection is possible
     #[arg(long, value_name = "MODE", conflicts_with_all = ["yes", "read_only"])]
     pub(crate) mode: Option<ModeWord>,
     /// Change nothing: the same as --mode read-only

@@ -257,6 +257,12 @@ fn began_with(journal: &Journal, id: &RunId) -> Result<(Option<Grants>, Option<A
                     granted.flags.clone_from(&flags);
                 }
             }
+            // What was said later about the level counts in the place of what it began with.
+            Input::Confine { level } => {
+                if let Some(granted) = granted.as_mut().filter(|granted| granted.flags.level.is_some()) {
+                    granted.flags.level = Some(level.clone());
+                }
+            }
             Input::Resume { approvals: Some(said), .. } => approvals = Some(*said),
             _ => {}
         }

@@ -116,9 +116,14 @@ impl Plan {
 
     /// The tools that agents of this run may use. Who works on a plan is not known before it is made.
     fn wanted(&self) -> Wanted<'_> {
-        let earlier = self.follow_up.as_ref().filter(|_| !self.args.swarm).and_then(FollowUp::agent);
-        let only = self.args.agent.as_deref().or(earlier).and_then(|name| self.agents.get(name));
+        let only = self.one_agent().and_then(|name| self.agents.get(name));
         only.map_or(Wanted::All, |agent| Wanted::Of(&agent.tools))
+    }
+
+    /// The agent that works alone: named now, or by the run that is followed up on.
+    fn one_agent(&self) -> Option<&str> {
+        let earlier = self.follow_up.as_ref().filter(|_| !self.args.swarm).and_then(FollowUp::agent);
+        self.args.agent.as_deref().or(earlier)
     }
 
     fn rules(&self, model: &str) -> Rules {
@@ -126,7 +131,7 @@ impl Plan {
         model.clone_into(&mut rules.model);
         rules.workspace = self.workspace.display().to_string();
         rules.workspace_trusted = self.settings.standing.is_trusted();
-        if self.args.agent.is_some() {
+        if self.one_agent().is_some() {
             rules.query_turns = self.settings.meant.agent_turns.value;
         }
         rules.least_turns = self.args.spending.max_turns.map(|turns| u32::try_from(turns).unwrap_or(u32::MAX));

@@ -52,7 +52,13 @@ pub(super) fn hand_over(args: &mut args::Run, workspace: &Path) -> Result<(), Fa
         Fault::usage("standard input is not text (UTF-8 was expected)")
             .hint("put the data into a file of the workspace and hand it over with --file; or add `< /dev/null`")
     })?;
-    args.file.push(keep(workspace, &text)?);
+    let file = keep(workspace, &text)?;
+    let name = file.strip_prefix(workspace).unwrap_or(&file).display();
+    out::note(&format!(
+        "standard input is handed over as `{name}` ({} bytes; `< /dev/null` leaves it out)",
+        text.len()
+    ));
+    args.file.push(file);
     Ok(())
 }
 
@@ -82,6 +88,8 @@ fn read(wish: Wish, is_watched: bool) -> Result<Option<Vec<u8>>, Fault> {
         let _ = send.send(rest.map(|_| first));
     });
     let cannot = |error: &dyn std::fmt::Display| Fault::usage(format!("standard input could not be read: {error}"));
+    let waits = || out::note("waiting for standard input to end (`< /dev/null` if there is none)");
+    let mut has_said = false;
     if heard.recv_timeout(PATIENCE).is_err() {
         match (wish, is_watched) {
             (Wish::Perhaps, false) => {
@@ -93,12 +101,22 @@ fn read(wish: Wish, is_watched: bool) -> Result<Option<Vec<u8>>, Fault> {
                 return Ok(None);
             }
             (Wish::Said, _) | (Wish::Perhaps, true) => {
-                out::note("waiting for standard input to end (`< /dev/null` if there is none)");
+                waits();
+                has_said = true;
                 let _ = heard.recv();
             }
         }
     }
-    let bytes = heard.recv().map_err(|error| cannot(&error))?.map_err(|error| cannot(&error))?;
+    let rest = match heard.recv_timeout(PATIENCE) {
+        Err(mpsc::RecvTimeoutError::Timeout) => {
+            if !has_said {
+                waits();
+            }
+            heard.recv().map_err(|error| cannot(&error))?
+        }
+        rest => rest.map_err(|error| cannot(&error))?,
+    };
+    let bytes = rest.map_err(|error| cannot(&error))?;
     if bytes.len() > LARGEST {
         return Err(Fault::usage(format!("standard input is longer than {} MiB", LARGEST >> 20))
             .hint("put it into a file of the workspace and hand that over with --file"));

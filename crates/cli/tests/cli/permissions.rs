@@ -58,7 +58,7 @@ fn without_a_terminal_a_call_that_is_asked_about_waits_or_with_refuse_is_refused
 
     world.config("config.toml", "approvals = \"refuse\"\n[rules]\nask = [\"write_file\"]\n");
     let ran = world.updraft(&["run", "--model", &model, "--agent", "coder", "write"]).code(3);
-    let ran = ran.says("1 call refused because nobody could be asked").says("write_file").says("--yes");
+    let ran = ran.says("1 call was refused because nobody could be asked").says("write_file").says("--yes");
     assert!(!ran.err.contains("done in"), "{}", ran.err);
     assert!(!world.ws().join("out.txt").exists());
 }

@@ -220,7 +220,7 @@ fn a_run_goes_on_with_no_more_than_it_began_with_unless_a_flag_says_so() {
     let other = tempfile::tempdir().unwrap();
     let granted = format!("[sandbox]\nnetwork = \"host\"\nwrite = [{:?}]\n", other.path());
     world.config("config.toml", &granted);
-    world.updraft(&["resume", &run]).says("as the run began: --network none");
+    world.updraft(&["resume", &run]).says("keeping what the run was started with: --network none");
     world.updraft(&["resume", &run]).says("the run began without the right to write");
     let folder = other.path().display().to_string();
     let said = world.updraft(&["resume", &run, "--network", "host", "--write", &folder]);
@@ -249,7 +249,7 @@ fn a_run_goes_on_with_the_flags_it_was_started_with() {
     let run = world.last();
     world.updraft(&["answer", &run, "this"]).code(0);
     let resumed = world.updraft(&["resume", &run]).code(0);
-    let resumed = resumed.says(&format!("as the run began: --network host --write {given}"));
+    let resumed = resumed.says(&format!("keeping what the run was started with: --network host --write {given}"));
     assert_eq!(std::fs::read_to_string(folder.join("kept.txt")).unwrap(), "kept\n", "{}", resumed.err);
 }
 

@@ -57,7 +57,12 @@ impl Drive {
                 Effect::Call => match self.run.call_at(&id) {
                     Some(call) if self.run.class_of(&id).is_repeatable() => self.call(id, call),
                     Some(call) => careful.push((id, call)),
-                    None => {}
+                    None => {
+                        let why = "this version no longer reads the call from the model's text; call it again";
+                        let reply = Reply::Failed(Failure::new(FailureKind::Validation, why));
+                        let attempt = open.attempt;
+                        self.queued.push(Input::Replied { id, attempt, reply, prepared: Vec::new() }.into());
+                    }
                 },
                 _ => {}
             }

@@ -37,15 +37,21 @@ impl Run {
     fn drop_what_has_not_begun(&mut self) {
         let failed = self.replanning.take();
         let because = failed.map(|at| self.steps[at].spec.id.clone());
+        let waits_for_failed = failed.map(|at| self.waiting_below(at)).unwrap_or_default();
+        let is_rejected = |step: &Step| because.is_some() && step.rejected_by == because;
+        let rejected = (0..self.steps.len()).filter(|at| is_rejected(&self.steps[*at]));
+        let rejected: BTreeSet<usize> = rejected.flat_map(|at| self.built_on(at)).collect();
         for (at, step) in self.steps.iter_mut().enumerate() {
-            step.superseded |= Some(at) == failed || (because.is_some() && step.rejected_by == because);
+            step.superseded |= Some(at) == failed || rejected.contains(&at);
             if step.role != Role::Work || step.has_ended() {
                 continue;
             }
             if !step.has_begun() {
                 step.state = State::Dropped;
                 self.places.remove(&step.spec.id);
-            } else if let (State::Waiting, Some(because)) = (&step.state, &because) {
+            } else if let (State::Waiting, Some(because), true) =
+                (&step.state, &because, waits_for_failed.contains(&at))
+            {
                 // It was entered before, so its id stays taken.
                 step.state = State::Skipped { because: because.clone() };
             } else {
@@ -54,6 +60,16 @@ impl Run {
             self.ready.remove(&at);
             self.unfinished = self.unfinished.saturating_sub(1);
         }
+    }
+
+    /// A step, and all that its result went into.
+    fn built_on(&self, at: usize) -> BTreeSet<usize> {
+        let mut found = BTreeSet::from([at]);
+        let mut todo = vec![at];
+        while let Some(at) = todo.pop() {
+            todo.extend(self.steps[at].next.iter().copied().filter(|next| found.insert(*next)));
+        }
+        found
     }
 
     /// Links the new steps to those they wait for, new and old, and finds the ones that may begin.
@@ -85,9 +101,8 @@ impl Run {
             // The planner is entered again and again; nobody waits for its later plans.
             for at in waits_for.into_iter().filter(|at| Some(*at) != self.planner) {
                 self.steps[at].next.push(first + place);
-                // A rejected result can be read, and nothing more comes from its step.
-                let is_over = self.steps[at].state == State::Done || self.steps[at].rejected_by.is_some();
-                waits += u32::from(!is_over);
+                // What a step wrote before it was sent back can be read, also if it failed since.
+                waits += u32::from(!self.steps[at].has_ended());
             }
             let step = &mut self.steps[first + place];
             step.waits = waits;
@@ -117,6 +132,7 @@ fn fresh(spec: &StepSpec, role: Role) -> Step {
         actions: None,
         superseded: false,
         rejected_by: None,
+        outdated_by: None,
         next: Vec::new(),
         waits: 0,
         prepared: Vec::new(),

@@ -61,6 +61,7 @@ impl Run {
         step.context = None;
         step.opening = None;
         step.output = None;
+        step.outdated_by = None;
         step.talk.clear();
         step.pending.clear();
         step.prepared.clear();
@@ -75,7 +76,8 @@ impl Run {
     /// A step that was done is made again: what was built on its result waits for the new one. Steps at work finish first;
     /// `decide` then enters them again.
     fn reopen_dependants(&mut self, at: usize) {
-        let renewed = Judgement::Renewed { by: self.steps[at].spec.id.clone() };
+        let by = self.steps[at].spec.id.clone();
+        let renewed = Judgement::Renewed { by: by.clone() };
         let mut todo = vec![at];
         while let Some(at) = todo.pop() {
             for later in self.steps[at].next.clone() {
@@ -89,15 +91,11 @@ impl Run {
                         self.begin_anew(later, &renewed);
                         todo.push(later);
                     }
-                    State::Waiting
-                    | State::Thinking { .. }
+                    State::Thinking { .. }
                     | State::Acting { .. }
                     | State::Judging { .. }
-                    | State::Compacting { .. }
-                    | State::Failed(_)
-                    | State::Skipped { .. }
-                    | State::Cancelled
-                    | State::Dropped => {}
+                    | State::Compacting { .. } => self.steps[later].outdated_by = Some(by.clone()),
+                    State::Waiting | State::Failed(_) | State::Skipped { .. } | State::Cancelled | State::Dropped => {}
                 }
             }
         }

@@ -11,7 +11,7 @@ use crate::message::Answer;
 use crate::reply::{Failure, FailureKind};
 use crate::schema;
 use crate::state::Run;
-use crate::step::{Role, Step};
+use crate::step::{Role, State, Step};
 
 use super::fall::fail;
 use super::plan::conclude_profile;
@@ -79,12 +79,8 @@ impl Run {
     /// Ends a step well, unless an input it read is being made again: then it is entered again after that.
     pub(super) fn end_well(&self, step: &Step, found: Vec<(String, Value)>, output: Option<String>) -> Vec<Event> {
         let id = &step.spec.id;
-        if step.waits > 0
-            && let Some(place) = self.places.get(id)
-            && let Some(awaited) = self.steps().find(|other| !other.has_ended() && other.next.contains(place))
-        {
-            let verdict = Judgement::Renewed { by: awaited.spec.id.clone() };
-            return vec![Event::Judged { step: id.clone(), verdict }];
+        if let Some(events) = self.after_renewal(step) {
+            return events;
         }
         let wrote = found.into_iter().map(|(name, value)| Event::Wrote {
             step: id.clone(),
@@ -94,6 +90,19 @@ impl Run {
             origins: step.origins.clone(),
         });
         wrote.chain([Event::StepDone { step: id.clone(), best_effort: false, output }]).collect()
+    }
+
+    /// What follows for a step that has worked with a result which was sent back meanwhile: it is entered again with the
+    /// new one, or fails where there is none.
+    pub(super) fn after_renewal(&self, step: &Step) -> Option<Vec<Event>> {
+        let by = step.outdated_by.clone()?;
+        let place = self.places.get(&step.spec.id)?;
+        let is_lost = |other: &&Step| other.has_ended() && other.state != State::Done && other.next.contains(place);
+        if let Some(lost) = self.steps().find(is_lost) {
+            let why = format!("the result of `{}` that it had read was sent back and not made again", lost.spec.id);
+            return Some(fail(step, Failure::new(FailureKind::ModelBehavior, why)));
+        }
+        Some(vec![Event::Judged { step: step.spec.id.clone(), verdict: Judgement::Renewed { by } }])
     }
 
     fn want_judge(&self, step: &Step, turn: u32) -> Vec<Event> {

@@ -64,7 +64,15 @@ impl Run {
         if matches!(self.phase, Phase::Cancelling { .. }) || (!stopped && budget.is_none() && approvals.is_none()) {
             return Vec::new();
         }
-        let mut events = vec![Event::Resumed { budget: budget.cloned(), approvals }];
+        let mut budget = budget.cloned();
+        if let Some(turns) = budget.as_mut().and_then(|budget| budget.turns.as_mut())
+            && self.budget.turns.is_none()
+            && *turns <= self.ledger.turns
+        {
+            // Nobody had counted the turns so far: a number that is used up already means so many more.
+            *turns += self.ledger.turns;
+        }
+        let mut events = vec![Event::Resumed { budget, approvals }];
         if approvals == Some(Approvals::Allow) {
             let allowed = Verdict { allow: true, by: "--yes".into(), ..Verdict::default() };
             // What words from outside could misuse, nobody allows unseen; nor what would be asked under `--yes` too.

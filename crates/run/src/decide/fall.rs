@@ -27,7 +27,7 @@ impl Run {
     }
 
     /// All steps that can no longer begin when this one has fallen, in the order they were planned.
-    pub(super) fn waiting_below(&self, at: usize) -> BTreeSet<usize> {
+    pub(crate) fn waiting_below(&self, at: usize) -> BTreeSet<usize> {
         let mut below = BTreeSet::new();
         let mut todo = vec![at];
         while let Some(at) = todo.pop() {

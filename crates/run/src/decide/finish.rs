@@ -38,8 +38,11 @@ impl Run {
         // A review that accepts leaves the result it accepted as the answer, beside what it remarks.
         let says_nothing = |step: &Step| self.is_review(step) && step.output.as_deref().is_none_or(str::is_empty);
         let is_last = |step: &&Step| {
-            let used = self.dependants(step).any(|next| next.state == State::Done && !self.is_review(next));
-            step.role == Role::Work && step.state == State::Done && !used && !builds_on_rejected(step)
+            // What a new plan stands in for had gone on with it as well.
+            let goes_on = |next: &Step| (next.state == State::Done && !self.is_review(next)) || next.superseded;
+            let used = self.dependants(step).any(goes_on);
+            let is_result = step.role == Role::Work && step.state == State::Done && !step.superseded;
+            is_result && !used && !builds_on_rejected(step)
         };
         let last: Vec<&Step> = self.steps().filter(is_last).filter(|step| !says_nothing(step)).collect();
         let is_unfinished = |step: &&Step| step.role == Role::Work && step.is_at_work() && !self.is_over();

@@ -125,7 +125,7 @@ pub(super) fn conclude_profile(step: &Step, answer: &Answer) -> Vec<Event> {
 /// How often a planner has answered without a plan.
 fn prose_answers(step: &Step) -> usize {
     let is_prose = |entry: &&Entry| match entry {
-        Entry::Answer(answer) => plan_in(&answer.text).is_err(),
+        Entry::Answer(answer) => answer.calls.is_empty() && plan_in(&answer.text).is_err(),
         Entry::Results(_) | Entry::Note(_) | Entry::Summary(_) => false,
     };
     step.talk.iter().filter(is_prose).count()

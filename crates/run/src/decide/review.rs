@@ -68,10 +68,19 @@ impl Run {
 
     /// A review has answered.
     pub(super) fn conclude_review(&self, step: &Step, turn: u32, answer: &Answer) -> Vec<Event> {
+        if let Some(events) = self.after_renewal(step) {
+            return events;
+        }
         if let Some(review) = Review::read(&answer.text, &step.spec.writes) {
+            // A review of what no step made, such as the user's own change, is itself the result.
+            let makers = self.makers(step);
             return match review.word {
-                Word::Accept => self.accept_review(step, &Value::Object(review.object), review.feedback),
-                Word::Retry | Word::Pivot | Word::Replan => self.send_back(step, review.word, &review.feedback),
+                Word::Retry | Word::Pivot | Word::Replan if !makers.is_empty() => {
+                    self.send_back(step, &makers, review.word, &review.feedback)
+                }
+                Word::Accept | Word::Retry | Word::Pivot | Word::Replan => {
+                    self.accept_review(step, &Value::Object(review.object), review.feedback)
+                }
             };
         }
         if step.corrections() == 0 && turn + 1 < self.turns_of(step) {
@@ -93,17 +102,16 @@ impl Run {
     }
 
     /// The results are made again, planned anew, or rejected.
-    fn send_back(&self, review: &Step, word: Word, feedback: &str) -> Vec<Event> {
-        let makers = self.makers(review);
-        let may_be_made_again = !makers.is_empty() && makers.iter().all(|maker| self.may_re_enter(maker));
+    fn send_back(&self, review: &Step, makers: &[&Step], word: Word, feedback: &str) -> Vec<Event> {
+        let may_be_made_again = makers.iter().all(|maker| self.may_re_enter(maker));
         let feedback = || feedback.to_owned();
         let again = match word {
-            Word::Replan if self.may_replan() => return self.reject_results(review, &makers, &feedback()),
+            Word::Replan if self.may_replan() => return self.reject_results(review, makers, &feedback()),
             Word::Retry => Judgement::Retry { feedback: feedback() },
             Word::Pivot | Word::Replan | Word::Accept => Judgement::Pivot { feedback: feedback() },
         };
         let (Some(first), true) = (makers.first(), may_be_made_again) else {
-            return self.reject_results(review, &makers, &feedback());
+            return self.reject_results(review, makers, &feedback());
         };
         let back = makers.iter().map(|maker| judged(maker, again.clone()));
         let waits = judged(review, Judgement::Renewed { by: first.spec.id.clone() });
@@ -116,8 +124,7 @@ impl Run {
         let verdict = Judgement::Reject { by: by.clone(), why: feedback.to_owned() };
         let mut events: Vec<Event> = makers.iter().map(|maker| judged(maker, verdict.clone())).collect();
         let names: Vec<String> = makers.iter().map(|maker| maker.spec.id.to_string()).collect();
-        let of = if names.is_empty() { "what it read".to_owned() } else { format!("the result of {}", quoted(&names)) };
-        let why = format!("the review `{by}` rejected {of}: {feedback}");
+        let why = format!("the review `{by}` rejected the result of {}: {feedback}", quoted(&names));
         if self.may_replan() {
             events.push(judged(review, Judgement::Replan { why }));
             return events;

@@ -243,3 +243,12 @@ fn text_from_outside_marks_all_that_is_made_of_it() {
         .go();
     assert!(world.run.variables()["x"].is_untrusted() && world.run.variables()["y"].is_untrusted());
 }
+
+#[test]
+fn what_a_tool_calls_its_result_does_not_replace_an_answer() {
+    let world = World::of(writing(&["x"]))
+        .says("a", [calls(&["fetch page"]), says("the answer")])
+        .gives("fetch", gives_value("", json!({ "result": { "x": "the server's words" } })))
+        .go();
+    assert_eq!(variable(&world, "x"), "the answer");
+}

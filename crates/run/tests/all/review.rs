@@ -220,3 +220,83 @@ fn one_agent_alone_reviews_in_its_own_words() {
     let world = World::of(start(Mode::Agent("reviewer".into()))).says("reviewer", [says(review)]).go();
     assert_eq!((world.run.status(), world.answer().as_str()), ("done", review));
 }
+
+#[test]
+fn a_new_plan_may_read_what_a_step_wrote_before_it_failed_in_its_second_visit() {
+    let mut first = crate::support::graph(&["make", "check:qa < make"]);
+    first.steps[0].writes = vec!["text".into()];
+    first.steps[1].reads = vec!["text".into()];
+    let mut second = crate::support::graph(&["mend"]);
+    second.steps[0].reads = vec!["text".into()];
+    let as_plan = |graph: &updraft_run::Graph| says(&serde_json::to_string(graph).unwrap());
+    let world = World::of(start(Mode::Plan))
+        .says("plan", [as_plan(&first), as_plan(&second)])
+        .says("make", [says("one"), model_fails("gone")])
+        .says("check", [says("{\"verdict\": \"retry\", \"feedback\": \"x\"}")])
+        .says("mend", [says("mended")])
+        .go();
+    assert_eq!((world.run.status(), world.answer().as_str()), ("done", "mended"), "{}", world.transcript());
+}
+
+#[test]
+fn a_review_of_what_no_step_made_is_itself_the_answer() {
+    let world = World::of(given(&["look:reviewer"]))
+        .says("look", [says("{\"verdict\": \"retry\", \"feedback\": \"line 3 is wrong\"}")])
+        .go();
+    assert_eq!((world.run.status(), world.answer().as_str()), ("done", "line 3 is wrong"));
+}
+
+/// `make` writes a text that two others read.
+fn two_readers(first: &str, second: &str) -> Start {
+    let mut start = given(&["make", &format!("{first} < make"), &format!("{second} < make")]);
+    let steps = &mut Arc::make_mut(start.plan.as_mut().unwrap()).steps;
+    steps[0].writes = vec!["text".into()];
+    steps[1].reads = vec!["text".into()];
+    steps[2].reads = vec!["text".into()];
+    start
+}
+
+#[test]
+fn a_second_review_of_a_result_that_is_made_again_waits_for_the_new_one() {
+    let retry = || says("{\"verdict\": \"retry\", \"feedback\": \"x\"}");
+    let mut world = World::of(two_readers("one:qa", "two:reviewer"));
+    world.reply(&at("make/0/0/ask.0"), says("first"));
+    world.reply(&at("one/0/0/ask.0"), retry());
+    world.reply(&at("two/0/0/ask.0"), retry());
+    assert_eq!(world.open(), ["make/1/0/ask.0"]);
+    assert_eq!((world.status("two"), world.step("make").visit), ("pending", 1));
+}
+
+#[test]
+fn a_step_at_work_is_entered_again_also_where_the_new_result_is_there_first() {
+    let mut world = World::of(two_readers("slow", "check:qa"));
+    world.reply(&at("make/0/0/ask.0"), says("one"));
+    world.reply(&at("check/0/0/ask.0"), says("{\"verdict\": \"retry\", \"feedback\": \"x\"}"));
+    world.reply(&at("make/1/0/ask.0"), says("two"));
+    world.reply(&at("slow/0/0/ask.0"), says("read one"));
+    assert_eq!(world.open(), ["check/1/0/ask.0", "slow/1/0/ask.0"]);
+}
+
+#[test]
+fn a_review_that_waits_for_a_new_result_is_not_dropped_because_another_step_failed() {
+    let mut world = World::of(start(Mode::Plan));
+    world.reply(&at("plan/0/0/ask.0"), plan(&["make", "check:qa < make", "other"]));
+    world.reply(&at("make/0/0/ask.0"), says("one"));
+    world.reply(&at("check/0/0/ask.0"), says("{\"verdict\": \"retry\", \"feedback\": \"x\"}"));
+    world.reply(&at("other/0/0/ask.0"), model_fails("gone"));
+    world.reply(&at("plan/1/0/ask.0"), plan(&["instead"]));
+    world.reply(&at("make/1/0/ask.0"), says("two"));
+    assert_eq!(world.open(), ["check/1/0/ask.0", "instead/0/0/ask.0"]);
+}
+
+#[test]
+fn what_was_built_on_a_rejected_result_is_no_part_of_the_answer_after_a_new_plan() {
+    let world = World::of(start(Mode::Plan))
+        .says("plan", [plan(&["a", "docs < a", "check:qa < a docs"]), plan(&["b"])])
+        .says("a", [says("A")])
+        .says("docs", [says("docs of A")])
+        .says("check", [says("{\"verdict\": \"replan\", \"feedback\": \"x\"}")])
+        .says("b", [says("B")])
+        .go();
+    assert_eq!((world.run.status(), world.answer().as_str()), ("done", "B"), "{}", world.transcript());
+}

@@ -65,6 +65,11 @@ impl RunCommand {
         let sandbox = self.confinement.sandbox().await?;
         let root = cx.place.workspace.root();
         let only_reads = self.confinement.only_reads();
+        // The folder itself must be one that commands may work in, also where they only look at it.
+        self.confinement
+            .policy_for(root)
+            .check()
+            .map_err(|error| Failure::new(FailureKind::Security, error.to_string()))?;
         // Stands where the workspace would, so that nothing of the user's can be written.
         let empty = only_reads.then(tempfile::tempdir).transpose().map_err(|error| no_folder(&error))?;
         let mut policy = match &empty {

@@ -49,7 +49,7 @@ impl Drawing {
         for (step, row) in &chosen {
             lines.push(self.head(step, row, &widths, screen));
             let below = below(row, details.min(left), screen);
-            left -= below.len();
+            left = left.saturating_sub(below.len());
             lines.extend(below);
         }
         let hidden = self.order.len().saturating_sub(chosen.len());
@@ -171,11 +171,11 @@ fn below(row: &Row, most: usize, screen: Screen) -> Vec<String> {
                 Some(_) => lines.push(indented(paint.yellow("↻ so there is a new plan"))),
                 None => {}
             }
-            lines.truncate(most.max(1));
+            lines.truncate(most);
         }
         _ if !row.halted.is_empty() => {
             let why = few(fit::wrap(&row.halted, room), 3, room);
-            lines.extend(why.into_iter().take(most.max(1)).map(|line| indented(paint.yellow(&line))));
+            lines.extend(why.into_iter().take(most).map(|line| indented(paint.yellow(&line))));
         }
         "running" | "waiting" if screen.is_live => {
             lines = at_work(row, most, room, paint).into_iter().map(indented).collect();
