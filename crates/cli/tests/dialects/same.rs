@@ -91,6 +91,7 @@ fn plain(event: &Value, provider: &Provider) -> Value {
         let answer = answer.as_object_mut().unwrap();
         answer.remove("usage");
         answer.remove("opaque");
+        answer.remove("omitted");
         // A server that nobody knows is not asked to think, and shows no thoughts.
         let thought = answer.remove("reasoning");
         assert_eq!(thought.is_some(), provider.thinks, "{provider:?}");
