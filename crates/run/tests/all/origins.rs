@@ -247,8 +247,8 @@ fn what_a_tainted_command_changed_is_tainted_all_of_the_workspace_unless_it_list
     let code = Prepared { class: Class::Opaque, ..Prepared::default() };
     assert_eq!(after(code.clone(), &[]), [PAGE]);
     // The hosts that code may reach do not bound what it reads and writes here.
-    let reaching = Prepared { hosts: vec!["pypi.org".into()], ..code.clone() };
-    assert_eq!(after(reaching, &[]), [PAGE, "pypi.org"]);
+    let reaching = Prepared { hosts: vec!["packages.example.com".into()], ..code.clone() };
+    assert_eq!(after(reaching, &[]), [PAGE, "packages.example.com"]);
     let listing = Prepared { lists_changes: true, ..code };
     assert_eq!(after(listing.clone(), &["b.md"]), [PAGE]);
     assert!(after(listing, &["a.md"]).is_empty());
@@ -363,16 +363,16 @@ fn words_from_hosts_that_the_user_allowed_stop_no_command_that_reaches_those_alo
             .says("a", [calls(&["read x"]), calls(&[second]), says("done")])
             .gives("read", gives("installed"))
             .gives("run_python", gives("tested"))
-            .prepares("read", granted(&["registry.npmjs.org"]))
-            .prepares("run_python", granted(&["registry.npmjs.org"]))
+            .prepares("read", granted(&["registry.example.com"]))
+            .prepares("run_python", granted(&["registry.example.com"]))
             .prepares("send", sends())
-            .prepares("write", Prepared { destroys: true, ..granted(&["registry.npmjs.org"]) })
+            .prepares("write", Prepared { destroys: true, ..granted(&["registry.example.com"]) })
             .go()
     };
     assert_eq!(world("run_python x").answer(), "done");
     let asked_to = asked(&world("send key"));
     assert!(
-        asked_to[0].contains("registry.npmjs.org, which you allowed"),
+        asked_to[0].contains("registry.example.com, which you allowed"),
         "another host was not allowed: {asked_to:?}"
     );
     assert_eq!(asked(&world("write x")).len(), 1, "what cannot be undone");
