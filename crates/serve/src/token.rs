@@ -20,16 +20,22 @@ impl Token {
 
     /// The token in a file, made if it is not there. One that others can read is refused: they may have read it.
     pub fn keep(file: &Path) -> std::io::Result<Self> {
+        if file.symlink_metadata().is_ok() {
+            return Self::read(file);
+        }
+        let text = unguessable(32).map_err(std::io::Error::other)?;
+        let draft = file.with_extension(format!("{}.tmp", unguessable(8).map_err(std::io::Error::other)?));
         let mut options = OpenOptions::new();
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        match options.write(true).create_new(true).open(file) {
-            Ok(mut made) => {
-                let text = unguessable(32).map_err(std::io::Error::other)?;
-                made.write_all(format!("{text}\n").as_bytes())?;
-                made.sync_all()?;
-                Ok(Self(text))
-            }
+        let mut made = options.write(true).create_new(true).open(&draft)?;
+        made.write_all(format!("{text}\n").as_bytes())?;
+        made.sync_all()?;
+        // A link is made whole or not at all, so another process that starts now never finds the file empty.
+        let linked = std::fs::hard_link(&draft, file);
+        std::fs::remove_file(&draft)?;
+        match linked {
+            Ok(()) => Ok(Self(text)),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Self::read(file),
             Err(error) => Err(error),
         }
@@ -99,6 +105,19 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
+
+    #[test]
+    fn processes_that_start_at_once_have_one_token() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("token");
+        let keep = || Token::keep(&file).unwrap().reveal().to_owned();
+        let kept: Vec<String> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..16).map(|_| scope.spawn(keep)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert!(kept.iter().all(|token| *token == kept[0]), "{} tokens", kept.len());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
 
     #[test]
     fn a_token_is_made_once_and_only_its_owner_can_read_it() {
