@@ -379,21 +379,24 @@ fn words_from_hosts_that_the_user_allowed_stop_no_command_that_reaches_those_alo
 }
 
 #[test]
-fn words_from_a_package_registry_stop_no_command_and_those_of_any_other_place_do() {
-    let second = |first: Prepared| {
+fn words_from_a_package_registry_stop_no_package_manager_and_every_other_program() {
+    let second = |first: Prepared, second: Prepared| {
         World::of(under(Approvals::Allow, given(&["a"])))
             .says("a", [calls(&["read x"]), calls(&["run_python x"]), says("done")])
             .gives("read", gives("text"))
             .gives("run_python", gives("tested"))
             .prepares("read", first)
-            .prepares("run_python", granted(&[]))
+            .prepares("run_python", second)
             .go()
     };
-    assert_eq!(second(Prepared { installs: true, ..granted(&[]) }).answer(), "done");
-    assert!(asked(&second(granted(&[])))[0].contains("what `read` got from the network"));
-    assert!(asked(&second(sends()))[0].contains("evil.example"));
+    let tests = || Prepared { installs: true, ..granted(&[]) };
+    assert_eq!(second(tests(), tests()).answer(), "done");
+    // A program that may reach any host could send something anywhere.
+    assert_eq!(asked(&second(tests(), granted(&[]))).len(), 1);
+    assert!(asked(&second(granted(&[]), tests()))[0].contains("what `read` got from the network"));
+    assert!(asked(&second(sends(), tests()))[0].contains("evil.example"));
     // Outside of what the user granted there are no registries.
-    assert_eq!(asked(&second(Prepared { installs: true, granted: false, ..granted(&[]) })).len(), 1);
+    assert_eq!(asked(&second(Prepared { granted: false, ..tests() }, tests())).len(), 1);
 }
 
 #[test]
