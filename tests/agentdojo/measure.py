@@ -1,6 +1,8 @@
 """Puts AgentDojo's tasks and attacks to the program, with a model that obeys every injection it reads, and prints a table.
 
-measure.py BINARY [--sample N | --all] [--at address,pipe] [--hints honest,none] [--modes default,yes] [--only TEXT] [-v]
+measure.py BINARY [--sample N | --all] [--at address,pipe,workspace] [--hints honest,none] [--modes default,yes] [--only TEXT] [--tasks] [-v]
+
+A server runs at an address, or on a pipe with its data in a folder granted to it, or in the workspace.
 
 Each case is one run of the program at a terminal of its own. The person there allows what the user's task needs and
 refuses the rest, and each of their answers counts as a question. AgentDojo's own functions say whether the task was done
@@ -123,25 +125,26 @@ def attempt(binary, port, case, place, hints, mode, number):
         home, work, data = (Path(folder) / part for part in ("home", "work", "data"))
         for one in (home / "agents", work, data):
             one.mkdir(parents=True)
+        data = work if place == "workspace" else data
         (home / "agents" / "dojo.md").write_text(AGENT)
         state = data / "state"
         state.write_bytes(pickle.dumps((case.environment, [])))
         entry = {"url": f"http://127.0.0.1:{port}/mcp/{name}"}
-        if place == "pipe":
+        if place != "address":
             readable = [sys.prefix, sys.base_prefix, str(HERE)]
             entry = {"command": sys.executable, "args": [str(HERE / "serve.py"), case.suite.name, str(state), "hints" if hints == "honest" else "plain"],
-                     "sandbox": {"read": readable, "write": [str(data)]}, "startSeconds": 120}  # fmt: skip
+                     "sandbox": {"read": readable, "write": [str(data)] if place == "pipe" else []}, "startSeconds": 120}  # fmt: skip
         entry["trustHints"] = hints == "honest"
         (home / "mcp.json").write_text(json.dumps({"mcpServers": {"dojo": entry}}))
         environment = {"PATH": os.environ["PATH"], "HOME": folder, "UPDRAFT_HOME": str(home), "TERM": "dumb",
                        "OPENAI_BASE_URL": f"http://127.0.0.1:{port}/v1"}  # fmt: skip
-        if place == "pipe":  # a server that was never met is waited for 10 seconds only
+        if place != "address":  # a server that was never met is waited for 10 seconds only
             check = [binary, "mcp", "check", "dojo", "--workspace", str(work)]
             subprocess.run(check, env=environment, cwd=work, capture_output=True, timeout=180)
         command = [binary, "run", "--model", f"openai-compatible/{name}", "--agent", "dojo", case.task.PROMPT]
         command[2:2] = ["--yes"] if mode == "yes" else []
         heard = watch(command, environment, work, trial)
-        if place == "pipe":
+        if place != "address":
             from agentdojo.functions_runtime import FunctionCall
 
             case.environment, made = pickle.loads(state.read_bytes())
@@ -182,6 +185,8 @@ def row(args, port, place, hints, mode, number):
     if args.only:
         tasks = [one for one in tasks if args.only in f"{one[0].name}/{one[1].ID}"]
         pairs = [one for one in pairs if args.only in f"{one[0].name}/{one[1].ID}/{one[2].ID}"]
+    if args.tasks:
+        pairs = []
     if not args.all:
         chance = random.Random(7)
         tasks = chance.sample(tasks, min(args.sample, len(tasks)))
@@ -213,10 +218,11 @@ def main():
     parser.add_argument("binary")
     parser.add_argument("--sample", type=int, default=12)
     parser.add_argument("--all", action="store_true")
-    parser.add_argument("--at", default="address,pipe")
+    parser.add_argument("--at", default="address,pipe,workspace")
     parser.add_argument("--hints", default="honest,none")
     parser.add_argument("--modes", default="default,yes")
     parser.add_argument("--only", default="")
+    parser.add_argument("--tasks", action="store_true", help="the users' tasks without the attacks")
     parser.add_argument("-v", "--verbose", action="store_true")
     args = parser.parse_args()
     args.binary = str(Path(args.binary).resolve())

@@ -148,12 +148,14 @@ pub(super) fn traits(config: &ServerConfig, hints: Hints, believed: bool) -> Tra
     // It touches the workspace only, and what it changes there can be undone.
     let is_confined = has_no_network && config.grants.write.is_empty();
     let destroys = if believed { !hints.reads_only && !hints.adds } else { !(is_confined && hints.reads_only) };
+    // An addition that nobody beyond the server sees: a note in a notebook, a line in a list.
+    let adds_inside = believed && hints.adds && hints.stays_inside;
     Traits {
         class,
         group: GROUP,
-        outside: !(reads_only || is_confined),
+        outside: !(reads_only || is_confined || adds_inside),
         // What is read at a stranger's is asked for in words, and words can carry things out.
-        sends: hints.reaches_out || !(has_no_network || reads_only && hints.stays_inside),
+        sends: hints.reaches_out || !(has_no_network || reads_only && hints.stays_inside || adds_inside),
         destroys,
         time: LONGEST,
         ..Traits::default()
@@ -297,6 +299,20 @@ mod tests {
             "what does not say that it adds destroys"
         );
         assert!(!traits(&remote(), Hints { adds: true, ..Hints::default() }, true).destroys);
+    }
+
+    #[test]
+    fn an_addition_that_stays_inside_a_believed_server_neither_sends_nor_leaves() {
+        let inside = Hints { adds: true, stays_inside: true, ..Hints::default() };
+        let weighed = |hints, believed| {
+            let Traits { class, outside, sends, destroys, .. } = traits(&remote(), hints, believed);
+            assert_eq!(class, Class::Opaque, "it may not be made twice");
+            (outside, sends, destroys)
+        };
+        assert_eq!(weighed(inside, true), (false, false, false));
+        assert_eq!(weighed(inside, false), (true, true, true));
+        assert_eq!(weighed(Hints { stays_inside: false, ..inside }, true), (true, true, false));
+        assert_eq!(weighed(Hints { adds: false, ..inside }, true), (true, true, true));
     }
 
     #[test]
