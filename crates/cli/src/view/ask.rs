@@ -1,5 +1,7 @@
 //! Putting questions and approvals to a person at the terminal.
 
+use std::io::IsTerminal as _;
+
 use updraft_run::{Address, Effect, Input, Inquiry, Kind, Likeness, Run, Scope, Verdict, argument_lines};
 
 use super::fit;
@@ -100,6 +102,7 @@ struct Offered<'a> {
 }
 
 fn approval(step: &str, why: &str, arguments: &[String], offered: &Offered<'_>) -> Option<Verdict> {
+    forget_typed_ahead();
     let paint = Paint::for_stderr();
     put(&paint.yellow(&format!("{step} needs your approval:")), why);
     for argument in arguments {
@@ -176,6 +179,14 @@ fn indented(mark: &str, text: &str) {
     let lines = fit::wrap(text, fit::size().1.saturating_sub(5));
     out::note(&format!("  {mark} {}", lines.first().map_or("", String::as_str)));
     lines.iter().skip(1).for_each(|line| out::note(&format!("     {line}")));
+}
+
+/// Drops what was typed before the question was there to be read: a second `y` must not allow what nobody has seen.
+fn forget_typed_ahead() {
+    if std::io::stdin().is_terminal() {
+        // Where the terminal does not do it, the answer is read as ever.
+        let _unsupported = rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush);
+    }
 }
 
 fn read_line() -> Option<String> {

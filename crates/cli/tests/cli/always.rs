@@ -92,6 +92,22 @@ fn what_is_no_answer_is_asked_again_and_a_reason_reaches_the_agent() {
 }
 
 #[test]
+fn what_is_typed_before_a_question_is_there_does_not_answer_it() {
+    let (world, model) = world(2);
+    if !has_script() {
+        return;
+    }
+    let mut terminal = Terminal::of(&world, &["run", "--model", &model, "--agent", "coder", "go"]);
+    terminal.shows(PROMPT, 1);
+    terminal.types("y\ny\n");
+    terminal.shows(PROMPT, 2);
+    terminal.types("n\n");
+    let (shown, code) = terminal.end();
+    assert!(code == 0 && shown.contains("went on"), "{shown}");
+    assert_eq!(made(&world), "1", "{shown}");
+}
+
+#[test]
 fn an_interrupt_at_the_prompt_loses_nothing() {
     let (world, model) = world(1);
     if !has_script() {
