@@ -19,7 +19,7 @@ use crate::args::{Mcp, McpCheck, McpCommand, Place};
 use crate::fault::{Code, Fault, Outcome};
 use crate::out::{self, Paint};
 use crate::places::Places;
-use crate::servers::{Configured, configured, cut_off, waiting};
+use crate::servers::{Configured, configured, cut_off, vouched, waiting};
 use crate::settings::{Settings, Written};
 use crate::wire;
 
@@ -102,6 +102,9 @@ async fn check(places: &Places, args: &McpCheck) -> Outcome {
     let mut worst = if found.faults.is_empty() { Code::Done } else { Code::Config };
     for (server, checked) in waiting::aloud(&servers, servers.check(args.name.as_deref())).await {
         worst = if say(&server, &checked, args.place.json) { worst } else { Code::Failed };
+        if let (Ok(known), false) = (&checked, args.place.json) {
+            tell_trust(places, server.config(), known);
+        }
     }
     servers.close().await;
     Ok(worst)
@@ -141,6 +144,17 @@ fn say(server: &Server, checked: &Result<Arc<Manifest>, Error>, as_json: bool) -
         out::line(&format!("  {}", out::harmless(&remark)));
     }
     checked.is_ok()
+}
+
+/// Says how to be asked less, where nobody has looked yet at what a server says about its tools.
+fn tell_trust(places: &Places, server: &ServerConfig, known: &Manifest) {
+    let name = &server.name;
+    if !server.trusts_hints && !vouched::seals(places).contains(&known.seal(name)) {
+        out::note(&format!(
+            "  hint: `updraft mcp trust {name}` shows what it says about its tools and lets that count as yours; until then, \
+             calls that could send something are asked about"
+        ));
+    }
 }
 
 /// What may help a server that is not well, where the error itself does not say it.

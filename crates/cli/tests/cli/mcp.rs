@@ -40,7 +40,11 @@ fn a_server_is_added_checked_called_and_removed() {
     world.updraft(&["mcp", "remove", "shell"]).code(0);
     world.updraft(&["mcp", "add", "shell", "--cwd", ".", "--", "sh", "server.sh"]).code(0);
     assert!(world.updraft(&["mcp", "list"]).code(0).out.contains("not met yet"));
-    assert_eq!(world.updraft(&["mcp", "check"]).code(0).out, "shell: well; shell 1, 1 tools, MCP 2025-06-18\n");
+    let checked = world.updraft(&["mcp", "check"]).code(0);
+    assert_eq!(checked.out, "shell: well; shell 1, 1 tools, MCP 2025-06-18\n");
+    checked.says("`updraft mcp trust shell` shows what it says about its tools");
+    world.updraft(&["mcp", "trust", "shell", "--yes"]).code(0);
+    assert_eq!(world.updraft(&["mcp", "check"]).code(0).err, "");
     assert!(world.updraft(&["mcp", "list"]).code(0).out.contains("1 tools, MCP 2025-06-18"));
     let called = world.updraft(&["tools", "call", "shout", r#"{"text": "hello"}"#]).code(0);
     assert_eq!(called.out, "HELLO\n");
