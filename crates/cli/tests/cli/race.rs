@@ -1,0 +1,138 @@
+//! Several people answer the same question at once: one of them counts, and the others are told so.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::world::{Ran, World};
+
+/// How many processes speak at once.
+const SPEAKERS: usize = 8;
+
+fn writes() -> Value {
+    json!({"rules": [
+        {"when": {"turn": 0}, "answer": {"calls": [{"name": "write_file", "args": {"path": "out.txt", "content": "x"}}]}},
+    ], "default": {"text": "went on"}})
+}
+
+/// Starts all, then waits for all.
+fn at_once(world: &World, commands: &[Vec<String>]) -> Vec<Ran> {
+    let begin = |args: &Vec<String>| world.begin(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    let begun: Vec<_> = commands.iter().map(begin).collect();
+    begun.into_iter().map(super::world::Background::wait).collect()
+}
+
+fn approvals_and_denials() -> Vec<Vec<String>> {
+    let verb = |n: usize| if n.is_multiple_of(2) { "approve" } else { "deny" };
+    (0..SPEAKERS).map(|n| vec![verb(n).to_owned(), "last".to_owned()]).collect()
+}
+
+/// Those that were told that their word counts, all with the same verb.
+#[track_caller]
+fn winner(commands: &[Vec<String>], ran: &[Ran]) -> String {
+    let said = |n: usize| format!("{} exits {}: {}", commands[n].join(" "), ran[n].code, ran[n].err);
+    let all = (0..ran.len()).map(said).collect::<Vec<_>>().join("\n");
+    let won: BTreeSet<&String> = (0..ran.len()).filter(|n| ran[*n].code == 0).map(|n| &commands[n][0]).collect();
+    assert_eq!(won.len(), 1, "{all}");
+    for lost in ran.iter().filter(|ran| ran.code != 0) {
+        let is_told = lost.err.contains("told already") || lost.err.contains("does not wait for");
+        assert!(lost.code == 1 && is_told && !lost.err.contains("is kept"), "{all}");
+    }
+    won.into_iter().next().cloned().unwrap()
+}
+
+#[test]
+fn of_verdicts_given_at_once_only_the_one_that_counts_is_told_so() {
+    let world = World::new();
+    world.config("config.toml", "[rules]\nask = [\"write_file\"]\n");
+    let model = world.script("s.json", &writes());
+    for _ in 0..12 {
+        let _ = std::fs::remove_file(world.ws().join("out.txt"));
+        world.updraft(&["run", "--model", &model, "--agent", "coder", "write"]).code(3);
+        let commands = approvals_and_denials();
+        let verb = winner(&commands, &at_once(&world, &commands));
+        world.updraft(&["resume", "last"]).code(0);
+        assert_eq!(world.ws().join("out.txt").exists(), verb == "approve");
+    }
+}
+
+#[test]
+fn of_verdicts_given_to_a_process_at_work_only_the_one_that_counts_is_told_so() {
+    let world = World::new();
+    world.config("config.toml", "[rules]\nask = [\"write_file\"]\n");
+    let steps = json!([{"id": "write", "agent": "coder", "prompt": "write", "writes": ["written"]},
+                       {"id": "slow", "agent": "thinker", "prompt": "think", "writes": ["thought"]}]);
+    let plan = world.file("plan.json", &json!({"steps": steps}).to_string());
+    let model = world.script(
+        "s.json",
+        &json!({"rules": [
+        {"when": {"step": "slow"}, "answer": {"text": "thought", "delay_ms": 60_000}},
+        {"when": {"step": "write", "turn": 0},
+         "answer": {"calls": [{"name": "write_file", "args": {"path": "out.txt", "content": "x"}}]}},
+    ], "default": {"text": "went on"}}),
+    );
+    for _ in 0..3 {
+        let _ = std::fs::remove_file(world.ws().join("out.txt"));
+        let running = world.begin(&["run", "--model", &model, "--plan", plan.to_str().unwrap(), "go"]);
+        World::until("it asks", || {
+            world.runs().first().is_some_and(|run| run["status"] == "running")
+                && world.updraft(&["show", "last", "--json"]).value()["waiting_for"][0]["kind"] == "approval"
+        });
+        let commands = approvals_and_denials();
+        let verb = winner(&commands, &at_once(&world, &commands));
+        let ended = |world: &World| {
+            let steps = world.updraft(&["show", "last", "--json"]).value()["steps"].clone();
+            steps
+                .as_array()
+                .is_some_and(|steps| steps.iter().any(|step| step["id"] == "write" && step["status"] == "completed"))
+        };
+        World::until("the step went on", || ended(&world));
+        assert_eq!(world.ws().join("out.txt").exists(), verb == "approve");
+        world.updraft(&["cancel", "last"]).code(0);
+        running.wait();
+    }
+}
+
+#[test]
+fn of_answers_given_at_once_only_the_one_that_counts_is_told_so() {
+    let world = World::new();
+    let ask = json!({"name": "ask_user", "args": {"question": "Which number?"}});
+    let model = world.script("s.json", &json!([{"calls": [ask]}, {"text": "thank you"}]));
+    for _ in 0..6 {
+        world.updraft(&["run", "--model", &model, "--agent", "clarification", "choose"]).code(3);
+        let commands: Vec<Vec<String>> =
+            (0..SPEAKERS).map(|n| ["answer", "last", &format!("number {n}")].map(str::to_owned).to_vec()).collect();
+        let ran = at_once(&world, &commands);
+        winner(&commands, &ran);
+        let won: Vec<usize> = (0..SPEAKERS).filter(|n| ran[*n].code == 0).collect();
+        assert_eq!(won.len(), 1, "{won:?}");
+        world.updraft(&["resume", "last"]).code(0);
+        let events = world.updraft(&["events", "last", "--json"]).code(0).out;
+        assert!(events.contains(&format!("number {}", won[0])), "{won:?}: {events}");
+    }
+}
+
+#[test]
+fn the_same_verdict_twice_is_no_error_and_another_is() {
+    let world = World::new();
+    world.config("config.toml", "[rules]\nask = [\"write_file\"]\n");
+    let model = world.script("s.json", &writes());
+    world.updraft(&["run", "--model", &model, "--agent", "coder", "write"]).code(3);
+    world.updraft(&["deny", "last"]).code(0).says("the verdict is kept");
+    world.updraft(&["deny", "last"]).code(0).says("already denied");
+    world.updraft(&["approve", "last"]).code(1).says("was denied").says("does not count");
+    world.updraft(&["resume", "last"]).code(0);
+    assert!(!world.ws().join("out.txt").exists());
+}
+
+#[test]
+fn an_approval_that_came_too_late_leaves_no_rule_behind() {
+    let world = World::new();
+    world.updraft(&["trust", "--yes"]).code(0);
+    let call = json!({"name": "write_file", "args": {"path": ".envrc", "content": "x"}});
+    let model = world.script("s.json", &json!([{"calls": [call]}, {"text": "went on"}]));
+    world.updraft(&["run", "--model", &model, "--agent", "coder", "write"]).code(3);
+    world.updraft(&["deny", "last"]).code(0);
+    world.updraft(&["approve", "last", "--always", "workspace"]).code(1).says("was denied");
+    assert!(!world.updraft(&["permissions", "--json"]).code(0).out.contains(".envrc"));
+}
