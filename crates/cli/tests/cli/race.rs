@@ -1,4 +1,4 @@
-//! Several people answer the same question at once: one of them counts, and the others are told so.
+//! Several processes at once: of people who answer one question one counts, and of edits to one file none is lost.
 
 use std::collections::BTreeSet;
 
@@ -135,4 +135,34 @@ fn an_approval_that_came_too_late_leaves_no_rule_behind() {
     world.updraft(&["deny", "last"]).code(0);
     world.updraft(&["approve", "last", "--always", "workspace"]).code(1).says("was denied");
     assert!(!world.updraft(&["permissions", "--json"]).code(0).out.contains(".envrc"));
+}
+
+#[test]
+fn of_edits_by_four_processes_to_one_file_none_is_lost() {
+    let world = World::new();
+    let lines = |word: &str| -> String {
+        (0..4).flat_map(|p| (0..60).map(move |n| format!("line {p}-{n} {word}\n"))).collect()
+    };
+    world.file("shared.txt", &lines("old"));
+    let models: Vec<String> = (0..4)
+        .map(|p| {
+            let edit = |n: usize| {
+                let (old, new) = (format!("line {p}-{n} old"), format!("line {p}-{n} new"));
+                json!({"name": "edit_file", "args": {"path": "shared.txt", "old": old, "new": new}})
+            };
+            // Half of the edits one after the other, half at once.
+            let mut answers: Vec<Value> = (0..30).map(|n| json!({"calls": [edit(n)]})).collect();
+            answers.push(json!({"calls": (30..60).map(edit).collect::<Vec<_>>()}));
+            answers.push(json!({"text": "done"}));
+            world.script(&format!("s{p}.json"), &json!(answers))
+        })
+        .collect();
+    let command = |model: &String| {
+        ["run", "--yes", "--model", model, "--agent", "coder", "--max-turns", "40", "edit"].map(str::to_owned).to_vec()
+    };
+    world.config("agents/coder.md", "---\npurpose: Edits.\ntools: [files]\nturns: 50\n---\nEdit.\n");
+    for ran in at_once(&world, &models.iter().map(command).collect::<Vec<_>>()) {
+        ran.code(0);
+    }
+    assert_eq!(std::fs::read_to_string(world.ws().join("shared.txt")).unwrap(), lines("new"));
 }
