@@ -99,6 +99,19 @@ impl Workspace {
         &self.0.folder
     }
 
+    /// Why no program can be started in the workspace: what goes by its name is another folder than the one held open.
+    pub(crate) fn displaced(&self) -> Option<Failure> {
+        let held = self.folder().itself().ok()?;
+        let named = Folder::open(self.root()).and_then(|folder| folder.itself());
+        if named.is_ok_and(|named| named.place == held.place) {
+            return None;
+        }
+        let why =
+            "is no longer the folder that this run works in: it was moved, or something else was put in its place";
+        let message = format!("`{}` {why}; nothing was started there", self.root().display());
+        Some(Failure::new(FailureKind::Security, message))
+    }
+
     /// Takes a path as a model wrote it: relative to the workspace, or absolute and inside it.
     pub fn locate(&self, path: &str) -> Result<Inside, Failure> {
         Inside::parse(path, &self.0.roots)
