@@ -126,6 +126,23 @@ fn the_same_verdict_twice_is_no_error_and_another_is() {
 }
 
 #[test]
+fn a_fork_made_after_an_approval_keeps_it_and_one_from_before_asks_again() {
+    let world = World::new();
+    world.config("config.toml", "[rules]\nask = [\"write_file\"]\n");
+    let model = world.script("s.json", &writes());
+    world.updraft(&["run", "--model", &model, "--agent", "coder", "write"]).code(3);
+    let run = world.last();
+    let events = world.updraft(&["events", &run, "--json"]).code(0).json().len();
+    world.updraft(&["approve", &run]).code(0);
+    world.updraft(&["fork", &run, "--at", &events.to_string()]).code(0);
+    assert!(world.ws().join("out.txt").exists());
+    world.updraft(&["fork", &run, "--at", &(events - 1).to_string()]).code(3).says("waits for a person");
+    world.updraft(&["resume", &run]).code(0);
+    world.updraft(&["fork", &run, "--at", &events.to_string()]).code(3).says("waits for a person");
+    world.updraft(&["fork", &run, "--at", &(events + 1).to_string()]).code(0);
+}
+
+#[test]
 fn an_approval_that_came_too_late_leaves_no_rule_behind() {
     let world = World::new();
     world.updraft(&["trust", "--yes"]).code(0);
