@@ -47,6 +47,7 @@ pub(crate) fn note_in_words(note: &Note, kit: &Kit) -> String {
         Note::MissingOutput { names } => kit.say("missing-output", &[("names", &names.join(", "))]),
         Note::Unfit { what } => kit.say("unfit", &[("what", what)]),
         Note::AllToolsFailed => kit.say("all-tools-failed", &[]),
+        Note::CutOff => kit.say("cut-off", &[]),
         Note::RepeatedCall { name } => kit.say("repeated-call", &[("call", name)]),
         Note::PlanFaults { faults } => {
             let list: Vec<String> = faults.iter().map(|fault| format!("- {fault}")).collect();

@@ -8,8 +8,8 @@ use sha2::{Digest, Sha256};
 use updraft_journal::Journal;
 use updraft_models::{Brief, Draft, Prompt};
 use updraft_run::{
-    Answer, Carried, Entry, Hash, Judgement, Kind, Message, Mode, Opening, Outcome, Picture, PictureRef, Reply, Role,
-    Run, State, Step, Think, ToolSpec,
+    Answer, Carried, Entry, Hash, Judgement, Kind, Message, Mode, Note, Opening, Outcome, Picture, PictureRef, Reply,
+    Role, Run, State, Step, Think, ToolSpec,
 };
 
 use crate::between::{note_in_words, results};
@@ -66,6 +66,8 @@ pub(crate) struct Conversation {
     messages: Vec<Message>,
     /// The form its answer must have, where there is one.
     schema: Option<Arc<Value>>,
+    /// The next answer continues the last one.
+    is_cut: bool,
     brief: Brief,
     /// A hash over everything the model is told so far, each message chained to those before.
     chain: [u8; 32],
@@ -99,6 +101,7 @@ impl Conversation {
             tools,
             messages: Vec::new(),
             schema: schema_of(run, step),
+            is_cut: false,
             brief: brief_of(run, step),
             chain: hasher.finalize().into(),
             draft: Draft::default(),
@@ -130,6 +133,7 @@ impl Conversation {
             match entry {
                 Entry::Answer(answer) => {
                     self.last = Some(answer.clone());
+                    self.is_cut = false;
                     self.push(Message::Assistant(answer.clone()));
                 }
                 Entry::Results(outcomes) => {
@@ -140,6 +144,7 @@ impl Conversation {
                     }
                 }
                 Entry::Note(note) => {
+                    self.is_cut |= *note == Note::CutOff;
                     // A run from before a note had words goes on without them.
                     let words = note_in_words(note, kit);
                     if !words.is_empty() {
@@ -167,6 +172,7 @@ impl Conversation {
             tools: Arc::from([]),
             messages: Vec::new(),
             schema: (kind == Kind::Judge).then(verdict_schema),
+            is_cut: false,
             brief: Brief { aside: Some(kind), ..self.brief.clone() },
             chain: Sha256::digest(self.system.as_bytes()).into(),
             draft: Draft::default(),
@@ -193,7 +199,8 @@ impl Conversation {
             think: way.think,
             need: way.need,
             attempt: way.attempt,
-            schema: self.schema.as_deref(),
+            // What continues an answer is no value of its own.
+            schema: self.schema.as_deref().filter(|_| !self.is_cut),
             brief: &self.brief,
         };
         (prompt, &mut self.draft)

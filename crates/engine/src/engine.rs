@@ -158,6 +158,13 @@ impl Engine {
             // What counts for nothing in the one does not in its copy.
             records.push(run.advance(Input::Import, self.0.now()));
         }
+        // What people have said to the original, and it has not taken yet, they have said before a copy of all of it.
+        let has_all = at >= source.events && !run.is_imported();
+        for waiting in self.0.journal.inbox(from)?.into_iter().filter(|_| has_all) {
+            if waiting.input.question().is_some_and(|question| run.open().contains_key(question)) {
+                records.push(run.advance(waiting.input, self.0.now()));
+            }
+        }
         let batch = Batch { status: Some(status_of(&run)), ..Batch::of(records.clone()) };
         self.0.journal.append(&lease, batch).await?;
         let mut at = first;

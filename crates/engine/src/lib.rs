@@ -12,6 +12,7 @@
 //! | starting and opening runs | `engine.rs`, `start.rs` |
 //! | which files hold words from outside | `marks.rs`, `drive/marks.rs` |
 //! | looking back | `report.rs`, `stopped.rs`, `replay.rs`, `nodelink.rs`, `touched.rs`, `changed.rs` |
+//! | what people say to a run's questions | `response.rs` |
 //! | taking back | `undo.rs`, then `undo/plan.rs` and `undo/carry.rs` |
 
 mod agents;
@@ -35,6 +36,7 @@ mod prompts;
 mod recorded;
 mod replay;
 mod report;
+mod response;
 mod start;
 mod stopped;
 mod touched;
@@ -58,6 +60,7 @@ pub use prompts::Prompts;
 pub use recorded::recorded;
 pub use replay::{Difference, Differs, Replayed, Told, prompts as prompts_of, replay};
 pub use report::{Report, Statistics, StepReport, dollars, failure_of, messages, waiting_for};
+pub use response::{PersonResponse, ResponseStatus, outlives_its_process};
 pub use start::NewRun;
 pub use stopped::{command_to_go_on, why_stopped};
 pub use touched::{Approved, Touched, touched};

@@ -17,6 +17,7 @@ const COMPILED_IN: &[(&str, &str)] = compiled_in![
     "compact",
     "compacted",
     "context",
+    "cut-off",
     "distill",
     "feedback",
     "in-doubt",

@@ -21,6 +21,8 @@ pub(crate) struct Fold {
     pub(crate) calls: Vec<Written>,
     /// Absent until the provider has said why the model stopped.
     pub(crate) finish: Option<Finish>,
+    /// What the provider said when it withheld the rest.
+    pub(crate) withheld: String,
     pub(crate) usage: Option<Usage>,
     /// Parts to give back unread.
     pub(crate) opaque: Vec<Value>,
@@ -84,6 +86,12 @@ impl Fold {
         self.calls.iter_mut().rev().find(|call| call.index == index)
     }
 
+    /// The provider withholds the rest, for this reason.
+    pub(crate) fn withhold(&mut self, reason: &str, message: &str) {
+        self.finish = Some(Finish::Filtered);
+        self.withheld = shorten(format!("{reason} {message}").trim());
+    }
+
     /// Whether anything of the answer itself has come.
     pub(crate) fn has_begun(&self) -> bool {
         !self.text.is_empty() || !self.reasoning.is_empty() || !self.calls.is_empty()
@@ -115,8 +123,14 @@ impl Fold {
         }
         self.count_calls()?;
         let finish = self.finish.unwrap_or_default();
-        let mut answer =
-            Answer { text: self.text, reasoning: self.reasoning, finish, opaque: self.opaque, ..Answer::default() };
+        let mut answer = Answer {
+            text: self.text,
+            reasoning: self.reasoning,
+            finish,
+            withheld: self.withheld,
+            opaque: self.opaque,
+            ..Answer::default()
+        };
         for (at, written) in self.calls.into_iter().enumerate() {
             let mut call = written.into_call(finish);
             // Results are matched by id, so each needs one of its own, also among those of earlier turns: some servers

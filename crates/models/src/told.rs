@@ -90,6 +90,9 @@ impl Told {
             let args = if is_risky { Value::Object(Map::new()) } else { args.clone() };
             answer.calls = vec![ToolCall { id: format!("c{messages}.0"), name: name.clone(), args, fault }];
             answer.text.clear();
+        } else if answer.finish == Finish::Length && !matches!(said.get("answer"), Some(Value::String(_))) {
+            // What was closed here in the place of the model is no value that it gave.
+            return answer;
         } else if let (1, Some(inner)) = (said.len(), said.remove("answer")) {
             answer.text = if let Value::String(text) = inner { text } else { inner.to_string() };
             answer.writes_calls = false;

@@ -7,6 +7,7 @@ mod calls;
 mod code;
 mod conclude;
 mod control;
+mod cut;
 mod fall;
 mod finish;
 mod funds;

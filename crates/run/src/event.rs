@@ -373,6 +373,8 @@ pub enum Note {
         /// The tool.
         name: String,
     },
+    /// The last answer reached the limit on output: the next one is put directly behind it.
+    CutOff,
     /// The plan has these faults.
     PlanFaults {
         /// One sentence each.

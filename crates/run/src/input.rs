@@ -174,6 +174,34 @@ pub enum Input {
     },
 }
 
+impl Input {
+    /// The question that this is a person's word on, if it names one.
+    pub fn question(&self) -> Option<&Address> {
+        match self {
+            Input::Answer { id, .. } | Input::Decline { id, .. } | Input::Verdict { id, .. } => id.as_ref(),
+            Input::Start(_)
+            | Input::Estimated { .. }
+            | Input::Begun { .. }
+            | Input::Noted { .. }
+            | Input::Replied { .. }
+            | Input::Wished { .. }
+            | Input::Tell { .. }
+            | Input::Due
+            | Input::Pause
+            | Input::Resume { .. }
+            | Input::Cancel { .. }
+            | Input::Recovered { .. }
+            | Input::Fork { .. }
+            | Input::Mark { .. }
+            | Input::Confine { .. }
+            | Input::Tighten { .. }
+            | Input::Reload { .. }
+            | Input::Import
+            | Input::Adopt { .. } => None,
+        }
+    }
+}
+
 /// What a fork changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

@@ -146,6 +146,9 @@ pub struct Answer {
     /// Why it stopped.
     #[serde(default, skip_serializing_if = "Finish::is_stop")]
     pub finish: Finish,
+    /// What the provider said when it withheld the rest.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub withheld: String,
     /// What it used.
     #[serde(default)]
     pub usage: Usage,

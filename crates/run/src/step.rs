@@ -60,6 +60,8 @@ pub struct Step {
     pub(crate) pending: Vec<Note>,
     /// The judge's or summariser's words, until they are decided on.
     pub(crate) aside: Option<Arc<Answer>>,
+    /// The last answer behind the one that it continues.
+    pub(crate) joined: Option<Entry>,
 }
 
 /// What the first message of a visit is made of. Frozen, so that it can be made again exactly however the run goes on.
@@ -244,12 +246,38 @@ impl Step {
         !self.has_ended() && !matches!(self.state, State::Waiting | State::Ready)
     }
 
-    /// The last thing its model said.
+    /// The last thing its model said; an answer and its continuation as one.
     pub fn last_answer(&self) -> Option<&Arc<Answer>> {
-        self.talk.iter().rev().find_map(|entry| match entry {
+        self.spoken().find_map(|entry| match entry {
             Entry::Answer(answer) => Some(answer),
             Entry::Results(_) | Entry::Note(_) | Entry::Summary(_) => None,
         })
+    }
+
+    /// The conversation from its newest entry; the last answer and what it continues as one.
+    pub(crate) fn spoken(&self) -> impl Iterator<Item = &Entry> {
+        let mut joined = self.joined.as_ref();
+        self.talk.iter().rev().map(move |entry| match entry {
+            Entry::Answer(_) => joined.take().unwrap_or(entry),
+            Entry::Results(_) | Entry::Note(_) | Entry::Summary(_) => entry,
+        })
+    }
+
+    /// Takes in an answer, together with the one that it continues.
+    pub(crate) fn hear(&mut self, answer: &Arc<Answer>) {
+        let is_answer = |entry: &&Entry| matches!(entry, Entry::Answer(_));
+        let since = self.talk.iter().rev().take_while(|entry| !is_answer(entry));
+        let continues = since.into_iter().any(|entry| matches!(entry, Entry::Note(Note::CutOff)));
+        self.joined = match self.talk.iter().rev().find(is_answer) {
+            Some(Entry::Answer(first)) if continues => Some(Entry::Answer(Arc::new(join(first, answer)))),
+            _ => None,
+        };
+        self.talk.push(Entry::Answer(answer.clone()));
+    }
+
+    /// Whether the last answer continues the one before it.
+    pub(crate) fn is_continued(&self) -> bool {
+        self.joined.is_some()
     }
 
     pub(crate) fn turn(&self) -> u32 {
@@ -271,4 +299,15 @@ impl Step {
     pub(crate) fn address(&self, turn: u32, kind: Kind) -> Address {
         Address::of(&self.spec.id, self.visit, turn, kind)
     }
+}
+
+/// An answer and its continuation, byte for byte.
+fn join(first: &Answer, rest: &Answer) -> Answer {
+    // Some models begin again instead. Two objects in a row cannot be one that was cut in two.
+    let begins_again = first.text.trim_start().starts_with('{')
+        && serde_json::from_str::<serde_json::Map<String, Value>>(&rest.text).is_ok();
+    if begins_again {
+        return rest.clone();
+    }
+    Answer { text: format!("{}{}", first.text, rest.text), ..rest.clone() }
 }

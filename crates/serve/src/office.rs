@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
-use updraft_engine::{EdgeList, Engine, Watch, messages, node_link};
+use updraft_engine::{EdgeList, Engine, PersonResponse, Watch, messages, node_link};
 use updraft_mcp::server::{
     Answered, Changed, Document, Doing, Face, Hit, Listed, Listener, Output, Progress, Query, Refusal, View, Work,
 };
@@ -132,7 +132,13 @@ impl Office {
             return Err(Refusal(format!("run {id} is over already: it is {}", report.run.status())));
         }
         let input = input(&report.run)?;
-        self.0.runs.tell(&id, input).await?;
+        match input.question() {
+            Some(at) => {
+                let journal = self.0.runs.journal();
+                self.0.runs.give(&PersonResponse { journal, id: &id, seen: &report.run, at, input: &input }).await?;
+            }
+            None => self.0.runs.tell(&id, input).await?,
+        }
         self.seen(&id)
     }
 

@@ -10,7 +10,7 @@ use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
-use updraft_engine::{Engine, Handle, Watch};
+use updraft_engine::{Engine, Handle, PersonResponse, ResponseStatus, Watch};
 use updraft_journal::{Filter, Journal, Status};
 use updraft_mcp::server::{Changed, Progress, Refusal};
 use updraft_run::{Address, Event, Goal, Input, Record, Reply, Run, RunId, Timestamp};
@@ -249,16 +249,38 @@ impl Runs {
         }
     }
 
+    /// Gives a person's word on a question to a run. Refused when another was first.
+    pub(crate) async fn give(&self, response: &PersonResponse<'_>) -> Result<(), Refusal> {
+        let failed = |error: updraft_engine::Error| Refusal(error.to_string());
+        let overtaken = |stands: &str| Refusal(format!("{} was already {stands}; this does not count", response.at));
+        if let Some((stands, is_same)) = response.send(self.0.begin.now()).await.map_err(failed)? {
+            return if is_same { Ok(()) } else { Err(overtaken(&stands)) };
+        }
+        self.until_taken(response.id, response.input).await?;
+        match response.status().map_err(failed)? {
+            ResponseStatus::Counts | ResponseStatus::Waits => Ok(()),
+            ResponseStatus::Overtaken(stands) => Err(overtaken(&stands)),
+            ResponseStatus::Unwanted => {
+                Err(Refusal(format!("the run no longer waits for an answer to {}", response.at)))
+            }
+        }
+    }
+
     /// Says something to a run. It is on disk before it is taken, and its effect is waited for a moment.
     pub(crate) async fn tell(&self, id: &RunId, input: Input) -> Result<(), Refusal> {
-        let failed = |error: updraft_journal::Error| Refusal(error.to_string());
         let key = unguessable(16)?;
-        self.journal().send(id, &key, &input, self.0.begin.now()).await.map_err(failed)?;
+        let sent = self.journal().send(id, &key, &input, self.0.begin.now()).await;
+        sent.map_err(|error| Refusal(error.to_string()))?;
+        self.until_taken(id, &input).await
+    }
+
+    async fn until_taken(&self, id: &RunId, input: &Input) -> Result<(), Refusal> {
+        let failed = |error: updraft_journal::Error| Refusal(error.to_string());
         let stops = matches!(input, Input::Pause | Input::Cancel { step: None, .. });
         self.wake(id, if stops { Waking::ToStop } else { Waking::ToGoOn }).await?;
         let mut changes = self.journal().changes();
         let deadline = tokio::time::Instant::now() + PATIENCE;
-        while self.journal().inbox(id).map_err(failed)?.iter().any(|waiting| waiting.input == input)
+        while self.journal().inbox(id).map_err(failed)?.iter().any(|waiting| waiting.input == *input)
             && tokio::time::Instant::now() < deadline
         {
             let _ = tokio::time::timeout(LOOK, changes.next()).await;

@@ -125,6 +125,11 @@ impl Dispatcher {
             Ok((entry, args)) => (entry, args.into_owned()),
             Err(fault) => return self.fit(Reply::Failed(fault)),
         };
+        if goes_by_name(&entry)
+            && let Some(why) = cx.place.workspace.displaced()
+        {
+            return self.fit(Reply::Failed(why));
+        }
         let watch = match touches(&entry) {
             Some(is_unseen) => Some(self.witness.watch(is_unseen, cx).await),
             None => None,
@@ -214,6 +219,11 @@ impl Dispatcher {
         }
         Called { overflow, ..Called::of(Reply::Output(output)) }
     }
+}
+
+/// Whether a call starts a program, which finds the workspace by its name. Our own tools for files hold it open.
+fn goes_by_name(entry: &Entry) -> bool {
+    entry.tool.traits().group == "sandbox" || matches!(entry.tool.source(), Source::File(_))
 }
 
 /// Whether a call may change the workspace, and then, whether it may change what its output does not list.

@@ -5,6 +5,7 @@
 
 mod about;
 mod atomic;
+mod drafts;
 mod git_index;
 mod guarded;
 #[cfg(unix)]
@@ -15,13 +16,14 @@ mod look;
 mod named;
 mod path;
 mod restore;
+mod turn;
 mod walk;
 
 use std::fmt;
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use updraft_run::{Failure, FailureKind};
 
@@ -32,8 +34,10 @@ use held as disk;
 use named as disk;
 
 pub(crate) use about::{About, Kind};
-pub(crate) use atomic::{Existing, hash_of, is_draft};
+pub(crate) use atomic::{Existing, Replacement, hash_of};
 pub(crate) use disk::{Folder, How, about_file, bytes_of};
+pub(crate) use drafts::is_draft;
+pub use drafts::is_draft_of_any;
 pub use git_index::index_entries;
 pub use ignored::Hidden;
 pub use look::{Paths, WholeText};
@@ -58,6 +62,7 @@ struct Opened {
     folder: Folder,
     /// Writers of one file take turns, so that two edits at once both count. Shared by the hash of the path.
     turns: [Mutex<()>; 16],
+    swept: drafts::SweptFolders,
 }
 
 /// Which links may be followed on the way to a file.
@@ -76,7 +81,12 @@ impl Workspace {
         let given = std::path::absolute(root).map_err(failed)?;
         let real = root.canonicalize().map_err(failed)?;
         let folder = Folder::open(&real).map_err(failed)?;
-        Ok(Self(Arc::new(Opened { roots: [given, real], folder, turns: Default::default() })))
+        Ok(Self(Arc::new(Opened {
+            roots: [given, real],
+            folder,
+            turns: Default::default(),
+            swept: drafts::SweptFolders::default(),
+        })))
     }
 
     /// The folder as it was called when it was opened, for people to read. Files are not opened by it.
@@ -87,6 +97,19 @@ impl Workspace {
     /// The folder itself, open.
     pub(crate) fn folder(&self) -> &Folder {
         &self.0.folder
+    }
+
+    /// Why no program can be started in the workspace: what goes by its name is another folder than the one held open.
+    pub(crate) fn displaced(&self) -> Option<Failure> {
+        let held = self.folder().itself().ok()?;
+        let named = Folder::open(self.root()).and_then(|folder| folder.itself());
+        if named.is_ok_and(|named| named.place == held.place) {
+            return None;
+        }
+        let why =
+            "is no longer the folder that this run works in: it was moved, or something else was put in its place";
+        let message = format!("`{}` {why}; nothing was started there", self.root().display());
+        Some(Failure::new(FailureKind::Security, message))
     }
 
     /// Takes a path as a model wrote it: relative to the workspace, or absolute and inside it.
@@ -121,13 +144,6 @@ impl Workspace {
     /// What is there, without opening it.
     pub(crate) fn about(&self, path: &Inside, links: Links) -> Result<About, Failure> {
         self.folder().about(path.as_str(), links).map_err(|error| failure(path, &error))
-    }
-
-    /// Waits for the turn to write a file.
-    pub(crate) fn turn(&self, path: &Inside) -> MutexGuard<'_, ()> {
-        let sum = path.as_str().bytes().fold(0usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
-        // Nothing is guarded but the order, so a writer that panicked leaves nothing broken behind.
-        self.0.turns[sum % self.0.turns.len()].lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use updraft_engine::waiting_for;
+use updraft_engine::{PersonResponse, ResponseStatus, outlives_its_process, waiting_for};
 use updraft_journal::{Journal, Summary};
 use updraft_run::{Address, Effect, Input, Kind, Phase, Run, RunId, Scope, StepId, Verdict};
 
@@ -94,23 +94,17 @@ fn verdict(places: &Places, name: &str, id: Option<&str>, verdict: &Verdict) -> 
             return Err(Fault::usage("several calls wait for approval; name one of them")
                 .hint(format!("they are: {}", listed(&open))));
         };
-        let input = Input::Verdict { id: Some(seen.clone()), verdict: verdict.clone() };
-        if verdict.always.is_some() {
-            let rules = remembered(run, seen, verdict.always);
-            if rules.is_empty() {
-                let fault = Fault::usage("this call is asked about each time; nothing can be remembered for it");
-                let in_run = !remembered(run, seen, Some(Scope::Run)).is_empty();
-                let way = if in_run {
-                    "`--always run` allows such calls in this run"
-                } else {
-                    "leave --always out to allow it once"
-                };
-                return Err(fault.hint(way));
-            }
-            settings::keep_always(places, run, &input)?;
-            out::note(&format!("from now on allowed: {}", rules.join(", ")));
+        if verdict.always.is_some() && remembered(run, seen, verdict.always).is_empty() {
+            let fault = Fault::usage("this call is asked about each time; nothing can be remembered for it");
+            let in_run = !remembered(run, seen, Some(Scope::Run)).is_empty();
+            let way = if in_run {
+                "`--always run` allows such calls in this run"
+            } else {
+                "leave --always out to allow it once"
+            };
+            return Err(fault.hint(way));
         }
-        Ok(input)
+        Ok(Input::Verdict { id: Some(seen.clone()), verdict: verdict.clone() })
     })
 }
 
@@ -162,10 +156,70 @@ fn control(places: &Places, name: &str, input: impl Fn(&Run) -> Result<Input, Fa
     }
     let input = input(&run)?;
     wire::block_on(async {
-        let ended = bring(places, &journal, &id, input).await;
+        let ended = match input.question().cloned() {
+            Some(at) => {
+                let response = PersonResponse { journal: &journal, id: &id, seen: &run, at: &at, input: &input };
+                let ended = give(&response).await;
+                ended.and_then(|code| remember(places, &run, &input).map(|()| code))
+            }
+            None => bring(places, &journal, &id, input).await,
+        };
         journal.close().await;
         ended
     })
+}
+
+/// Gives a word on a question to the run. Of several who speak at once only one is told that their word counts.
+async fn give(response: &PersonResponse<'_>) -> Outcome {
+    let PersonResponse { journal, id, input, .. } = *response;
+    let overtaken = |stands: &str| {
+        let what = format!("run {id} has been told already: {} was {}", response.at, out::harmless(stands));
+        Fault::failed(format!("{what}; your word does not count"))
+    };
+    if !journal.head(id)?.is_owned() && !outlives_its_process(response.seen, response.at) {
+        let why =
+            "the call that asked this was cut off with its process, and is not made again; nobody waits for an answer";
+        let hint = format!("`updraft resume {id}` goes on: the agent hears that the outcome of its call is unknown");
+        return Err(Fault::failed(why).hint(hint));
+    }
+    if let Some((stands, is_same)) = response.send(moment::now()).await? {
+        if !is_same {
+            return Err(overtaken(&stands).hint(format!("`updraft resume {id}` goes on with what was said first")));
+        }
+        out::note(&format!("already {}\n  hint: `updraft resume {id}` goes on with it", out::harmless(&stands)));
+        return Ok(Code::Done);
+    }
+    let head = taken(journal, id, input).await?;
+    match response.status()? {
+        ResponseStatus::Counts => Ok(say(&fold(journal, id)?, &head, input)),
+        ResponseStatus::Overtaken(stands) => Err(overtaken(&stands)),
+        ResponseStatus::Unwanted => {
+            Err(Fault::failed(format!("run {id} no longer waits for this; it is {}", runs::word(&head))))
+        }
+        ResponseStatus::Waits => {
+            let what =
+                if matches!(input, Input::Verdict { .. }) { "the verdict is kept" } else { "the answer is kept" };
+            match head.owner.filter(|owner| owner.alive) {
+                Some(owner) => out::note(&format!("sent to process {}; it has not taken it yet", owner.pid)),
+                None => keep_note(what, id),
+            }
+            Ok(Code::Done)
+        }
+    }
+}
+
+fn keep_note(what: &str, id: &RunId) {
+    out::note(&format!("{what}; no process is at work on run {id}\n  hint: `updraft resume {id}` goes on with it"));
+}
+
+/// Keeps the rules that a verdict with "always" asks for: only now, when it is known to count.
+fn remember(places: &Places, run: &Run, input: &Input) -> Result<(), Fault> {
+    let Input::Verdict { id: Some(at), verdict: Verdict { always: always @ Some(_), .. } } = input else {
+        return Ok(());
+    };
+    settings::keep_always(places, run, input)?;
+    out::note(&format!("from now on allowed: {}", remembered(run, at, *always).join(", ")));
+    Ok(())
 }
 
 fn fold(journal: &Journal, id: &RunId) -> Result<Run, Fault> {
@@ -174,7 +228,8 @@ fn fold(journal: &Journal, id: &RunId) -> Result<Run, Fault> {
 
 async fn bring(places: &Places, journal: &Journal, id: &RunId, input: Input) -> Outcome {
     let mut head = journal.head(id)?;
-    if head.is_owned() {
+    let was_owned = head.is_owned();
+    if was_owned {
         send(journal, id, &input).await?;
         head = taken(journal, id, &input).await?;
         if journal.inbox(id)?.iter().all(|waiting| waiting.input != input) {
@@ -186,19 +241,11 @@ async fn bring(places: &Places, journal: &Journal, id: &RunId, input: Input) -> 
         }
         // Its process ended meanwhile: the inbox is read by whoever takes over, and that is us.
     }
-    if matches!(input, Input::Answer { .. } | Input::Decline { .. } | Input::Verdict { .. } | Input::Tell { .. }) {
-        let kept = journal.inbox(id)?;
-        if kept.iter().any(|waiting| is_about_the_same(&waiting.input, &input)) {
-            let fault = Fault::failed(format!("run {id} has been told already, and nobody has gone on with it"));
-            return Err(fault.hint(format!("`updraft resume {id}` goes on with what was said first")));
+    if matches!(input, Input::Tell { .. }) {
+        if !was_owned {
+            send(journal, id, &input).await?;
         }
-        send(journal, id, &input).await?;
-        let what = match input {
-            Input::Answer { .. } | Input::Decline { .. } => "the answer is kept",
-            Input::Tell { .. } => "the message is kept",
-            _ => "the verdict is kept",
-        };
-        out::note(&format!("{what}; no process is at work on run {id}\n  hint: `updraft resume {id}` goes on with it"));
+        keep_note("the message is kept", id);
         return Ok(Code::Done);
     }
     let quiet = Output { json: false, quiet: true };
@@ -230,18 +277,6 @@ async fn going_on(places: &Places, run: &Run, workspace: &Path) -> Result<Option
     let none_said = args::Confine::default();
     let level = resume::level_now(places, workspace, &none_said).await?;
     confine::on_resume(places, run, &level, &none_said).await
-}
-
-/// Whether two people speak to the same question.
-fn is_about_the_same(one: &Input, other: &Input) -> bool {
-    match (one, other) {
-        (
-            Input::Answer { id: one, .. } | Input::Decline { id: one, .. },
-            Input::Answer { id: other, .. } | Input::Decline { id: other, .. },
-        )
-        | (Input::Verdict { id: one, .. }, Input::Verdict { id: other, .. }) => one == other,
-        _ => false,
-    }
 }
 
 async fn send(journal: &Journal, id: &RunId, input: &Input) -> Result<(), Fault> {

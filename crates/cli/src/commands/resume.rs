@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use updraft_engine::{Engine, Hands, Rested};
+use updraft_engine::{Engine, Hands, Rested, outlives_its_process};
 use updraft_journal::{Filter, Journal, Status};
 use updraft_mcp::Servers;
 use updraft_run::{Approvals, GrantFlags, Grants, Input, Phase, Run, RunId};
@@ -131,6 +131,9 @@ async fn go_on(
                 if let Phase::Over { .. } = handle.run().phase() {
                     face.say(&format!("run {id} is over already; this is what it came to"));
                 }
+                for unused in unused_words(journal, id, handle.run())? {
+                    face.say(&out::harmless(&unused));
+                }
                 if !matches!(told, Input::Adopt { .. })
                     && let Some(confined) = confine::on_resume(places, handle.run(), level, &args.confine).await?
                 {
@@ -152,6 +155,18 @@ async fn go_on(
             Err(other) => return Err(other.into()),
         }
     }
+}
+
+/// Answers that were sent to the process before and came too late: it ended before it took them, and with it the call that
+/// had asked.
+fn unused_words(journal: &Journal, id: &RunId, run: &Run) -> Result<Vec<String>, Fault> {
+    let inbox = journal.inbox(id)?;
+    let asked = inbox.iter().filter_map(|waiting| waiting.input.question());
+    let lost = asked.filter(|at| run.open().contains_key(at) && !outlives_its_process(run, at));
+    let words = |at: &updraft_run::Address| {
+        format!("the answer to {at} is not used: the call that had asked was cut off, and is not made again")
+    };
+    Ok(lost.map(words).collect())
 }
 
 /// The flags on commands' rights that a run goes on with, and what to say about them.

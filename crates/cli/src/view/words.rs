@@ -269,6 +269,7 @@ fn note_words(note: &Note) -> String {
         Note::MissingOutput { names } => format!("missing: {}", names.join(", ")),
         Note::Unfit { what } => format!("does not fit: {}", short(what, 120)),
         Note::AllToolsFailed => "all tools failed".into(),
+        Note::CutOff => "the answer was cut off at the limit on output; it is asked to go on".into(),
         Note::RepeatedCall { name } => format!("the same call of {name} again"),
         Note::PlanFaults { faults } => format!("faults of the plan: {}", short(&faults.join("; "), 140)),
         Note::Told { message } => format!("the user said: {}", short(message, 120)),

@@ -101,6 +101,8 @@ def answer(method, params):
     if method == "tools/list":
         return tools()
     if method == "tools/call":
+        with open("keys.txt", "a", encoding="utf-8") as file:
+            file.write(params["name"] + " " + params["_meta"]["updraft/idempotency-key"] + "\n")
         return (call_old if ERA == "old" else call_new)(params["name"], params)
     if method == "tasks/get":
         return get_task()

@@ -88,3 +88,25 @@ fn a_variable_of_a_fork_counts_or_is_refused() {
     let prompts = world.updraft(&["show", "last", "--prompts"]).out;
     assert!(prompts.contains('7'), "{prompts}");
 }
+
+#[test]
+fn an_answer_cut_off_at_the_limit_is_continued_and_one_that_stays_cut_off_is_no_answer() {
+    let world = World::new();
+    let half = |text: &str| json!({"text": text, "finish": "length"});
+    let model = world.script("s.json", &json!([half("{\"one\": \"ha"), {"text": "lf\"}"}]));
+    let ran = world.updraft(&["run", "--model", &model, "--agent", "thinker", "think"]).code(0);
+    assert_eq!(ran.out, "{\"one\": \"half\"}\n");
+    let prompts = world.updraft(&["show", "last", "--prompts"]).code(0).out;
+    assert!(prompts.contains("Continue it exactly where it stopped"), "{prompts}");
+    world.updraft(&["replay", "last", "--strict"]).code(0);
+
+    let model = world.script("t.json", &json!([half("{\"one\": \"ha"), half("lf")]));
+    let ran = world.updraft(&["run", "--model", &model, "--agent", "thinker", "think"]).code(1);
+    ran.says("cut off at the limit on output, and so was its continuation");
+    let withheld = json!([{"text": "I", "finish": "filtered"}]);
+    let model = world.script("u.json", &withheld);
+    world
+        .updraft(&["run", "--model", &model, "--agent", "thinker", "think"])
+        .code(1)
+        .says("the provider withheld the answer");
+}

@@ -163,8 +163,7 @@ fn killed_at_any_moment_it_goes_on_and_comes_to_the_same_end() {
         killed += u64::from(kill_after(place.start(), Duration::from_millis(dice.below(220))));
         runs += 1;
         let Some(run) = place.run() else { continue };
-        // A model call that was cut off twice is made a third and last time, so no run is killed more often.
-        if dice.below(2) == 0 {
+        for _ in 0..dice.below(4) {
             let child = place.command(&["resume", &run]).spawn().unwrap();
             killed += u64::from(kill_after(child, Duration::from_millis(dice.below(150))));
         }

@@ -36,6 +36,7 @@ mod outage;
 mod permissions;
 mod planted;
 mod python;
+mod race;
 mod run;
 mod sandbox;
 mod settings;

@@ -42,6 +42,12 @@ fn done(world: &World) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
+/// The calls that the server heard of, with the keys they came with.
+fn keys(world: &World) -> Vec<String> {
+    let text = std::fs::read_to_string(world.ws().join("keys.txt")).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
 /// What the call gave, once the run is over.
 fn result(world: &World, run: &str) -> String {
     World::until("the run is done", || world.runs().iter().any(|one| one["run"] == run && one["status"] == "done"));
@@ -112,8 +118,12 @@ fn a_killed_call_of_an_older_server_is_in_doubt_unless_it_may_be_repeated() {
     let running = begin(&world, "order");
     let run = world.until_status("waiting");
     drop(running);
+    // Nobody waits for an answer any more, so none is taken.
+    world.updraft(&["answer", &run, r#"{"size": "small"}"#]).code(1).says("is not made again");
+    world.updraft(&["answer", &run, "--decline"]).code(1).says("is not made again");
     world.updraft(&["resume", &run]).code(0);
     assert!(result(&world, &run).contains("outcome unknown"), "{}", events(&world, &run));
+    let (ordered, run_of_order) = (keys(&world), run);
     // One that only reads is made again, and asks the same: what was said meanwhile is its answer.
     let running = begin(&world, "ready");
     let run = world.until_status("waiting");
@@ -122,6 +132,9 @@ fn a_killed_call_of_an_older_server_is_in_doubt_unless_it_may_be_repeated() {
     world.updraft(&["resume", &run]).code(0);
     assert!(result(&world, &run).contains("small"), "{}", events(&world, &run));
     assert_eq!(done(&world), ["ready"]);
+    // The server can tell the call that was made again from another.
+    assert_eq!(ordered, [format!("order {run_of_order}/coder/0/0/call.0")]);
+    assert_eq!(keys(&world)[1..], [format!("ready {run}/coder/0/0/call.0"), format!("ready {run}/coder/0/0/call.0")]);
 }
 
 #[test]

@@ -366,3 +366,21 @@ fn whatever_a_run_does_undo_leads_back_and_somebody_elses_file_stays() {
         assert_eq!(content(&world, &theirs), "theirs\n", "seed {seed}");
     }
 }
+
+#[test]
+fn what_a_write_of_ours_left_when_it_was_killed_is_not_brought_back() {
+    let world = World::new();
+    if !can_stage(&world) {
+        return;
+    }
+    // No process has so high a number.
+    let draft = ".updraft-7ffffff0-0.tmp";
+    world.file(draft, "half");
+    let command = format!("rm {draft}; echo b > b.txt");
+    let calls = json!({"name": "run_command", "args": {"command": command}});
+    let model = world.script("s.json", &json!([{"calls": [calls]}, {"text": "done"}]));
+    world.updraft(&["run", "--model", &model, "--agent", "coder", "--yes", "work"]).code(0);
+    assert!(world.ws().join("b.txt").exists() && !world.ws().join(draft).exists());
+    world.updraft(&["undo", "--yes"]).code(0);
+    assert!(!world.ws().join("b.txt").exists() && !world.ws().join(draft).exists());
+}

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use updraft_run::{Address, FormKind, Hash};
-use updraft_tools::{Standing, Workspace, index_entries};
+use updraft_tools::{Standing, Workspace, index_entries, is_draft_of_any};
 
 use super::made::{Changes, Made};
 use super::moved::{Draft, Loss, Wish, is_loss, is_misnamed};
@@ -134,6 +134,8 @@ impl Planning<'_> {
                 continue;
             }
             match self.look(path) {
+                // A write of ours that was cut off had left it, and it was cleared away.
+                Ok(None) if is_draft_of_any(path) => {}
                 Ok(now) => self.path(path, &made, now.as_ref(), &mut draft),
                 // The plan takes the link away that is in the way. A folder comes before what lies in it.
                 Err(_) if draft.makes_way_for(path) => self.path(path, &made, None, &mut draft),

@@ -76,6 +76,8 @@ pub(super) struct Waiting<'a> {
     pub(super) found: std::sync::Mutex<Option<Handle>>,
     /// The run that it is for.
     pub(super) run: &'a str,
+    /// The same for every attempt at one call of a run, and for no other call. Nothing where no tool is called.
+    pub(super) key: Option<&'a str>,
 }
 
 impl Connection {

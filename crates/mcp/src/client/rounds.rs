@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ElicitRequest, ElicitRequestParams,
-    GetPromptRequest, GetPromptRequestParams, GetPromptResult, InputRequest, InputRequests, InputRequiredResult,
-    JsonObject, ReadResourceRequest, ReadResourceRequestParams, ReadResourceResult, ServerResult, Task,
+    GetMeta as _, GetPromptRequest, GetPromptRequestParams, GetPromptResult, InputRequest, InputRequests,
+    InputRequiredResult, JsonObject, ReadResourceRequest, ReadResourceRequestParams, ReadResourceResult, ServerResult,
+    Task,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -70,6 +71,9 @@ impl Waiting<'_> {
     }
 }
 
+/// Where a call says which one it is, so that a server can tell a call that is made again from a second one.
+const IDEMPOTENCY_KEY: &str = "updraft/idempotency-key";
+
 impl Connection {
     /// Calls a tool, and answers what it asks meanwhile. A call that can be found again is gone on with.
     pub(super) async fn call(
@@ -100,7 +104,10 @@ impl Connection {
                 }
                 waiting.forget().await;
             }
-            let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
+            let mut request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
+            if let Some(key) = waiting.key {
+                request.get_meta_mut().insert(IDEMPOTENCY_KEY.into(), key.into());
+            }
             let answer = match self.ask(request, waiting).await {
                 Err(Error::Visits { visits, .. }) if !visits.is_empty() => {
                     Ok(ServerResult::InputRequiredResult(InputRequiredResult::new(Some(as_questions(visits)), None)))

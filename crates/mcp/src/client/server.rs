@@ -304,7 +304,7 @@ impl Server {
         let start = self.config.patience.start;
         let patience = Patience { call: start, longest: start, ..self.config.patience };
         let found = std::sync::Mutex::default();
-        Waiting { patience, cancel, log: Log::default(), asker: None, found, run: "unknown" }
+        Waiting { patience, cancel, log: Log::default(), asker: None, found, run: "unknown", key: None }
     }
 
     /// Learns from how a call went.

@@ -84,7 +84,8 @@ impl ServerTool {
         let asker = around.caller.clone().map(|caller| Asker { run: around.run.clone(), caller });
         let found = around.handle.as_deref().and_then(Handle::read).into();
         let (cancel, log, run) = (&cx.cancel, cx.log.clone(), around.run.as_str());
-        let waiting = Waiting { patience: config.patience, cancel, log, asker, found, run };
+        let key = Some(cx.key.as_str());
+        let waiting = Waiting { patience: config.patience, cancel, log, asker, found, run, key };
         let is_repeatable = self.traits.class.is_repeatable();
         let arguments: JsonObject = arguments;
         match self.server.call(&self.own_name, arguments, is_repeatable, &waiting).await {

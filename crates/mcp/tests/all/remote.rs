@@ -9,7 +9,7 @@ use crate::support::World;
 use crate::support::web::{JSON, Web, answer, modern};
 use serde_json::json;
 use updraft_mcp::Error;
-use updraft_run::Reply;
+use updraft_run::{Reply, ToolCall};
 
 #[tokio::test]
 async fn the_plain_form_is_found_out_and_works_like_any_other() {
@@ -63,6 +63,25 @@ async fn an_answer_to_another_request_and_one_that_is_too_large_are_given_to_nob
     assert_eq!(world.output(&dispatcher, "mcp_m_echo", json!({"do": "hello"})).await.text, "hello");
     let misdeeds = servers.get("m").unwrap().health().misdeeds;
     assert_eq!((misdeeds.strays, misdeeds.oversized), (1, 1));
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn each_call_says_which_one_it_is_and_says_the_same_when_it_is_made_again() {
+    let web = modern(|body| {
+        answer(&body["id"], body["params"]["_meta"]["updraft/idempotency-key"].as_str().unwrap_or("none"))
+    })
+    .await;
+    let world = World::new();
+    let servers = world.servers(json!({"m": {"url": web.url()}})).await;
+    let dispatcher = world.dispatcher(&servers).await;
+    for key in ["run-1/a/0/0/call.0", "run-1/a/0/0/call.1", "run-1/a/0/0/call.0"] {
+        let mut context = world.context();
+        context.key = key.to_owned();
+        let call = ToolCall { id: "1".into(), name: "mcp_m_echo".into(), args: json!({}), fault: None };
+        let Reply::Output(output) = dispatcher.call(&call, &context).await.reply else { panic!("no output") };
+        assert_eq!(output.text, key);
+    }
     servers.close().await;
 }
 

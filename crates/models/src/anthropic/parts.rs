@@ -113,7 +113,7 @@ impl Decode for Parts {
             "message_delta" => {
                 self.count(event.usage, fold);
                 if let Some(delta) = &event.delta {
-                    fold.finish = finish_of(delta.stop_reason.as_str()).or(fold.finish);
+                    stop(delta.stop_reason.as_str(), fold);
                 }
             }
             "message_stop" => fold.done = true,
@@ -123,7 +123,7 @@ impl Decode for Parts {
                     self.end(index, fold);
                 }
                 self.count(event.usage, fold);
-                fold.finish = finish_of(event.stop_reason.as_str());
+                stop(event.stop_reason.as_str(), fold);
             }
             _ => {}
         }
@@ -131,12 +131,12 @@ impl Decode for Parts {
     }
 }
 
-fn finish_of(reason: &str) -> Option<Finish> {
+fn stop(reason: &str, fold: &mut Fold) {
     match reason {
-        "" => None,
-        "max_tokens" | "model_context_window_exceeded" => Some(Finish::Length),
-        "refusal" => Some(Finish::Filtered),
-        _ => Some(Finish::Stop),
+        "" => {}
+        "max_tokens" | "model_context_window_exceeded" => fold.finish = Some(Finish::Length),
+        "refusal" => fold.withhold(reason, ""),
+        _ => fold.finish = Some(Finish::Stop),
     }
 }
 

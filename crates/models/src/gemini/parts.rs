@@ -43,8 +43,8 @@ impl Parts {
             self.used.update(used);
             fold.usage = self.used.usage();
         }
-        if chunk.prompt_feedback.is_some_and(|feedback| !feedback.block_reason.as_str().is_empty()) {
-            fold.finish = Some(Finish::Filtered);
+        if let Some(feedback) = chunk.prompt_feedback.filter(|feedback| !feedback.block_reason.as_str().is_empty()) {
+            fold.withhold(feedback.block_reason.as_str(), "");
         }
         for candidate in chunk.candidates.into_iter().flatten().filter(|one| one.index.unwrap_or(0) == 0) {
             let Candidate { content, finish_reason, finish_message, .. } = candidate;
@@ -89,7 +89,10 @@ fn stop(reason: &str, message: &str, fold: &mut Fold, hear: Hear<'_>) -> Result<
             return Err(Trouble::Garbled(refusal::shorten(&format!("the model stopped with {reason} {message}"))));
         }
         // SAFETY, RECITATION and many more, each a reason to withhold.
-        _ => Some(Finish::Filtered),
+        _ => {
+            fold.withhold(reason, message);
+            return Ok(());
+        }
     };
     Ok(())
 }

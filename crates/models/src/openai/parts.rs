@@ -38,7 +38,7 @@ impl Decode for Parts {
             match choice.finish_reason.as_str() {
                 "" => {}
                 "length" => fold.finish = Some(Finish::Length),
-                "content_filter" => fold.finish = Some(Finish::Filtered),
+                reason @ "content_filter" => fold.withhold(reason, ""),
                 "error" => return Err(Trouble::Cut("the server stopped with an error".to_owned())),
                 _ => fold.finish = Some(Finish::Stop),
             }

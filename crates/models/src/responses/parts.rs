@@ -146,7 +146,10 @@ fn close(how: &str, raw: &RawValue, fold: &mut Fold) -> Result<(), Trouble> {
     let why = response.incomplete_details.as_ref().map(|why| why.reason.as_str()).unwrap_or_default();
     fold.finish = Some(match (how, why) {
         ("failed" | "cancelled", _) => return Err(trouble_of(response.error.as_ref())),
-        ("incomplete", "content_filter") => Finish::Filtered,
+        ("incomplete", "content_filter") => {
+            fold.withhold(why, "");
+            Finish::Filtered
+        }
         ("incomplete", _) => Finish::Length,
         _ => Finish::Stop,
     });

@@ -342,7 +342,7 @@ impl Run {
             Kind::Ask => {
                 let step = &mut self.steps[at];
                 match answered(reply) {
-                    Ok(answer) => step.talk.push(Entry::Answer(answer.clone())),
+                    Ok(answer) => step.hear(answer),
                     Err(why) => step.trouble = Some(why),
                 }
                 step.prepared = prepared.to_vec();

@@ -139,5 +139,6 @@ fn fresh(spec: &StepSpec, role: Role) -> Step {
         trouble: None,
         pending: Vec::new(),
         aside: None,
+        joined: None,
     }
 }

@@ -18,7 +18,17 @@ use super::turn::told_of_last_turn;
 impl Run {
     /// Decides what follows from a model's answer: calls, or the end of the visit.
     pub(super) fn after_answer(&self, step: &Step, turn: u32, answer: &Answer) -> Vec<Event> {
+        if let Some(events) = self.after_part(step, turn, answer) {
+            return events;
+        }
         let calls = self.calls_in(step, answer);
+        if step.is_continued() && answer.calls.is_empty() {
+            let Some(call) = calls.first() else { return self.conclude(step, turn, answer) };
+            // Nobody has looked at a call that is whole only when two answers are read as one.
+            let what = format!("the call of `{}` was cut off and not made; make it again, with less in it", call.name);
+            let otherwise = Failure::new(FailureKind::ModelBehavior, what.clone());
+            return self.correct_once(step, turn, Note::Unfit { what }, otherwise);
+        }
         if calls.is_empty() {
             if let Some(name) = self.call_among_text(step, answer).filter(|_| step.corrections() == 0)
                 && turn + 1 < self.turns_of(step)

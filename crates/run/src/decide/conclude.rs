@@ -63,7 +63,7 @@ impl Run {
     }
 
     /// A result is sent back once; a second one that will not do fails the step.
-    fn correct_once(&self, step: &Step, turn: u32, note: Note, otherwise: Failure) -> Vec<Event> {
+    pub(super) fn correct_once(&self, step: &Step, turn: u32, note: Note, otherwise: Failure) -> Vec<Event> {
         if step.corrections() > 0 {
             return fail(step, otherwise);
         }

@@ -14,8 +14,9 @@ use crate::state::{Open, Phase, Run};
 
 use super::code::{called_so_far, may_all_repeat};
 
-/// Attempts of a model call that may be cut off before it counts as failed: each may have been billed.
-const CUT_OFF_ASKS: u32 = 3;
+/// Attempts of a model call that may be cut off before the run stops by itself: each may have been billed. Whoever resumes
+/// it has it asked again.
+const CUT_OFF_ASKS: u32 = 10;
 
 /// Answers that break off while our process lives, before the question fails.
 const BROKEN_ANSWERS: u32 = 4;
@@ -169,8 +170,14 @@ impl Run {
                 if matches!(self.phase, Phase::Cancelling { .. }) {
                     events.push(said_next(id, open, Reply::Cancelled));
                 } else if open.attempt >= CUT_OFF_ASKS {
-                    let why = format!("the model call was cut off {CUT_OFF_ASKS} times");
-                    events.push(said_next(id, open, Reply::Failed(Failure::new(FailureKind::Model, why))));
+                    let why = format!("the model call was cut off {} times", open.attempt);
+                    if self.can_halt(id) {
+                        let stopped = events.iter().any(|event| matches!(event, Event::Exhausted { .. }));
+                        let halted = self.halt(id, Failure::new(FailureKind::Outage, why));
+                        events.extend(halted.into_iter().take(if stopped { 1 } else { 2 }));
+                    } else {
+                        events.push(said_next(id, open, Reply::Failed(Failure::new(FailureKind::Model, why))));
+                    }
                 }
             }
             (Effect::Ask | Effect::Call, found) => {

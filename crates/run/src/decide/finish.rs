@@ -79,7 +79,7 @@ impl Run {
 
     /// The last thing a step said in words, or else the last good result of its tools.
     pub(crate) fn best_words(&self, step: &Step) -> Option<String> {
-        step.talk.iter().rev().find_map(|entry| match entry {
+        step.spoken().find_map(|entry| match entry {
             Entry::Answer(answer) => {
                 let is_call = answer.calls.is_empty() && !self.calls_in(step, answer).is_empty();
                 (!is_call && !answer.text.trim().is_empty()).then(|| answer.text.clone())
@@ -101,7 +101,7 @@ impl Run {
 
     /// What a step that is not done has said last. What its tools gave is no answer.
     fn said_by(&self, step: &Step) -> Option<String> {
-        step.talk.iter().rev().find_map(|entry| match entry {
+        step.spoken().find_map(|entry| match entry {
             Entry::Answer(answer) if !answer.text.trim().is_empty() => {
                 let is_call = answer.calls.is_empty() && !self.calls_in(step, answer).is_empty();
                 (!is_call).then(|| answer.text.clone())

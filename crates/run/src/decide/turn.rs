@@ -3,6 +3,7 @@
 use crate::effect::Effect;
 use crate::event::{Event, Note};
 use crate::id::Kind;
+use crate::message::Finish;
 use crate::reply::{Failure, FailureKind, Reply};
 use crate::state::Run;
 use crate::step::{Entry, Outcome, State, Step};
@@ -26,7 +27,7 @@ impl Run {
             return fail(step, trouble.clone());
         }
         match &step.state {
-            State::Thinking { turn } => match step.talk.last() {
+            State::Thinking { turn } => match step.spoken().next() {
                 Some(Entry::Answer(answer)) => self.after_answer(step, *turn, answer),
                 // Older turns have just been summarised.
                 Some(Entry::Results(_) | Entry::Note(_) | Entry::Summary(_)) | None => self.ask(step, turn + 1),
@@ -124,6 +125,10 @@ fn after_summary(step: &Step) -> Vec<Event> {
     let (Some(summary), Some(upto)) = (step.aside.as_ref(), compactable(step)) else {
         return fail(step, Failure::new(FailureKind::ModelBehavior, "the conversation could not be summarised"));
     };
+    if summary.finish != Finish::Stop {
+        let why = "the summary of older turns was cut off before its end";
+        return fail(step, Failure::new(FailureKind::ModelBehavior, why));
+    }
     let before: usize = step.talk[..upto as usize].iter().map(size).sum();
     if summary.text.trim().is_empty() || summary.text.len() >= before {
         let why = format!("a summary of {} bytes for {before} does not shrink the conversation", summary.text.len());
@@ -185,9 +190,12 @@ impl Step {
     pub(super) fn corrections(&self) -> u32 {
         let is_correction = |note: &Note| match note {
             Note::MissingOutput { .. } | Note::Unfit { .. } | Note::PlanFaults { .. } => true,
-            Note::LastTurn | Note::MoreTurns | Note::AllToolsFailed | Note::RepeatedCall { .. } | Note::Told { .. } => {
-                false
-            }
+            Note::LastTurn
+            | Note::MoreTurns
+            | Note::AllToolsFailed
+            | Note::RepeatedCall { .. }
+            | Note::CutOff
+            | Note::Told { .. } => false,
         };
         self.talk.iter().filter(|entry| matches!(entry, Entry::Note(note) if is_correction(note))).count() as u32
     }

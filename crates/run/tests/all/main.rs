@@ -6,6 +6,7 @@ mod code;
 mod compaction;
 mod control;
 mod crash;
+mod cut_off;
 mod graph;
 mod inquiries;
 mod journals;

@@ -1,6 +1,6 @@
 //! What a new process makes of what the old one left open.
 
-use crate::support::{World, at, calls, given, gives, opaque};
+use crate::support::{World, at, calls, given, gives, opaque, resume, says};
 use updraft_run::{Class, Finding, Found, Prepared};
 
 /// A call of a class, begun or not, when the process ends.
@@ -71,22 +71,28 @@ fn a_late_reply_of_the_old_process_decides_nothing() {
 }
 
 #[test]
-fn a_model_cut_off_three_times_fails() {
-    let mut world = World::of(given(&["a"]));
-    for _ in 0..2 {
+fn a_model_cut_off_ten_times_stops_the_run_and_is_asked_again_when_it_is_resumed() {
+    let mut world = World::of(given(&["a", "b"])).says("a", [says("A")]).says("b", [says("B")]);
+    for _ in 0..9 {
         world.begin(&at("a/0/0/ask.0"));
+        world.begin(&at("b/0/0/ask.0"));
         world.recover(Vec::new());
     }
-    assert_eq!(world.run.open()[&at("a/0/0/ask.0")].attempt, 3);
+    assert_eq!(world.run.open()[&at("a/0/0/ask.0")].attempt, 10);
     world.begin(&at("a/0/0/ask.0"));
+    world.begin(&at("b/0/0/ask.0"));
     world.recover(Vec::new());
-    insta::assert_snapshot!(world.last(), @r#"
-    a/0/0/ask.0 interrupted at attempt 3
-    a/0/0/ask.0 gives failed: the model call was cut off 3 times
-    a failed (model): the model call was cut off 3 times
-    a judged: "give_up"
-    finished:  [model: step `a` failed: the model call was cut off 3 times]
-    "#);
+    insta::assert_snapshot!(world.last(), @r"
+    a/0/0/ask.0 interrupted at attempt 10
+    a halted (outage): the model call was cut off 10 times
+    exhausted: waiting for a model
+    b/0/0/ask.0 interrupted at attempt 10
+    b halted (outage): the model call was cut off 10 times
+    ");
+    world.feed(resume());
+    assert_eq!(world.open(), ["a/0/0/ask.0", "b/0/0/ask.0"]);
+    world.work();
+    assert_eq!((world.status("a"), world.status("b")), ("completed", "completed"));
 }
 
 #[test]

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use similar::{ChangeTag, TextDiff};
-use updraft_run::{Change, Class, Expected, Facts, Failure, Form, Found, Hash, Output, Prepared, Reply};
+use updraft_run::{Change, Class, Expected, Facts, Failure, FailureKind, Form, Found, Hash, Output, Prepared, Reply};
 
 use crate::cut;
 use crate::dispatch::hash;
-use crate::place::{Existing, Inside, Links, Place};
+use crate::place::{Existing, Inside, Links, Place, Replacement};
 use crate::text;
 use crate::tool::CallContext;
 
@@ -53,17 +53,26 @@ fn locate(args: &Value, place: &Place) -> Result<Inside, Failure> {
     place.workspace.locate_for_writing(args["path"].as_str().unwrap_or_default())
 }
 
-/// Plans a change and carries it out, while nobody else of us writes that file: two edits at once both count.
-pub(super) fn make(args: &Value, cx: &CallContext, plan: impl FnOnce(&Place) -> Result<Plan, Failure>) -> Reply {
+/// How often a change is worked out anew because somebody else changed the file meanwhile.
+const ATTEMPTS: usize = 10;
+
+/// Plans a change and carries it out, while nobody else of us writes that file: two edits at once both count. Where
+/// somebody else writes it all the same, the change is worked out again from what is there by then.
+pub(super) fn make(args: &Value, cx: &CallContext, plan: impl Fn(&Place) -> Result<Plan, Failure>) -> Reply {
     let path = match locate(args, &cx.place) {
         Ok(path) => path,
         Err(failure) => return Reply::Failed(failure),
     };
     let _turn = cx.place.workspace.turn(&path);
-    match plan(&cx.place) {
-        Ok(plan) => plan.carry_out(cx),
-        Err(failure) => Reply::Failed(failure),
+    for _ in 0..ATTEMPTS {
+        match plan(&cx.place).map(|plan| plan.carry_out(cx)) {
+            Ok(Some(reply)) => return reply,
+            Ok(None) => {}
+            Err(failure) => return Reply::Failed(failure),
+        }
     }
+    let why = format!("`{path}` is being changed by another program again and again; nothing was written");
+    Reply::Failed(Failure::new(FailureKind::Tool, why))
 }
 
 /// Lines added and removed between two texts; nothing where they are too large to compare or hold no text.
@@ -93,8 +102,8 @@ impl Plan {
         self.before.filter(|existing| !is_same(existing)).and_then(|existing| existing.bytes).into_iter().collect()
     }
 
-    /// Writes the file, and keeps what was there.
-    fn carry_out(self, cx: &CallContext) -> Reply {
+    /// Writes the file, and keeps what was there. Nothing if somebody else has changed the file since this was planned.
+    fn carry_out(self, cx: &CallContext) -> Option<Reply> {
         let change = Change {
             path: self.path.to_string(),
             before: self.before.as_ref().map(|existing| existing.hash),
@@ -106,13 +115,14 @@ impl Plan {
         };
         let mut output = told(&self.path, change, self.text, self.after.len());
         if cx.cancel.is_cancelled() {
-            return Reply::Cancelled;
+            return Some(Reply::Cancelled);
         }
         if let Some(mut change) = output.changes.pop() {
             let may = cx.around.reaches_outside;
             match cx.place.workspace.replace(&self.path, &self.after, self.before.as_ref(), may) {
-                Ok(folders) => output.changes = folders,
-                Err(failure) => return Reply::Failed(failure),
+                Ok(Replacement::Done(folders)) => output.changes = folders,
+                Ok(Replacement::Overtaken) => return None,
+                Err(failure) => return Some(Reply::Failed(failure)),
             }
             change.now = look(&cx.place, &self.path);
             output.changes.push(change);
@@ -127,7 +137,7 @@ impl Plan {
         if let Some(old) = old.filter(|_| output.changes.last().is_some_and(|change| change.before.is_some())) {
             cx.keep(old);
         }
-        Reply::Output(Arc::new(output))
+        Some(Reply::Output(Arc::new(output)))
     }
 }
 

@@ -1,6 +1,5 @@
 //! Writing a file so that others see the old content or the new, never something between, whenever the power goes.
 
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,10 +11,18 @@ use crate::text::{self, Encoding};
 
 use super::about::About;
 use super::disk::{self, Folder, How};
-use super::{Inside, Links, Workspace, failure, refuse_unless_file};
+use super::{Inside, Links, Workspace, drafts, failure, refuse_unless_file};
 
 /// Bytes of a file that is hashed: more would take longer than a call may.
 const LARGEST: u64 = 1 << 30;
+
+/// What became of a write.
+pub(crate) enum Replacement {
+    /// The new content is in its place; these folders were made for it.
+    Done(Vec<Change>),
+    /// Someone else changed the file since it was read: nothing was written.
+    Overtaken,
+}
 
 /// A file that is about to be replaced.
 pub(crate) struct Existing {
@@ -40,6 +47,23 @@ impl Existing {
     /// What it is besides its content.
     pub(crate) fn form(&self) -> Form {
         self.about.form()
+    }
+
+    /// Whether it is still in its place, with the same content.
+    fn still_stands(&self, folder: &Folder, name: &str) -> io::Result<bool> {
+        let file = match folder.file(name, How::Read, Links::Never) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        if disk::about_file(&file)? != self.about {
+            return Ok(false);
+        }
+        // A change within one tick of the file system's clock leaves the same stamps.
+        match self.bytes {
+            Some(_) => Ok(hash_of(file)? == self.hash),
+            None => Ok(true),
+        }
     }
 }
 
@@ -82,19 +106,24 @@ impl Workspace {
 
     /// Puts new content at a path, through a file beside it that is synced and renamed. Folders that are missing are
     /// made, and given back. On failure the old content stands and nothing is left beside it, but for the folders.
+    ///
+    /// `existing` is what the content was made from. If something else is there by now, nothing is replaced.
     pub(crate) fn replace(
         &self,
         path: &Inside,
         content: &[u8],
         existing: Option<&Existing>,
         reaches_outside: bool,
-    ) -> Result<Vec<Change>, Failure> {
+    ) -> Result<Replacement, Failure> {
         let _alone = self.guard(path, reaches_outside)?;
         let (folder, name) = split(path)?;
         let (folder, made) = self.make_folders(&folder)?;
-        let about = existing.map(|existing| &existing.about);
-        replace_in(&folder, name, content, about).map_err(|error| failure(path, &error))?;
-        Ok(made)
+        self.sweep(&folder);
+        match replace_in(&folder, name, content, existing) {
+            Ok(true) => Ok(Replacement::Done(made)),
+            Ok(false) => Ok(Replacement::Overtaken),
+            Err(error) => Err(failure(path, &error)),
+        }
     }
 
     /// Adds a line to a file and returns once it is on disk. One that does not end its last line is given an end first.
@@ -179,18 +208,28 @@ pub(crate) fn hash_of(file: File) -> io::Result<Hash> {
     taken_in(file, 0).map(|(hash, _)| hash)
 }
 
-/// Puts a file in its place, with the owner and mode of the one whose place it takes.
-pub(super) fn replace_in(folder: &Folder, name: &str, content: &[u8], existing: Option<&About>) -> io::Result<()> {
+/// Puts a file in its place, with the owner and mode of the one whose place it takes; false if that one is not there as it
+/// was, or if there is one where none was.
+fn replace_in(folder: &Folder, name: &str, content: &[u8], existing: Option<&Existing>) -> io::Result<bool> {
     let (mut beside, mut file) = Beside::create(folder, if existing.is_some() { 0o600 } else { 0o666 })?;
     file.write_all(content)?;
-    if let Some(about) = existing {
+    if let Some(Existing { about, .. }) = existing {
         disk::give(&file, about);
         disk::set_mode(&file, about.mode & 0o777)?;
     }
     file.sync_all()?;
-    drop(file);
-    beside.put(name, existing.is_some())?;
-    folder.sync()
+    // As late as can be: whoever does not take turns with us can only get between this and the rename.
+    let Some(existing) = existing else {
+        return match beside.put(name, false) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+            put => put.and_then(|()| folder.sync()).map(|()| true),
+        };
+    };
+    if !existing.still_stands(folder, name)? {
+        return Ok(false);
+    }
+    beside.put(name, true)?;
+    folder.sync().map(|()| true)
 }
 
 /// Puts a file in its place with the mode given, in place of what is there.
@@ -208,22 +247,8 @@ pub(super) fn restore_in(
     }
     disk::set_mode(&file, mode & 0o7777)?;
     file.sync_all()?;
-    drop(file);
     beside.put(name, replaced.is_some())?;
     folder.sync()
-}
-
-/// How the name of a file ends that is not yet in its place.
-const DRAFT: &str = ".tmp";
-
-fn draft_of_this_process() -> String {
-    format!(".updraft-{:x}-", std::process::id())
-}
-
-/// Whether a name is one that this process gives to files while they are not yet in their places.
-pub(crate) fn is_draft(name: &OsStr) -> bool {
-    let number = name.to_str().and_then(|name| name.strip_prefix(&draft_of_this_process())?.strip_suffix(DRAFT));
-    number.is_some_and(|number| u64::from_str_radix(number, 16).is_ok())
 }
 
 /// The new content while it is not yet in its place. Removed when dropped.
@@ -239,9 +264,14 @@ impl<'a> Beside<'a> {
         loop {
             // Hidden, so that listings pass it over. One of that name may be left from a process that died.
             let n = COUNT.fetch_add(1, Ordering::Relaxed);
-            let name = format!("{}{n:x}{DRAFT}", draft_of_this_process());
+            let name = drafts::name(n);
             match folder.file(&name, How::New(mode), Links::Never) {
-                Ok(file) => return Ok((Self { folder, name, is_there: true }, file)),
+                Ok(file) => {
+                    // Until it is closed, nobody takes it for one that a dead process left. Where locks are unknown, our
+                    // number in its name says the same.
+                    let _ = file.try_lock();
+                    return Ok((Self { folder, name, is_there: true }, file));
+                }
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
             }
@@ -302,12 +332,33 @@ mod tests {
         std::fs::write(folder.path().join("file"), "theirs").unwrap();
         let opened = Folder::open(folder.path()).unwrap();
         for name in ["taken", "file", "no/such/folder"] {
-            assert!(replace_in(&opened, name, b"ours", None).is_err(), "{name}");
+            assert!(!matches!(replace_in(&opened, name, b"ours", None), Ok(true)), "{name}");
         }
         let mut names: Vec<_> =
             std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
         assert_eq!(names, ["file", "taken"]);
         assert_eq!(std::fs::read(folder.path().join("file")).unwrap(), b"theirs");
+    }
+
+    #[test]
+    fn what_somebody_else_wrote_since_it_was_read_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        let workspace = Workspace::open(folder.path()).unwrap();
+        let path = workspace.locate("file").unwrap();
+        let write = |content: &str, existing: Option<&Existing>| {
+            let written = workspace.replace(&path, content.as_bytes(), existing, false).unwrap();
+            (matches!(written, Replacement::Done(_)), std::fs::read_to_string(&file).unwrap())
+        };
+        std::fs::write(&file, "theirs").unwrap();
+        assert_eq!(write("ours", None), (false, "theirs".into()));
+        let read = workspace.existing(&path, 100).unwrap().unwrap();
+        assert_eq!(write("ours", Some(&read)), (true, "ours".into()));
+        // The same file, of the same length, with the same stamps.
+        let read = workspace.existing(&path, 100).unwrap().unwrap();
+        std::fs::write(&file, "more").unwrap();
+        let about = disk::about_file(&File::open(&file).unwrap()).unwrap();
+        assert_eq!(write("ours", Some(&Existing { about, ..read })), (false, "more".into()));
     }
 }

@@ -15,7 +15,7 @@ mod beneath;
 mod parts;
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -143,6 +143,15 @@ impl Folder {
         }))
     }
 
+    /// Takes the folder's lock, which lasts until it is closed; false if another process or another opened folder has it.
+    pub(crate) fn try_lock(&self) -> io::Result<bool> {
+        match self.0.try_lock() {
+            Ok(()) => Ok(true),
+            Err(TryLockError::WouldBlock) => Ok(false),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
     /// Asks the disk to keep the names in the folder.
     pub(crate) fn sync(&self) -> io::Result<()> {
         self.0.sync_all()
@@ -156,6 +165,13 @@ impl Folder {
 /// What an open file is.
 pub(crate) fn about_file(file: &File) -> io::Result<About> {
     Ok(about(&rustix::fs::fstat(file)?))
+}
+
+/// Whether a process of this number is there.
+pub(crate) fn is_running(process: u32) -> bool {
+    let Some(pid) = i32::try_from(process).ok().and_then(rustix::process::Pid::from_raw) else { return false };
+    // Anything but "no such process" is a sign of life.
+    rustix::process::test_kill_process(pid) != Err(Errno::SRCH)
 }
 
 /// Gives a file the mode.

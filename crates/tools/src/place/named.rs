@@ -132,6 +132,12 @@ impl Folder {
         Ok(std::fs::read_dir(&self.0)?.map(move |found| found.and_then(entry)))
     }
 
+    /// Takes the folder's lock. Folders cannot be locked here, so it is always free.
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as where folders can be locked")]
+    pub(crate) fn try_lock(&self) -> io::Result<bool> {
+        Ok(true)
+    }
+
     /// The names in a folder cannot be asked to be kept here; the file system does so by itself.
     #[expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "the same signature as where it can fail")]
     pub(crate) fn sync(&self) -> io::Result<()> {
@@ -188,6 +194,11 @@ impl From<ThroughLink> for io::Error {
 /// What an open file is.
 pub(crate) fn about_file(file: &File) -> io::Result<About> {
     Ok(about(&file.metadata()?))
+}
+
+/// Whether a process of this number is there. It cannot be told here, so none counts as gone.
+pub(crate) fn is_running(_: u32) -> bool {
+    true
 }
 
 /// Lets a file be written, or not: all there is of modes.

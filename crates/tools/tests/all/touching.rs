@@ -78,3 +78,22 @@ fn what_others_made_may_read_anything() {
     let dropped = world(Scripted::new(Class::Pure, |_, _| at_once(says(""))).made_by(Source::File("x.py".into())));
     assert_eq!(prepared(&dropped, "scripted", json!({})).reads, ["."]);
 }
+
+#[tokio::test]
+async fn a_command_does_not_start_in_what_was_put_in_the_place_of_the_workspace() {
+    let world = commands(Network::None, Some(Level::None));
+    let command = || world.call("run_command", json!({ "command": "touch here" }));
+    let outside = world.folder.path().join("outside");
+    let root = world.folder.path().join("work");
+    std::fs::create_dir(&outside).unwrap();
+    std::fs::rename(&root, world.folder.path().join("moved")).unwrap();
+    std::os::unix::fs::symlink(&outside, &root).unwrap();
+    let Reply::Failed(why) = command().await else { panic!("it was started") };
+    assert!(why.message.contains("is no longer the folder that this run works in"), "{why}");
+    assert!(!outside.join("here").exists());
+    // A name that leads to the same folder is as good as any.
+    std::fs::remove_file(&root).unwrap();
+    std::os::unix::fs::symlink(world.folder.path().join("moved"), &root).unwrap();
+    let again = format!("{:?}", command().await);
+    assert!(!again.contains("is no longer the folder"), "{again}");
+}

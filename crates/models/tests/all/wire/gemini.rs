@@ -115,7 +115,8 @@ async fn a_blocked_prompt_is_filtered() {
     .await;
 
     let usage = Usage { input: 7, ..Usage::default() };
-    assert_eq!(answer, Answer { finish: Finish::Filtered, usage, ..Answer::default() });
+    let withheld = "SAFETY".to_owned();
+    assert_eq!(answer, Answer { finish: Finish::Filtered, withheld, usage, ..Answer::default() });
 }
 
 #[tokio::test]

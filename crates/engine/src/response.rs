@@ -1,0 +1,135 @@
+//! A person's response to a question of a run. Several may respond at once: the first counts, and the others hear which one
+//! that was.
+
+use std::ops::ControlFlow;
+
+use updraft_journal::{Journal, Sent};
+use updraft_run::{Address, Event, Input, Kind, Reply, Run, RunId, Timestamp};
+
+use crate::Error;
+
+/// Characters of an answer that are repeated to whoever gave another.
+const SHOWN: usize = 80;
+
+/// One person's response to one question that is open.
+#[derive(Debug)]
+pub struct PersonResponse<'a> {
+    /// The journal of the run.
+    pub journal: &'a Journal,
+    /// The run.
+    pub id: &'a RunId,
+    /// The run as the person saw it: the question is open there.
+    pub seen: &'a Run,
+    /// The question's place.
+    pub at: &'a Address,
+    /// What the person says.
+    pub input: &'a Input,
+}
+
+/// What became of a response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ResponseStatus {
+    /// It waits for the run's owner, and no other response to the question can overtake it in the inbox.
+    Waits,
+    /// It counts: the run has it, or the same from someone else.
+    Counts,
+    /// Another was first: what it was, such as "approved by Ann".
+    Overtaken(String),
+    /// The run no longer waits for one.
+    Unwanted,
+}
+
+impl PersonResponse<'_> {
+    /// Leaves the response in the inbox, unless another to the same question waits there. Tells what that one says, and whether
+    /// it is the same.
+    pub async fn send(&self, now: Timestamp) -> Result<Option<(String, bool)>, Error> {
+        loop {
+            // The question's place is the key: the journal holds at most one response to each.
+            let sent = self.journal.send(self.id, &self.at.to_string(), self.input, now).await?;
+            if sent != Sent::Repeated {
+                return Ok(None);
+            }
+            let inbox = self.journal.inbox(self.id)?;
+            if let Some(first) = inbox.into_iter().find(|waiting| waiting.input.question() == Some(self.at)) {
+                // What waits may itself have come too late: then the run has its answer already.
+                let reply = self.stands_in_journal()?.or_else(|| self.reply_to(&first.input));
+                let words = reply.as_ref().map_or_else(|| "answered".to_owned(), |reply| self.describe(reply));
+                return Ok(Some((words, reply.is_some_and(|reply| self.agrees_with(&reply)))));
+            }
+            // It was taken between the two, so ours goes in; `status` then tells which of them counts.
+        }
+    }
+
+    /// What became of it, once it was sent.
+    pub fn status(&self) -> Result<ResponseStatus, Error> {
+        // Looked at first: an input leaves the inbox in the transaction that writes down what came of it.
+        let waits = self.journal.inbox(self.id)?.iter().any(|waiting| waiting.input.question() == Some(self.at));
+        Ok(match self.stands_in_journal()? {
+            Some(reply) if self.agrees_with(&reply) => ResponseStatus::Counts,
+            Some(reply) => ResponseStatus::Overtaken(self.describe(&reply)),
+            None if waits => ResponseStatus::Waits,
+            None => ResponseStatus::Unwanted,
+        })
+    }
+
+    /// The reply that the run has taken for the question.
+    fn stands_in_journal(&self) -> Result<Option<Reply>, Error> {
+        let mut stands = None;
+        self.journal.read(self.id, 0, &mut |_, record| {
+            stands = reply_at(record.events, self.at);
+            if stands.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        Ok(stands)
+    }
+
+    /// What the run would take from an input on this question.
+    fn reply_to(&self, input: &Input) -> Option<Reply> {
+        reply_at(self.seen.clone().advance(input.clone(), Timestamp(0)).events, self.at)
+    }
+
+    fn agrees_with(&self, stands: &Reply) -> bool {
+        match (self.reply_to(self.input), stands) {
+            // Who said it and why may differ; what follows for later calls may not.
+            (Some(Reply::Verdict(own)), Reply::Verdict(stands)) => {
+                (own.allow, own.always) == (stands.allow, stands.always)
+            }
+            (own, stands) => own.as_ref() == Some(stands),
+        }
+    }
+
+    fn describe(&self, reply: &Reply) -> String {
+        let by = |who: &str| if who.is_empty() { String::new() } else { format!(" by {who}") };
+        match reply {
+            Reply::Verdict(verdict) => {
+                let verb = match (self.at.kind == Kind::Approve, verdict.allow) {
+                    (true, true) => "approved",
+                    (true, false) => "denied",
+                    (false, _) => "declined",
+                };
+                let always = if verdict.always.is_some() { ", and such calls from now on" } else { "" };
+                format!("{verb}{}{always}", by(&verdict.by))
+            }
+            Reply::Said(text) => {
+                let cut = if text.chars().count() > SHOWN { "…" } else { "" };
+                format!("answered with {:?}{cut}", text.chars().take(SHOWN).collect::<String>())
+            }
+            Reply::Cancelled => "put away without an answer".into(),
+            _ => "closed, because the call that asked has ended".into(),
+        }
+    }
+}
+
+/// Whether a question goes on waiting when the process that drove the run is gone. One that was asked during a call is
+/// closed with that call, unless the call is made again: then it asks the same, and has its answer.
+pub fn outlives_its_process(run: &Run, question: &Address) -> bool {
+    let mut next = run.clone();
+    next.advance(Input::Recovered { found: Vec::new() }, Timestamp(0));
+    next.open().contains_key(question)
+}
+
+fn reply_at(events: Vec<Event>, at: &Address) -> Option<Reply> {
+    events.into_iter().find_map(|event| match event {
+        Event::Replied { id, reply, .. } if id == *at => Some(reply),
+        _ => None,
+    })
+}

@@ -1,0 +1,42 @@
+//! Answers that are not whole: one cut off at the limit on output is continued once, one that the provider withheld fails
+//! the step.
+
+use crate::event::{Event, Note};
+use crate::message::{Answer, Finish};
+use crate::reply::{Failure, FailureKind};
+use crate::state::Run;
+use crate::step::Step;
+
+use super::fall::fail;
+
+/// Characters of a withheld answer that are shown with the failure.
+const SHOWN: usize = 200;
+
+impl Run {
+    /// What follows from an answer whose end is missing; nothing if there is no more to it than to any other.
+    pub(super) fn after_part(&self, step: &Step, turn: u32, answer: &Answer) -> Option<Vec<Event>> {
+        let failure = |why: &str| Failure::new(FailureKind::ModelBehavior, why);
+        match answer.finish {
+            Finish::Stop => None,
+            Finish::Filtered => Some(fail(step, failure(&withheld(answer)))),
+            // Each of its calls says that it is not whole: it is refused, and the model is told.
+            Finish::Length if !answer.calls.is_empty() => None,
+            Finish::Length if step.is_continued() => {
+                let why = "the answer was cut off at the limit on output, and so was its continuation";
+                Some(fail(step, failure(why)))
+            }
+            Finish::Length => {
+                let why = "the answer was cut off at the limit on output";
+                Some(self.correct(step, turn, Note::CutOff, &failure(why)))
+            }
+        }
+    }
+}
+
+/// Why nothing comes of an answer that the provider withheld, in the provider's words where it gave some.
+fn withheld(answer: &Answer) -> String {
+    let because = if answer.withheld.is_empty() { String::new() } else { format!(" ({})", answer.withheld) };
+    let said: String = answer.text.trim().chars().take(SHOWN).collect();
+    let colon = if said.is_empty() { "" } else { ", after: " };
+    format!("the provider withheld the answer{because}{colon}{said}")
+}
