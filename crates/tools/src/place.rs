@@ -22,6 +22,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use updraft_run::{Failure, FailureKind};
 
@@ -123,8 +124,27 @@ impl Workspace {
         self.folder().about(path.as_str(), links).map_err(|error| failure(path, &error))
     }
 
-    /// Waits for the turn to write a file.
-    pub(crate) fn turn(&self, path: &Inside) -> MutexGuard<'_, ()> {
+    /// Waits for the turn to write a file. Commands' changes are not put into the workspace meanwhile.
+    pub(crate) fn turn(&self, path: &Inside) -> (MutexGuard<'_, ()>, Option<File>) {
+        let turn = self.turn_among_us(path);
+        (turn, self.keep_commands_out())
+    }
+
+    /// Holds the lock that a command's changes are put into the workspace under, which takes moments. Whoever else holds it
+    /// is not waited for long, and where a folder cannot be locked no command's changes are gathered.
+    fn keep_commands_out(&self) -> Option<File> {
+        let folder = File::open(self.root()).ok()?;
+        for _ in 0..200 {
+            match folder.try_lock() {
+                Err(std::fs::TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(10)),
+                Err(std::fs::TryLockError::Error(_)) => return None,
+                Ok(()) => return Some(folder),
+            }
+        }
+        None
+    }
+
+    fn turn_among_us(&self, path: &Inside) -> MutexGuard<'_, ()> {
         let sum = path.as_str().bytes().fold(0usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
         // Nothing is guarded but the order, so a writer that panicked leaves nothing broken behind.
         self.0.turns[sum % self.0.turns.len()].lock().unwrap_or_else(PoisonError::into_inner)
