@@ -57,8 +57,8 @@ impl Ended {
         self.exit == Some(Exit::Code(0)) && self.lost == 0
     }
 
-    /// The exit code a shell would give: its own, 128 and the signal, or 124 for a limit; 125 instead of 0 where not all that it
-    /// wrote is there.
+    /// The exit code a shell would give: its own, 128 and the signal, or 124 for a limit; 125 in place of 0 where not all
+    /// that it wrote is there.
     pub fn exit_code(&self) -> i32 {
         match (self.exit, self.killed_for) {
             (Some(Exit::Code(0)), None) if self.lost > 0 => SETUP_FAILED,
