@@ -171,7 +171,9 @@ fn four_processes_lose_nothing_of_each_other() {
             let output = process.wait_with_output().unwrap();
             let reports: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
             assert_eq!(reports.len(), 8);
-            reports.iter().for_each(|report| assert_eq!(report["code"], 0, "round {round}: {report}"));
+            for report in reports {
+                assert_eq!(report["code"], 0, "round {round}: {report}");
+            }
         }
         assert_eq!(shared.counts(), [8; 4], "round {round}");
     }
