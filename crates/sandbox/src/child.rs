@@ -172,7 +172,8 @@ impl Child {
     }
 
     fn ended(self, verdict: Verdict, killed: Option<Killed>, stdout: Captured, stderr: Captured) -> Ended {
-        let Verdict { exit, killed_for, moved_aside, mut troubles, is_staged, unstaged, unlisted } = verdict;
+        let Verdict { exit, killed_for, moved_aside, mut troubles, is_staged, unstaged, unlisted, .. } = verdict;
+        let Verdict { lost, conflicts: run_again_for, waited, .. } = verdict;
         troubles.extend(self.staged.iter().flat_map(Staged::told));
         let staged = self.staged.filter(|_| is_staged);
         let reached = self.proxy.as_ref().map(|proxy| proxy.reached().since(0)).unwrap_or_default();
@@ -186,7 +187,7 @@ impl Child {
             };
             refused.extend(told.into_iter().filter(|one| !known.contains(&one.subject)));
         }
-        let elapsed = self.started.elapsed();
+        let elapsed = self.started.elapsed().saturating_sub(waited);
         let killed_for = killed.or(killed_for);
         if let Some(limit) = killed_for.and_then(|killed| refusal::of_limit(killed, &self.policy.limits)) {
             refused.retain(|one| one.subject != limit.subject);
@@ -203,6 +204,9 @@ impl Child {
             staged,
             unstaged,
             unlisted,
+            lost,
+            run_again_for,
+            waited,
             elapsed,
             stdout,
             stderr,

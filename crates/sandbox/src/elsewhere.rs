@@ -18,6 +18,7 @@ use std::process::Stdio;
 use std::time::Instant;
 
 use crate::command::{Command, Output, Stdin};
+use crate::ended::Ended;
 use crate::error::{Doing, Error};
 use crate::order::Step;
 use crate::policy::{Level, Lifetime, Network, Policy};
@@ -79,6 +80,16 @@ impl Sandbox {
     #[expect(clippy::unused_async, reason = "the same signature as on Linux")]
     pub async fn timings(&self) -> Result<Vec<Step>, Error> {
         Ok(Vec::new())
+    }
+
+    /// Runs a program to its end, and gives it this as its input if that is a pipe.
+    pub async fn run(&self, policy: &Policy, command: Command, input: &[u8]) -> Result<Ended, Error> {
+        let mut child = self.spawn(policy, command).await?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // One that needs none may end before it has read it.
+            let _ = tokio::io::AsyncWriteExt::write_all(&mut stdin, input).await;
+        }
+        child.wait().await
     }
 
     /// Starts a program with the variables that the policy names, and a home and temporary folder of its own.

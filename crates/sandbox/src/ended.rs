@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::capture::Captured;
+use crate::error::SETUP_FAILED;
 use crate::order::{Exit, Killed, MovedAside};
 use crate::policy::Level;
 use crate::refusal::Refusal;
@@ -20,7 +21,7 @@ pub struct Ended {
     pub reached: Vec<String>,
     /// Files that would run later, and where they are now.
     pub moved_aside: Vec<MovedAside>,
-    /// What could not be looked after.
+    /// What could not be looked after or put into the workspace, and why it was run again.
     pub troubles: Vec<String>,
     /// What it changed in the workspace and what was there before, if that was staged.
     pub staged: Option<crate::Staged>,
@@ -28,7 +29,14 @@ pub struct Ended {
     pub unstaged: Option<String>,
     /// What it changed and [`Staged::changes`](crate::Staged::changes) does not list.
     pub unlisted: crate::Unlisted,
-    /// From the call of `spawn` to the end.
+    /// How many paths are not as it left them: there was no room for them, say. Each is told among the troubles.
+    pub lost: u64,
+    /// Files for which it was [run](crate::Sandbox::run) again, because somebody else changed them while it ran: nothing of
+    /// the earlier times remains. `.` stands for the workspace, which others changed while it ran and failed.
+    pub run_again_for: Vec<String>,
+    /// How long it waited for other commands before it began.
+    pub waited: Duration,
+    /// From the call of `spawn` to the end, without that.
     pub elapsed: Duration,
     /// What it said.
     pub stdout: Captured,
@@ -44,14 +52,16 @@ impl Ended {
         self.killed_for == Some(Killed::Time)
     }
 
-    /// Whether it ended by itself, and well.
+    /// Whether it ended by itself, and well, and all that it wrote is there.
     pub fn succeeded(&self) -> bool {
-        self.exit == Some(Exit::Code(0))
+        self.exit == Some(Exit::Code(0)) && self.lost == 0
     }
 
-    /// The exit code a shell would give: its own, 128 and the signal, or 124 for a limit.
+    /// The exit code a shell would give: its own, 128 and the signal, or 124 for a limit; 125 in place of 0 where not all
+    /// that it wrote is there.
     pub fn exit_code(&self) -> i32 {
         match (self.exit, self.killed_for) {
+            (Some(Exit::Code(0)), None) if self.lost > 0 => SETUP_FAILED,
             (_, Some(Killed::Time | Killed::Memory | Killed::Processes | Killed::Disk | Killed::Output)) => 124,
             (Some(Exit::Code(code)), None) => code,
             (Some(Exit::Signal(signal)), None) => 128 + signal,

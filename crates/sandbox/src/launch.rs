@@ -21,23 +21,25 @@ mod scratch;
 mod second;
 mod sockets;
 mod steps;
+mod turn;
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::process::{DumpableBehavior, Pid, PidfdFlags, Signal};
 
 use crate::channel::Channel;
 use crate::error::SETUP_FAILED;
 use crate::guard::Guard;
-use crate::order::{Exit, Fault, Killed, News, Order, Step, Verdict};
+use crate::order::{Exit, Fault, Killed, News, Order, Step, Turns, Verdict};
 use crate::policy::{Level, Lifetime};
 use crate::staged::{Stage, apply};
 use desk::{Desk, Wish};
 use kernel::Fork;
 use scratch::Scratch;
 use sockets::Sockets;
+use turn::Turn;
 
 /// The argument by which a program knows that it is wanted as the launcher.
 pub const ARGUMENT: &str = "__sandbox";
@@ -53,12 +55,11 @@ pub fn main() -> ! {
 }
 
 fn supervise(line: &Channel) -> i32 {
-    let started = Instant::now();
     kernel::ignore_signals();
     steps::begin();
     // Nobody who starts us by hand sends an order.
     let Ok(Some((order, stdin))) = line.receive::<Order>() else { return SETUP_FAILED };
-    match run(&order, stdin, line, started) {
+    match run(&order, stdin, line) {
         Ok(verdict) => {
             // Whoever asked may be gone. What had to be done is done.
             let _ = line.send(&News::Ended(verdict), None);
@@ -71,11 +72,20 @@ fn supervise(line: &Channel) -> i32 {
     }
 }
 
-fn run(order: &Order, stdin: Option<OwnedFd>, line: &Channel, started: Instant) -> Result<Verdict, Fault> {
+fn run(order: &Order, stdin: Option<OwnedFd>, line: &Channel) -> Result<Verdict, Fault> {
     let quiet = |error: rustix::io::Errno| Fault::set_up("leaving the terminal")(error.into());
     // Away from the group of our process, so that a signal to that group does not end us before we have ended all.
     rustix::process::setsid().map_err(quiet)?;
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(quiet)?;
+    let asked = Instant::now();
+    let turns = order.turns.as_ref();
+    let mut turn = turns.filter(|turns| turns.alone).map(|turns| Turn::wait(turns, line)).transpose()?;
+    let (mut stage, mut unstaged) = stage(order);
+    if let Some(turns) = turns.filter(|_| turn.is_none() && unstaged.is_some()) {
+        turn = Some(Turn::wait(turns, line)?);
+    }
+    let started = Instant::now();
+    let mut waited = started - asked;
     let deadline = match order.policy.lifetime {
         Lifetime::Call => order.policy.limits.time.map(|limit| started + limit),
         Lifetime::Session => None,
@@ -86,7 +96,6 @@ fn run(order: &Order, stdin: Option<OwnedFd>, line: &Channel, started: Instant) 
     let guards = guards(order)?;
     steps::mark("finding guarded files");
     let desk = Desk::new(line, &guards, order.policy.aside.as_deref(), sockets.as_ref());
-    let (mut stage, mut unstaged) = stage(order);
     let (exit, killed_for) = match order.level {
         Level::Full => {
             let holds: Vec<_> = guards.iter().flat_map(Guard::holds).collect();
@@ -94,36 +103,64 @@ fn run(order: &Order, stdin: Option<OwnedFd>, line: &Channel, started: Instant) 
             let to_cover: Option<Vec<_>> =
                 sockets.as_ref().map(|sockets| sockets.named().into_iter().chain(in_folders()).collect());
             let inside = first::Inside { holds: &holds, stage: stage.as_ref(), sockets: to_cover.as_deref() };
-            let (ending, why) = with_namespaces(order, stdin, &desk, deadline, &inside)?;
-            if why.is_some() {
-                (stage, unstaged) = (None, why);
+            let (ending, direct) = with_namespaces(order, stdin, &desk, deadline, &inside)?;
+            if let Some(direct) = direct {
+                (stage, unstaged, waited) = (None, Some(direct.why), waited + direct.waited);
+                turn = turn.or(direct.turn);
             }
             ending
         }
         Level::Landlock | Level::None => without_namespaces(order, stdin, &desk, deadline)?,
     };
-    let mut verdict = Verdict { exit, killed_for, unstaged, ..Verdict::default() };
+    let mut verdict = Verdict { exit, killed_for, unstaged, waited, ..Verdict::default() };
     let mut made = None;
     if let Some(stage) = stage {
-        if attend::is_gone(line.as_fd()) {
-            stage.discard();
-        } else {
-            // The command ran, whatever becomes of its changes; and what is in the workspace by now is looked after.
-            verdict.is_staged = true;
-            let applied = apply::apply(&stage).unwrap_or_else(|error| apply::Applied {
-                troubles: vec![format!(
-                    "what the command changed is lost, it could not be put into the workspace: {error}"
-                )],
-                ..apply::Applied::default()
-            });
-            (verdict.troubles, verdict.unlisted) = (applied.troubles, applied.unlisted);
-            made = Some(applied.made);
+        let applied = put_in_place(&stage, turns, &mut turn, exit, line);
+        match applied.unwrap_or_else(|error| Some(apply::Applied::failed(&error))) {
+            None => stage.discard(),
+            Some(applied) if !applied.conflicts.is_empty() => {
+                return Ok(Verdict { conflicts: applied.conflicts, ..verdict });
+            }
+            Some(applied) => {
+                // The command ran, whatever becomes of its changes; and what is in the workspace by now is looked after.
+                verdict.is_staged = true;
+                (verdict.troubles, verdict.unlisted) = (applied.troubles, applied.unlisted);
+                (verdict.lost, made) = (applied.lost, Some(applied.made));
+            }
         }
     }
     let outcome = desk.last_look(made.as_ref().map(|made| (order.policy.workspace.as_path(), made)));
     verdict.moved_aside.extend(outcome.moved);
     verdict.troubles.extend(outcome.troubles);
     Ok(verdict)
+}
+
+/// Puts what a command changed into the workspace, when it is its turn. Nothing, if nobody is there any more who asked for it.
+fn put_in_place(
+    stage: &Stage,
+    turns: Option<&Turns>,
+    turn: &mut Option<Turn>,
+    exit: Option<Exit>,
+    line: &Channel,
+) -> std::io::Result<Option<apply::Applied>> {
+    let yields = turns.is_some_and(|turns| turns.yields);
+    let may_be_misled = yields && matches!(exit, Some(Exit::Code(code)) if code != 0);
+    // What it failed for may be that it saw a part of another command's changes.
+    if may_be_misled && apply::has_moved_on(stage)? {
+        return Ok(Some(apply::Applied { conflicts: vec![".".to_owned()], ..apply::Applied::default() }));
+    }
+    let is_idle = apply::is_empty(stage)?;
+    if let Some(turns) = turns.filter(|_| turn.is_none() && !is_idle) {
+        *turn = Turn::take(&turns.lock, line.as_fd())?;
+    }
+    if attend::is_gone(line.as_fd()) {
+        return Ok(None);
+    }
+    if is_idle {
+        return Ok(Some(apply::Applied::default()));
+    }
+    let contested = if yields { apply::Contested::Yield } else { apply::Contested::Overwrite };
+    apply::apply(stage, contested).map(Some)
 }
 
 /// The layers for a staged command; or why there are none, though they were asked for.
@@ -157,13 +194,21 @@ fn guards(order: &Order) -> Result<Vec<Guard>, Fault> {
 
 type Ending = (Option<Exit>, Option<Killed>);
 
+/// A command writes to the workspace itself, though its changes should be gathered.
+struct Direct {
+    why: String,
+    /// Then it is alone.
+    turn: Option<Turn>,
+    waited: Duration,
+}
+
 fn with_namespaces(
     order: &Order,
     stdin: Option<OwnedFd>,
     desk: &Desk<'_>,
     deadline: Option<Instant>,
     inside: &first::Inside<'_>,
-) -> Result<(Ending, Option<String>), Fault> {
+) -> Result<(Ending, Option<Direct>), Fault> {
     let ids = first::Ids::ours();
     let (inner, theirs) = Channel::pair().map_err(Fault::set_up("making a socket"))?;
     let pid = match kernel::fork_into(first::namespaces(order)).map_err(Fault::set_up("making namespaces"))? {
@@ -175,7 +220,7 @@ fn with_namespaces(
     };
     steps::mark("making namespaces");
     drop((theirs, stdin));
-    let ended = follow(pid, &inner, desk, deadline);
+    let ended = follow(pid, &inner, desk, deadline, order.turns.as_ref().filter(|turns| !turns.alone));
     // Its end is that of every process in its namespace: the kernel lets us collect it only then.
     let _ = rustix::process::kill_process(pid, Signal::KILL);
     attend::wait_out(pid);
@@ -187,10 +232,11 @@ fn follow(
     pid: Pid,
     inner: &Channel,
     desk: &Desk<'_>,
-    deadline: Option<Instant>,
-) -> Result<(Ending, Option<String>), Fault> {
+    mut deadline: Option<Instant>,
+    turns: Option<&Turns>,
+) -> Result<(Ending, Option<Direct>), Fault> {
     let line = desk.line;
-    let mut unstaged = None;
+    let mut direct = None;
     program::let_go_of_streams().map_err(Fault::set_up("opening /dev/null"))?;
     let process = rustix::process::pidfd_open(pid, PidfdFlags::empty())
         .map_err(|error| Fault::set_up("watching a process")(error.into()))?;
@@ -198,18 +244,26 @@ fn follow(
         let ready = attend::wait_for_any(&[inner.as_fd(), line.as_fd(), process.as_fd()], deadline);
         if ready[0] {
             match inner.receive::<News>() {
-                Ok(Some((News::Ended(verdict), _))) => return Ok(((verdict.exit, verdict.killed_for), unstaged)),
-                Ok(Some((News::Unstaged(why), _))) => unstaged = Some(why),
+                Ok(Some((News::Ended(verdict), _))) => return Ok(((verdict.exit, verdict.killed_for), direct)),
+                Ok(Some((News::Unstaged(why), _))) => {
+                    let asked = Instant::now();
+                    let turn = turns.map(|turns| Turn::wait(turns, line)).transpose()?;
+                    let waited = asked.elapsed();
+                    deadline = deadline.map(|at| at + waited);
+                    direct = Some(Direct { why, turn, waited });
+                    // If it is gone, so are its news.
+                    let _ = inner.send(&(), None);
+                }
                 Ok(Some((News::Fault(fault), _))) => return Err(fault),
                 Ok(Some((News::Steps(theirs), _))) => drop(line.send(&News::Steps(joined(theirs)), None)),
                 Ok(Some((news, beside))) => drop(line.send(&news, beside.as_ref().map(AsFd::as_fd))),
-                Ok(None) | Err(_) => return Ok(((None, None), unstaged)),
+                Ok(None) | Err(_) => return Ok(((None, None), direct)),
             }
         } else if ready[2] || (ready[1] && desk.answer() == Wish::End) {
-            return Ok(((None, None), unstaged));
+            return Ok(((None, None), direct));
         }
         if deadline.is_some_and(|at| Instant::now() >= at) {
-            return Ok(((None, Some(Killed::Time)), unstaged));
+            return Ok(((None, Some(Killed::Time)), direct));
         }
     }
 }
@@ -242,7 +296,7 @@ fn without_namespaces(
     drop((theirs, stdin));
     steps::mark("starting a second process");
     kernel::come_first();
-    let ended = follow(pid, &inner, desk, deadline);
+    let ended = follow(pid, &inner, desk, deadline, None);
     // It is among them, and what it did not end itself is ours by now.
     processes::end_descendants();
     ended.map(|(ending, _)| ending)

@@ -14,8 +14,22 @@ pub(crate) struct Order {
     pub(crate) level: Level,
     pub(crate) policy: Policy,
     pub(crate) task: Task,
+    /// How it shares the workspace with other commands; not at all if it does not say.
+    #[serde(default)]
+    pub(crate) turns: Option<Turns>,
     /// Compiled once by our process: building them costs more than loading them.
     pub(crate) filters: Vec<Vec<u64>>,
+}
+
+/// How a command shares the workspace with other commands.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Turns {
+    /// Whoever has locked this file may change the workspace.
+    pub(crate) lock: PathBuf,
+    /// It is locked from the beginning, not only while changes are put into the workspace.
+    pub(crate) alone: bool,
+    /// It can be run again: where somebody else changed the same files meanwhile, all it did is thrown away.
+    pub(crate) yields: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -102,6 +116,15 @@ pub(crate) struct Verdict {
     /// What it changed and is not listed.
     #[serde(default)]
     pub(crate) unlisted: crate::Unlisted,
+    /// Paths that are not as it left them, told among the troubles.
+    #[serde(default)]
+    pub(crate) lost: u64,
+    /// Files that somebody else changed while it ran, for which all it did was thrown away.
+    #[serde(default)]
+    pub(crate) conflicts: Vec<String>,
+    /// How long it waited for other commands before it began.
+    #[serde(default)]
+    pub(crate) waited: Duration,
 }
 
 /// How a program ended by itself or by a signal.

@@ -61,7 +61,8 @@ pub struct Policy {
     pub unguarded: Vec<PathBuf>,
     /// A folder of ours, best on the workspace's disk, where what a command changes in the workspace is gathered until it
     /// ends. Only at the full level and for one command; where it cannot be done, [`Ended::staged`](crate::Ended::staged)
-    /// is empty and the command wrote to the workspace itself.
+    /// is empty and the command wrote to the workspace itself. See [`Sandbox::run`](crate::Sandbox::run) for commands at the
+    /// same time.
     #[serde(default)]
     pub staged: Option<PathBuf>,
     /// What git finds in the private home as the user's own settings: by whom commits are, and little more.

@@ -2,26 +2,32 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::PathBuf;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Instant;
 
 use rustix::fs::Access;
+use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe;
 
 use crate::channel::{self, Channel};
 use crate::child::{self, Child, Streams};
 use crate::command::{Command, Output, Stdin};
+use crate::ended::Ended;
 use crate::error::{Doing, Error};
 use crate::filter;
 use crate::launch::{self, ARGUMENT};
 use crate::line::Line;
-use crate::order::{Fault, News, Order, Step, Task};
+use crate::order::{Fault, News, Order, Step, Task, Turns};
 use crate::policy::{Level, Lifetime, Network, Policy};
 use crate::probe::{Missing, Probe, missing_in_landlock, missing_without_namespaces};
 use crate::proxy::Proxy;
 use crate::staged::Staged;
+
+/// How often a command is run whose files others change each time; the last time it overwrites them.
+const RUNS: usize = 3;
 
 /// Starts children under a policy. Cheap to clone; one per program is enough.
 #[derive(Clone, Debug)]
@@ -82,7 +88,7 @@ impl Sandbox {
     async fn try_out(&self) -> Result<Vec<Step>, Error> {
         let folder = tempfile::tempdir().doing("making a temporary folder")?;
         let policy = Policy { scratch: folder.path().to_owned(), ..Policy::strict(folder.path()) };
-        let (child, steps) = self.start(&policy, Task::Probe, "a probe", Stdin::Null, &Output::Inherit).await?;
+        let (child, steps) = self.start(&policy, Task::Probe, None, "a probe", Stdin::Null, &Output::Inherit).await?;
         child.wait().await?;
         Ok(steps)
     }
@@ -96,6 +102,53 @@ impl Sandbox {
     ///
     /// If this future is dropped before, nothing keeps running.
     pub async fn spawn(&self, policy: &Policy, command: Command) -> Result<Child, Error> {
+        self.begin(policy, command, None).await
+    }
+
+    /// Runs a command to its end, and gives it this as its input if that is a pipe.
+    ///
+    /// One whose changes are gathered ([`Policy::staged`]) and that reaches nothing beyond the workspace runs at the same time
+    /// as others. If a file that it wrote was changed by somebody else meanwhile, or if it failed while others changed the
+    /// workspace, all it did is thrown away and it is run again, alone. Any other such command waits until it is alone from
+    /// the start. Without a sandbox nobody waits.
+    pub async fn run(&self, policy: &Policy, command: Command, input: &[u8]) -> Result<Ended, Error> {
+        let (mut run_again_for, mut troubles) = (Vec::new(), Vec::new());
+        let mut runs = 1;
+        loop {
+            let turns = self.turns(policy, runs).doing("looking at the workspace")?;
+            let mut child = self.begin(policy, command.clone(), turns).await?;
+            if let Some(mut stdin) = child.stdin.take() {
+                // One that needs none may end before it has read it.
+                let _ = stdin.write_all(input).await;
+            }
+            let ended = child.wait().await?;
+            troubles.extend(ended.troubles);
+            if ended.run_again_for.is_empty() {
+                if !run_again_for.is_empty() {
+                    troubles.insert(0, again_in_words(&run_again_for));
+                }
+                return Ok(Ended { troubles, run_again_for, ..ended });
+            }
+            run_again_for.extend(ended.run_again_for);
+            run_again_for.sort();
+            run_again_for.dedup();
+            runs += 1;
+            if let Output::Capture(capture) = &command.output {
+                capture.listener.hear(&again_in_words(&run_again_for));
+            }
+        }
+    }
+
+    /// How a command that is run for the first, second, … time shares the workspace with others.
+    fn turns(&self, policy: &Policy, runs: usize) -> io::Result<Option<Turns>> {
+        let Some(folder) = policy.staged.as_ref().filter(|_| self.level != Level::None) else { return Ok(None) };
+        let can_be_thrown_away =
+            self.level == Level::Full && policy.network == Network::None && policy.write.is_empty();
+        let (alone, yields) = (runs > 1 || !can_be_thrown_away, runs < RUNS && can_be_thrown_away);
+        Ok(Some(Turns { lock: turn_file(folder, &policy.workspace)?, alone, yields }))
+    }
+
+    async fn begin(&self, policy: &Policy, command: Command, turns: Option<Turns>) -> Result<Child, Error> {
         policy.check()?;
         self.check_level(policy)?;
         self.check_aside(policy)?;
@@ -103,7 +156,8 @@ impl Sandbox {
         let env = env.into_iter().filter(|(name, _)| policy.passes(name)).collect();
         let cwd = cwd.unwrap_or_else(|| policy.workspace.clone());
         let name = program.clone();
-        let (child, _) = self.start(policy, Task::Run { program, args, env, cwd }, &name, stdin, &output).await?;
+        let task = Task::Run { program, args, env, cwd };
+        let (child, _) = self.start(policy, task, turns, &name, stdin, &output).await?;
         Ok(child)
     }
 
@@ -145,6 +199,7 @@ impl Sandbox {
         &self,
         policy: &Policy,
         task: Task,
+        turns: Option<Turns>,
         name: &str,
         stdin: Stdin,
         output: &Output,
@@ -166,7 +221,7 @@ impl Sandbox {
             .doing("starting the launcher")?;
         let mut line = Line::new(ours).doing("listening to the launcher")?;
         let filters = if policy.network == Network::Host { &self.filters.host_network } else { &self.filters.inside };
-        let order = Order { level: self.level, policy: policy.clone(), task, filters: filters.clone() };
+        let order = Order { level: self.level, policy: policy.clone(), task, turns, filters: filters.clone() };
         let frame = channel::frame(&order).doing("writing the policy")?;
         line.send(&frame, their_input.as_ref().map(AsFd::as_fd)).await.doing("sending the policy")?;
         drop(their_input);
@@ -189,6 +244,23 @@ impl Sandbox {
         let child = Child { stdin: input, line, launcher, streams, proxy, policy, level, started, staged, asked };
         Ok((child, steps))
     }
+}
+
+/// What is told of a command that was run more than once.
+fn again_in_words(paths: &[String]) -> String {
+    let named: Vec<String> = paths.iter().filter(|path| *path != ".").map(|path| format!("`{path}`")).collect();
+    let what = if named.is_empty() { "the workspace".to_owned() } else { named.join(", ") };
+    format!(
+        "run again, alone: {what} was changed by another command or program while it ran; nothing of the earlier time \
+         remains"
+    )
+}
+
+/// The file that is locked by whoever changes a workspace, among the folders of commands.
+fn turn_file(folder: &Path, workspace: &Path) -> io::Result<PathBuf> {
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let is = rustix::fs::stat(workspace)?;
+    Ok(folder.join(format!("turn-{:x}-{:x}", is.st_dev, is.st_ino)))
 }
 
 /// Our end and the program's end of its input.

@@ -29,6 +29,8 @@ const BEFORE: &str = "before";
 const PREFIX: &str = "command-";
 /// And those of commands that were cut off, with what is to be kept of them.
 const CUT_OFF: &str = "cut-off-";
+/// Folders that are made for one command before it is given up, where other processes remove them at once.
+const TRIES: usize = 100;
 
 /// What one command changed, and what was there before. Gone when the last clone is dropped. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -51,8 +53,17 @@ impl Staged {
         use std::os::unix::fs::DirBuilderExt;
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
         let cut_off = clear::sweep(parent);
-        let path = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?.keep();
-        let lock = lock(&path)?;
+        let mut tried = 1;
+        let (path, lock) = loop {
+            let path = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?.keep();
+            match lock(&path).and_then(|lock| Ok((is_at(&lock, &path)?, lock))) {
+                Ok((true, lock)) => break (path, lock),
+                // Until it was locked, another sweep could take it for one that was left behind.
+                Err(error) if !is_taken(&error) => return Err(error),
+                Ok((false, _)) | Err(_) if tried < TRIES => tried += 1,
+                Ok((false, _)) | Err(_) => return Err(io::Error::other("other processes keep removing the folder")),
+            }
+        };
         Ok(Staged(Arc::new(Folder { path, lock, cut_off, is_told: AtomicBool::new(false) })))
     }
 
@@ -125,10 +136,53 @@ impl Drop for Folder {
     }
 }
 
+/// Whether this is still the folder that has the name.
+fn is_at(folder: &OwnedFd, path: &Path) -> io::Result<bool> {
+    let (held, named) = (rustix::fs::fstat(folder)?, rustix::fs::lstat(path)?);
+    Ok((held.st_dev, held.st_ino) == (named.st_dev, named.st_ino))
+}
+
+/// Whether it was removed, or somebody is about to do it.
+fn is_taken(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::WouldBlock)
+}
+
 /// Holds a command's folder, together with whoever else works on it.
 fn lock(path: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let folder = rustix::fs::open(path, flags, Mode::empty())?;
     rustix::fs::flock(&folder, FlockOperation::NonBlockingLockShared)?;
     Ok(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_sweep_takes_the_folder_of_a_command_that_is_about_to_begin() {
+        let parent = tempfile::tempdir().unwrap();
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    while !is_over.load(Ordering::Relaxed) {
+                        assert!(clear::sweep(parent.path()).is_empty());
+                    }
+                });
+            }
+            let begun = || -> io::Result<()> {
+                for _ in 0..500 {
+                    let staged = Staged::begin(parent.path())?;
+                    std::fs::create_dir(staged.folder().join("upper"))?;
+                    staged.told();
+                }
+                Ok(())
+            };
+            let all = begun();
+            is_over.store(true, Ordering::Relaxed);
+            all.unwrap();
+        });
+        assert_eq!(std::fs::read_dir(parent.path()).unwrap().count(), 0);
+    }
 }

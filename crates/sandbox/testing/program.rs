@@ -14,6 +14,7 @@ pub(crate) fn main() -> ExitCode {
         Some("attempt") => return attempts::attempt(&args[1..]),
         Some("probe") => println!("{}", in_runtime(async { json!(Sandbox::probe("/proc/self/exe").await.unwrap()) })),
         Some("exec") => println!("{}", in_runtime(exec(&args[1..]))),
+        Some("together") => println!("{}", in_runtime(together(args[1..].to_vec()))),
         _ => return ExitCode::from(2),
     }
     ExitCode::SUCCESS
@@ -31,6 +32,26 @@ async fn exec(args: &[String]) -> Value {
         Ok(report) => report,
         Err(error) => json!({ "error": error.to_string(), "code": error.exit_code() }),
     }
+}
+
+/// Runs all scripts at once in one workspace.
+async fn together(args: Vec<String>) -> Value {
+    let policy: Policy = serde_json::from_str(&args[0]).unwrap();
+    let sandbox = Sandbox::new("/proc/self/exe", Level::Full).unwrap();
+    let mut running = tokio::task::JoinSet::new();
+    for script in args[1..].iter().cloned() {
+        let (sandbox, policy) = (sandbox.clone(), policy.clone());
+        let command = Command { args: vec!["-c".to_owned(), script], ..Command::new("/bin/sh") };
+        running.spawn(async move {
+            match sandbox.run(&policy, command, &[]).await {
+                Ok(ended) => {
+                    json!({ "code": ended.exit_code(), "again": ended.run_again_for, "stderr": ended.stderr.text() })
+                }
+                Err(error) => json!({ "error": error.to_string() }),
+            }
+        });
+    }
+    json!(running.join_all().await)
 }
 
 async fn run(level: Level, policy: &Policy, command: Command) -> Result<Value, Error> {

@@ -33,8 +33,7 @@ pub use ask_user::ask_user_spec;
 pub use bench::Nap;
 pub use change::changed_lines;
 pub use run_command::USUAL_TIME;
-pub(crate) use run_command::aside_in_words;
-pub(crate) use run_command::now;
+pub(crate) use run_command::{WAIT_FOR_OTHERS, aside_in_words, now};
 
 /// Files, and questions to the user and to other models.
 pub(crate) fn standard(limits: &Limits) -> [Arc<dyn Tool>; 8] {

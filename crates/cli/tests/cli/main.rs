@@ -43,6 +43,7 @@ mod settings;
 mod shell_server;
 mod sight;
 mod terminal;
+mod together;
 mod tools;
 mod traces;
 mod unattended;

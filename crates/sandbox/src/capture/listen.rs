@@ -20,6 +20,15 @@ impl Listener {
     }
 }
 
+impl Listener {
+    /// Says a line of our own.
+    pub(crate) fn hear(&self, line: &str) {
+        if let Some(hear) = &self.0 {
+            hear(line);
+        }
+    }
+}
+
 impl fmt::Debug for Listener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.0.is_some() { "Listener(..)" } else { "Listener(none)" })

@@ -57,6 +57,8 @@ fn live(
     steps::mark("mapping ids");
     if let Some(why) = root::enter(&order.policy, inside)? {
         let _ = line.send(&News::Unstaged(why), None);
+        // The launcher answers when it is our turn to write to the workspace itself.
+        let _ = line.receive::<()>();
     }
     steps::mark("building the root folder");
     let mut extra = program::places(order, None);

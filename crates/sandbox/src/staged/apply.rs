@@ -20,6 +20,7 @@ use super::stage::{Stage, times};
 use crate::changed::{Changed, Look, Sort, Unlisted};
 use crate::guard::{Made, names};
 
+mod conflict;
 mod file;
 pub(super) mod list;
 
@@ -42,16 +43,65 @@ pub(crate) struct Applied {
     pub(crate) unlisted: Unlisted,
     /// All that the command made or touched and did not remove.
     pub(crate) made: Made,
+    /// Paths that are not as the command left them, told among the troubles.
+    pub(crate) lost: u64,
+    /// Files that somebody else changed while it ran, too, for which nothing was done.
+    pub(crate) conflicts: Vec<String>,
+}
+
+impl Applied {
+    /// Nothing could be done.
+    pub(crate) fn failed(error: &io::Error) -> Applied {
+        let why = format!("what the command changed is lost, it could not be put into the workspace: {error}");
+        Applied { troubles: vec![why], lost: 1, ..Applied::default() }
+    }
+}
+
+/// What becomes of a command's changes where somebody else changed the same files meanwhile.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Contested {
+    /// They take their place all the same, and what they replace is kept.
+    Overwrite,
+    /// Nothing is put into the workspace.
+    Yield,
+}
+
+/// Whether the command changed nothing.
+pub(crate) fn is_empty(stage: &Stage) -> io::Result<bool> {
+    let folder = rustix::fs::openat(CWD, &stage.folder, FOLDER, Mode::empty())?;
+    let is = rustix::fs::statat(&folder, "upper", AtFlags::SYMLINK_NOFOLLOW)?;
+    let is_as_it_was = (is.st_mode, is.st_mtime, is.st_mtime_nsec) == stage.as_it_was;
+    Ok(is_as_it_was && names(&open_up(&folder, OsStr::new("upper"))?)?.is_empty())
+}
+
+/// Whether the changes of another command, or something else, came into the workspace since the command began. Those that
+/// are just coming are waited for.
+pub(crate) fn has_moved_on(stage: &Stage) -> io::Result<bool> {
+    let workspace = open_workspace(stage)?;
+    take_turns(&workspace);
+    // Each command's changes end with the folder itself.
+    Ok(is_later(stage.since, &rustix::fs::fstat(&workspace)?))
+}
+
+fn open_workspace(stage: &Stage) -> io::Result<OwnedFd> {
+    let flags = FOLDER.difference(OFlags::NOFOLLOW);
+    Ok(rustix::fs::openat(CWD, &stage.workspace, flags, Mode::empty())?)
 }
 
 /// Puts everything in its place, lists the changes, and says what could not be done. An error means that nothing was done.
-pub(crate) fn apply(stage: &Stage) -> io::Result<Applied> {
+pub(crate) fn apply(stage: &Stage, contested: Contested) -> io::Result<Applied> {
     allow_many_files();
-    let workspace = rustix::fs::openat(CWD, &stage.workspace, FOLDER.difference(OFlags::NOFOLLOW), Mode::empty())?;
+    let workspace = open_workspace(stage)?;
     take_turns(&workspace);
     let folder = rustix::fs::openat(CWD, &stage.folder, FOLDER, Mode::empty())?;
     let is = rustix::fs::statat(&folder, "upper", AtFlags::SYMLINK_NOFOLLOW)?;
     let upper = open_up(&folder, OsStr::new("upper"))?;
+    if contested == Contested::Yield {
+        let conflicts = conflict::conflicts(stage.since, &upper, &workspace)?;
+        if !conflicts.is_empty() {
+            return Ok(Applied { conflicts, ..Applied::default() });
+        }
+    }
     let before = rustix::fs::openat(&folder, super::BEFORE, FOLDER, Mode::empty())?;
     let was = rustix::fs::fstat(&workspace)?;
     let mut apply = Apply {
@@ -63,14 +113,26 @@ pub(crate) fn apply(stage: &Stage) -> io::Result<Applied> {
         copied: 0,
         depth: 0,
         made: Made::new(),
+        is_full: is_full(&folder),
+        lost: 0,
         troubles: Vec::new(),
         untold: 0,
     };
     apply.folder(Path::new(""), &upper, &workspace, false);
     Apply::finish_folder(&workspace, &is);
     let made = std::mem::take(&mut apply.made);
-    let unlisted = apply.list.unlisted;
-    Ok(Applied { troubles: apply.told(), unlisted, made })
+    let (unlisted, lost) = (apply.list.unlisted, apply.lost);
+    Ok(Applied { troubles: apply.told(), unlisted, made, lost, ..Applied::default() })
+}
+
+/// Whether nothing more can be written where the command's changes were gathered, so that what it wrote last may be cut short.
+fn is_full(folder: &OwnedFd) -> bool {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    let written = rustix::fs::openat(folder, "room", flags, Mode::RUSR | Mode::WUSR)
+        .and_then(|file| rustix::io::write(&file, &[1; 4096]));
+    let _ = rustix::fs::unlinkat(folder, "room", AtFlags::empty());
+    // A file system that is about to be full takes a part.
+    written.map_or_else(|error| matches!(error, Errno::NOSPC | Errno::DQUOT), |count| count < 4096)
 }
 
 /// The launcher itself needs few, a deep tree needs many.
@@ -79,7 +141,8 @@ fn allow_many_files() {
     let _ = rustix::process::setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
-/// Two commands that end at once come one after the other. Whoever else holds the folder is not waited for long.
+/// File tools do not write meanwhile, and of commands that take no turns only one at a time does. Whoever else holds the
+/// folder is not waited for long.
 fn take_turns(workspace: &OwnedFd) {
     for _ in 0..200 {
         match rustix::fs::flock(workspace, FlockOperation::NonBlockingLockExclusive) {
@@ -101,6 +164,9 @@ struct Apply {
     copied: u64,
     depth: usize,
     made: Made,
+    /// The disk was full when the command ended.
+    is_full: bool,
+    lost: u64,
     troubles: Vec<String>,
     untold: usize,
 }
@@ -132,6 +198,7 @@ impl Apply {
     }
 
     fn trouble(&mut self, path: &Path, error: &io::Error) {
+        self.lost += 1;
         self.tell(|| format!("what the command did to `{}` is lost: {error}", shown(path)));
     }
 
@@ -158,8 +225,7 @@ impl Apply {
         let is = rustix::fs::statat(upper, name, AtFlags::SYMLINK_NOFOLLOW)?;
         let was = rustix::fs::statat(ws, name, AtFlags::SYMLINK_NOFOLLOW).ok();
         let kind = FileType::from_raw_mode(is.st_mode);
-        // How an overlay writes down that something is gone.
-        if kind == FileType::CharacterDevice && is.st_rdev == 0 {
+        if is_whiteout(&is) {
             return self.delete(path, ws, name);
         }
         self.made.insert(path.to_owned());
@@ -184,9 +250,7 @@ impl Apply {
         hides: bool,
     ) -> io::Result<()> {
         let inner = open_up(upper, name)?;
-        let mut value = [0; 1];
-        let hides =
-            hides || rustix::fs::fgetxattr(&inner, "user.overlay.opaque", &mut value[..]) == Ok(1) && value == *b"y";
+        let hides = (hides || hides_all(&inner)) && !conflict::is_new(self.since, ws, name);
         let was = match was {
             Some(was) if is_folder(&was) => Some(was),
             Some(_) => {
@@ -298,6 +362,17 @@ fn shown(path: &Path) -> String {
 /// Whether it was changed after the command began, and so by someone else.
 fn is_later(since: (i64, u64), was: &Stat) -> bool {
     (was.st_ctime, was.st_ctime_nsec) >= since
+}
+
+/// How an overlay writes down that something is gone.
+fn is_whiteout(stat: &Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice && stat.st_rdev == 0
+}
+
+/// Whether a folder of the upper layer hides all that is in the workspace in its place.
+fn hides_all(folder: &OwnedFd) -> bool {
+    let mut value = [0; 1];
+    rustix::fs::fgetxattr(folder, "user.overlay.opaque", &mut value[..]) == Ok(1) && value == *b"y"
 }
 
 fn is_folder(stat: &Stat) -> bool {

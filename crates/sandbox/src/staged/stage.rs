@@ -3,11 +3,16 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, Timespec, Timestamps, Uid, XattrFlags};
 
 use super::lock;
+
+/// How far the times of files lag behind the clock at most.
+const LAG: Duration = Duration::from_millis(10);
+/// Milliseconds that a file system's clock is waited for.
+const TICKS: usize = 20;
 
 /// A command's folder, ready to be mounted over the workspace.
 pub(crate) struct Stage {
@@ -15,6 +20,8 @@ pub(crate) struct Stage {
     pub(crate) workspace: PathBuf,
     /// When the command began: what changed in the workspace since is not its doing.
     pub(crate) since: (i64, u64),
+    /// The workspace's own mode and time then.
+    pub(super) as_it_was: (u32, i64, u64),
     _lock: OwnedFd,
 }
 
@@ -35,9 +42,15 @@ impl Stage {
         // Only root may give folders away; to others only their own are theirs to change.
         let _ = rustix::fs::fchown(&upper, Some(Uid::from_raw(stat.st_uid)), Some(Gid::from_raw(stat.st_gid)));
         rustix::fs::fchmod(&upper, Mode::from_raw_mode(stat.st_mode & 0o7777))?;
-        rustix::fs::futimens(&upper, &times(&stat))?;
+        let since = beginning(&upper, &stat)?;
         let (folder, workspace) = (folder.to_owned(), workspace.to_owned());
-        Ok(Stage { folder, workspace, since: now(), _lock: held })
+        Ok(Stage {
+            folder,
+            workspace,
+            since,
+            as_it_was: (stat.st_mode, stat.st_mtime, stat.st_mtime_nsec),
+            _lock: held,
+        })
     }
 
     /// Throws away what the command did: nobody is there any more who asked for it.
@@ -52,6 +65,27 @@ pub(super) fn times(stat: &rustix::fs::Stat) -> Timestamps {
         last_access: time(stat.st_atime, stat.st_atime_nsec),
         last_modification: time(stat.st_mtime, stat.st_mtime_nsec),
     }
+}
+
+/// Gives the upper layer the workspace's times, and says when that was: by the clock of the file system, whose ticks may be
+/// coarse, and later than everything that changed before.
+fn beginning(upper: &OwnedFd, workspace: &rustix::fs::Stat) -> io::Result<(i64, u64)> {
+    let before = rustix::fs::fstat(upper)?;
+    for _ in 0..TICKS {
+        rustix::fs::futimens(upper, &times(workspace))?;
+        let is = rustix::fs::fstat(upper)?;
+        if is.st_dev != workspace.st_dev {
+            let since = now();
+            // What changes from here on must not have an earlier time.
+            std::thread::sleep(LAG);
+            return Ok(since);
+        }
+        if (is.st_ctime, is.st_ctime_nsec) > (before.st_ctime, before.st_ctime_nsec) {
+            return Ok((is.st_ctime, is.st_ctime_nsec));
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Ok((before.st_ctime, before.st_ctime_nsec))
 }
 
 #[expect(clippy::disallowed_methods, reason = "compared with the times of files, which the system's clock gives")]

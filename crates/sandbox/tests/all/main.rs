@@ -13,3 +13,4 @@ mod sockets;
 mod staged;
 #[path = "../support/mod.rs"]
 mod support;
+mod together;

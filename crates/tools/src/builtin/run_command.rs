@@ -18,6 +18,8 @@ use crate::tool::{CallContext, Calling, Tool, Traits};
 pub const USUAL_TIME: u64 = 120;
 /// No command is waited for longer.
 const LONGEST_TIME: u64 = 3_600;
+/// What a command may wait for others, and for being run again because of them, besides its own time.
+pub(crate) const WAIT_FOR_OTHERS: Duration = Duration::from_hours(1);
 /// Bytes of each stream's beginning and end that are kept. The model is shown far less of it; the rest stays with the run.
 const KEPT: usize = 8 << 20;
 
@@ -95,12 +97,11 @@ impl RunCommand {
             ..Command::new("sh")
         };
         let began = now();
-        let started = sandbox.spawn(&policy, command).await.map_err(|error| not_started(&error))?;
-        let ended = started.wait().await.map_err(|error| not_started(&error))?;
+        let ended = sandbox.run(&policy, command, &[]).await.map_err(|error| not_started(&error))?;
         self.confinement.remember(&ended.moved_aside, &cx.around.run);
         let mut output = output(&ended, more_time(set));
         if !only_reads {
-            changes::tell(&mut output, &ended, &policy.write, began, cx).await;
+            changes::tell(&mut output, &ended, &policy.write, began + ended.waited, cx).await;
         }
         Ok(output)
     }
@@ -112,7 +113,7 @@ impl Tool for RunCommand {
     }
 
     fn traits(&self) -> Traits {
-        let (group, time) = ("sandbox", Duration::from_secs(LONGEST_TIME + 60));
+        let (group, time) = ("sandbox", Duration::from_secs(LONGEST_TIME + 60) + WAIT_FOR_OTHERS);
         if self.confinement.only_reads() {
             return Traits { class: Class::Pure, group, time, ..Traits::default() };
         }
@@ -177,12 +178,15 @@ fn output(ended: &Ended, more_time: String) -> Output {
             lines.push(format!("{name}:\n{}", text.trim_end()));
         }
     }
-    let value = json!({
+    let mut value = json!({
         "exit_code": ended.exit_code(),
         "timed_out": ended.timed_out(),
         "level": ended.level.to_string(),
         "milliseconds": ended.elapsed.as_millis() as u64,
     });
+    if !ended.run_again_for.is_empty() {
+        value["run_again_for"] = json!(ended.run_again_for);
+    }
     let (is_error, hosts) = (!ended.succeeded(), ended.reached.clone());
     Output { text: lines.join("\n") + "\n", value: Some(value), is_error, hosts, ..Output::default() }
 }
@@ -201,6 +205,7 @@ fn more_time(set: Option<Duration>) -> String {
 fn head(ended: &Ended) -> String {
     let how = match ended.killed_for {
         Some(limit) => format!("ended by its limit ({limit:?})").to_lowercase(),
+        None if ended.lost > 0 => format!("not all it wrote is there, exit code {}", ended.exit_code()),
         None => format!("exit code {}", ended.exit_code()),
     };
     let level = match ended.level {
@@ -208,4 +213,47 @@ fn head(ended: &Ended) -> String {
         Level::Landlock | Level::None => format!(", sandbox level {}", ended.level),
     };
     format!("[{how}, {:.1} s{level}]", ended.elapsed.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use updraft_sandbox::Exit;
+
+    use super::*;
+
+    fn ended() -> Ended {
+        Ended {
+            exit: Some(Exit::Code(0)),
+            killed_for: None,
+            refused: Vec::new(),
+            reached: Vec::new(),
+            moved_aside: Vec::new(),
+            troubles: Vec::new(),
+            staged: None,
+            unstaged: None,
+            unlisted: updraft_sandbox::Unlisted::default(),
+            lost: 0,
+            run_again_for: Vec::new(),
+            waited: Duration::ZERO,
+            elapsed: Duration::ZERO,
+            stdout: updraft_sandbox::Captured::default(),
+            stderr: updraft_sandbox::Captured::default(),
+            level: Level::Full,
+        }
+    }
+
+    #[test]
+    fn a_command_whose_files_did_not_fit_on_the_disk_has_failed() {
+        let lost = "what the command did to `big` is lost: No space left on device".to_owned();
+        let output = output(&Ended { lost: 1, troubles: vec![lost.clone()], ..ended() }, String::new());
+        assert_eq!(output.text, format!("[not all it wrote is there, exit code 125, 0.0 s]\n[{lost}]\n"));
+        assert!(output.is_error);
+    }
+
+    #[test]
+    fn that_a_command_was_run_again_is_in_its_result() {
+        let again = |run_again_for| output(&Ended { run_again_for, ..ended() }, String::new()).value.unwrap();
+        assert_eq!(again(vec!["log".to_owned()])["run_again_for"], json!(["log"]));
+        assert_eq!(again(Vec::new()).get("run_again_for"), None);
+    }
 }

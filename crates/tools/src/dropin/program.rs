@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use tokio::io::AsyncWriteExt;
 use updraft_run::{Class, Failure, FailureKind, Millis, Output, Reply, ToolSpec};
 use updraft_sandbox::{Command, Ended, Stdin};
 
 use super::find::{self, Kind};
 use super::{Listed, Shared, describe};
-use crate::builtin::{changes, now};
+use crate::builtin::{WAIT_FOR_OTHERS, changes, now};
 use crate::tool::{CallContext, Calling, Source, Tool, Traits};
 
 pub(super) struct Program {
@@ -47,17 +46,12 @@ impl Program {
             Failure::new(FailureKind::Security, format!("`{}` was not run: {error}", self.listed.shown))
         };
         let began = now();
-        let mut child = sandbox.spawn(&policy, command).await.map_err(not_run)?;
-        if let Some(mut stdin) = child.stdin.take() {
-            // One that needs no arguments may end before it has read them.
-            let _ = stdin.write_all(format!("{args}\n").as_bytes()).await;
-        }
-        let ended = child.wait().await.map_err(not_run)?;
+        let ended = sandbox.run(&policy, command, format!("{args}\n").as_bytes()).await.map_err(not_run)?;
         settings.confinement.remember(&ended.moved_aside, &cx.around.run);
         ended.stderr.text().lines().filter(|_| ended.succeeded()).for_each(|line| cx.log.line(line));
         let mut output = self.output(&ended);
         if self.listed.traits.class != Class::Pure {
-            changes::tell(&mut output, &ended, &policy.write, began, cx).await;
+            changes::tell(&mut output, &ended, &policy.write, began + ended.waited, cx).await;
         }
         if ended.timed_out() && output.changes.is_empty() {
             return Ok(Reply::TimedOut { limit: Millis(settings.time.as_millis() as u64) });
@@ -128,7 +122,8 @@ impl Tool for Program {
     }
 
     fn traits(&self) -> Traits {
-        self.listed.traits
+        let Traits { time, .. } = self.listed.traits;
+        Traits { time: time + WAIT_FOR_OTHERS, ..self.listed.traits }
     }
 
     fn output(&self) -> Option<&Value> {

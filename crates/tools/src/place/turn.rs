@@ -29,7 +29,7 @@ impl Workspace {
         Turn { _here: here, _elsewhere: self.lock() }
     }
 
-    /// Locks the workspace against other writers; nothing where it cannot be locked, or another holds it for too long.
+    /// Locks the workspace against other writers, and against commands whose changes are put into it; nothing where it cannot be locked, or another holds it for too long.
     fn lock(&self) -> Option<Folder> {
         // Opened anew each time: a lock belongs to the opened folder, so threads of one process exclude each other too.
         let folder = self.folder().folder(Inside::root().as_str(), Links::Never).ok()?;

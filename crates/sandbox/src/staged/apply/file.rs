@@ -10,7 +10,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
 use super::super::stage::times;
-use super::{Apply, changed, exchange, is_folder};
+use super::{Apply, changed, exchange, is_folder, shown};
 use crate::staged::Changed;
 
 /// Larger files are taken as changed without reading both.
@@ -30,10 +30,17 @@ impl Apply {
         if let Some(was) = was.filter(|was| is_same(upper, is, ws, was, name)) {
             return self.touch(path, is, ws, &was, name);
         }
+        if self.is_full && FileType::from_raw_mode(is.st_mode) == FileType::RegularFile {
+            self.lost += 1;
+            self.tell(|| format!("`{}` may be cut short: the disk was full when the command ended", shown(path)));
+        }
         strip(upper, is, name);
         let change = changed(self.since, path, was.as_ref(), Some(is));
         if self.same_disk {
-            return self.change(change, |apply, number| apply.trade(upper, ws, name, was.as_ref(), number));
+            self.change(change, |apply, number| apply.trade(upper, ws, name, was.as_ref(), number))?;
+            // Not every file system notes the time of a renaming, by which other commands know of it.
+            let _ = rustix::fs::utimensat(ws, name, &times(is), AtFlags::SYMLINK_NOFOLLOW);
+            return Ok(());
         }
         // The copy first: as long as it is not whole, what is there stays.
         let beside = Beside::copy(upper, is, ws, name)?;

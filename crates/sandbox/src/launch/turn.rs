@@ -1,0 +1,62 @@
+//! Taking turns with other commands in one workspace, whichever process runs them.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::fs::{CWD, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::attend;
+use crate::channel::Channel;
+use crate::order::{Fault, Turns};
+
+/// How often it is tried.
+const TRY: Duration = Duration::from_millis(10);
+
+/// The right to change a workspace, as long as it is held: a lock, which the kernel releases when this process and those it
+/// forked are gone. The file goes with it.
+pub(super) struct Turn {
+    file: PathBuf,
+    _lock: OwnedFd,
+}
+
+impl Turn {
+    /// Waits for it before a command begins.
+    pub(super) fn wait(turns: &Turns, asker: &Channel) -> Result<Turn, Fault> {
+        let turn = Turn::take(&turns.lock, asker.as_fd()).map_err(Fault::set_up("waiting for other commands"))?;
+        turn.ok_or_else(|| Fault::SetUp { doing: "nobody waits for the command any more".to_owned(), errno: 0 })
+    }
+
+    /// Waits for it. Nothing, if whoever asked for the command is gone before.
+    pub(super) fn take(file: &Path, asker: BorrowedFd<'_>) -> io::Result<Option<Turn>> {
+        loop {
+            if let Some(lock) = try_lock(file)? {
+                return Ok(Some(Turn { file: file.to_owned(), _lock: lock }));
+            }
+            if attend::is_gone(asker) {
+                return Ok(None);
+            }
+            std::thread::sleep(TRY);
+        }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        // While it is locked: whoever opened it meanwhile sees that it has no name any more.
+        let _ = rustix::fs::unlink(&self.file);
+    }
+}
+
+fn try_lock(path: &Path) -> io::Result<Option<OwnedFd>> {
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(CWD, path, flags, Mode::RUSR | Mode::WUSR)?;
+    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Err(Errno::WOULDBLOCK | Errno::INTR) => return Ok(None),
+        other => other?,
+    }
+    let has_name = rustix::fs::fstat(&file)?.st_nlink > 0;
+    Ok(has_name.then_some(file))
+}

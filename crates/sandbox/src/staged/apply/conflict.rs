@@ -1,0 +1,127 @@
+//! What somebody else changed while a command ran, and the command too: another command, a tool, the user.
+//!
+//! The command's layer is compared with the workspace as it is now. Whatever was made, written, renamed or given another
+//! mode since the command began has a time of its own that tells it; what was removed is missed where the layer says that
+//! it was there. What the command only read is not known.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use rustix::fs::{AtFlags, FileType, Mode, Stat, StatxFlags};
+use rustix::io::Errno;
+
+use super::{DEEPEST, FOLDER, hides_all, is_folder, is_later, is_whiteout, shown};
+use crate::guard::names;
+
+/// Paths that are named.
+const NAMED: usize = 3;
+
+/// Names the first of them. What is too deep to be looked at is never applied either.
+pub(super) fn conflicts(since: (i64, u64), upper: &OwnedFd, workspace: &OwnedFd) -> io::Result<Vec<String>> {
+    let mut search = Search { since, found: Vec::new(), depth: 0 };
+    search.folder(Path::new(""), upper, workspace, false)?;
+    Ok(search.found)
+}
+
+struct Search {
+    since: (i64, u64),
+    found: Vec<String>,
+    depth: usize,
+}
+
+impl Search {
+    fn folder(&mut self, path: &Path, upper: &OwnedFd, ws: &OwnedFd, hides: bool) -> io::Result<()> {
+        if self.depth >= DEEPEST {
+            return Ok(());
+        }
+        self.depth += 1;
+        let made: BTreeSet<_> = names(upper)?.into_iter().collect();
+        let hidden = if hides { names(ws)? } else { Vec::new() };
+        for name in hidden.iter().filter(|name| !made.contains(*name)) {
+            self.untouched(&path.join(name), ws, name)?;
+        }
+        for name in &made {
+            if self.found.len() >= NAMED {
+                break;
+            }
+            match self.entry(&path.join(name), upper, ws, name, hides) {
+                // Nobody was let in, so nobody changed anything in there.
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+                other => other?,
+            }
+        }
+        self.depth -= 1;
+        Ok(())
+    }
+
+    fn entry(&mut self, path: &Path, upper: &OwnedFd, ws: &OwnedFd, name: &OsStr, hides: bool) -> io::Result<()> {
+        let is = rustix::fs::statat(upper, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let Some(was) = stat(ws, name)? else {
+            if is_whiteout(&is) || was_copied(upper, name, &is) {
+                self.found.push(shown(path));
+            }
+            return Ok(());
+        };
+        if !is_folder(&is) || !is_folder(&was) {
+            return self.untouched(path, ws, name);
+        }
+        let (inner, place) = (open(upper, name)?, open(ws, name)?);
+        let hides = (hides || hides_all(&inner)) && !is_new(self.since, ws, name);
+        if hides && is_later(self.since, &was) {
+            self.found.push(shown(path));
+            return Ok(());
+        }
+        self.folder(path, &inner, &place, hides)
+    }
+
+    /// The command replaced or removed this, with all that is in it.
+    fn untouched(&mut self, path: &Path, ws: &OwnedFd, name: &OsStr) -> io::Result<()> {
+        let Some(was) = stat(ws, name)?.filter(|_| self.found.len() < NAMED) else { return Ok(()) };
+        if is_later(self.since, &was) {
+            self.found.push(shown(path));
+        } else if is_folder(&was) && self.depth < DEEPEST {
+            let place = open(ws, name)?;
+            self.depth += 1;
+            for name in names(&place)? {
+                self.untouched(&path.join(&name), &place, &name)?;
+            }
+            self.depth -= 1;
+        }
+        Ok(())
+    }
+}
+
+/// As it is: a look changes no mode.
+fn open(folder: &OwnedFd, name: &OsStr) -> io::Result<OwnedFd> {
+    Ok(rustix::fs::openat(folder, name, FOLDER, Mode::empty())?)
+}
+
+fn stat(folder: &OwnedFd, name: &OsStr) -> io::Result<Option<Stat>> {
+    match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => Ok(Some(stat)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether the overlay took it from the workspace, where it therefore was when the command began to write it.
+fn was_copied(upper: &OwnedFd, name: &OsStr, is: &Stat) -> bool {
+    use std::os::fd::AsRawFd;
+    // Links have no attributes of users.
+    let kind = FileType::from_raw_mode(is.st_mode);
+    let path = Path::new("/proc/self/fd").join(upper.as_raw_fd().to_string()).join(name);
+    kind != FileType::Symlink && rustix::fs::lgetxattr(path, "user.overlay.origin", &mut [0_u8; 256][..]).is_ok()
+}
+
+/// Whether a folder of the workspace was made after the command began, which then saw nothing in its place. Not every file
+/// system tells.
+pub(super) fn is_new(since: (i64, u64), ws: &OwnedFd, name: &OsStr) -> bool {
+    let about = rustix::fs::statx(ws, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BTIME);
+    about.is_ok_and(|about| {
+        let has_it = about.stx_mask & StatxFlags::BTIME.bits() != 0;
+        has_it && (about.stx_btime.tv_sec, u64::from(about.stx_btime.tv_nsec)) >= since
+    })
+}
