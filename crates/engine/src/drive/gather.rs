@@ -11,6 +11,7 @@ use updraft_run::{
 };
 
 use super::{Drive, Mail, Wish};
+use crate::Error;
 use crate::effects::{Ended, What};
 use crate::perform::but_for;
 
@@ -26,12 +27,14 @@ enum Happened {
     Due,
     Stop,
     OutOfPatience,
+    Lost(updraft_journal::Error),
     Nothing,
 }
 
 impl Drive {
-    /// Everything that waits, at least one input; nothing when the run is at rest.
-    pub(super) async fn gather(&mut self) -> Vec<Mail> {
+    /// Everything that waits, at least one input; nothing when the run is at rest. Fails when the journal is lost: what is
+    /// under way is stopped then, since what comes of it could not be written down.
+    pub(super) async fn gather(&mut self) -> Result<Vec<Mail>, Error> {
         let mut arrived = std::mem::take(&mut self.queued);
         while arrived.is_empty() {
             match self.happens().await {
@@ -44,7 +47,8 @@ impl Drive {
                     self.patience = Some(Instant::now() + GRACE);
                 }
                 Happened::OutOfPatience => arrived.extend(self.give_up()),
-                Happened::Nothing => return arrived,
+                Happened::Lost(error) => return Err(error.into()),
+                Happened::Nothing => return Ok(arrived),
             }
         }
         while let Some(Some(ended)) = self.effects.next().now_or_never() {
@@ -60,9 +64,9 @@ impl Drive {
         if !self.riding.is_empty() {
             let mut all = std::mem::take(&mut self.riding);
             all.append(&mut arrived);
-            return all;
+            return Ok(all);
         }
-        arrived
+        Ok(arrived)
     }
 
     /// Waits for one thing to happen.
@@ -78,6 +82,7 @@ impl Drive {
             Some(mail) = self.mail.recv() => Happened::Mail(mail),
             Some(wish) = self.wishes.recv() => Happened::Wished(wish),
             () = self.engine.stop.cancelled(), if !is_stopping || self.patience.is_none() => Happened::Stop,
+            error = self.engine.journal.lost() => Happened::Lost(error),
             () = until(self.patience) => Happened::OutOfPatience,
             () = after(due) => Happened::Due,
         }
