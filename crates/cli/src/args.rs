@@ -316,6 +316,9 @@ pub(crate) struct Resume {
     /// A run that was imported: the folder it may work in from now on
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "all")]
     pub(crate) workspace: Option<PathBuf>,
+    /// A run whose journal is damaged: give up what cannot be trusted of it, and go on before that
+    #[arg(long, conflicts_with = "all")]
+    pub(crate) from_damaged: bool,
     #[command(flatten)]
     pub(crate) permission: Permission,
     #[command(flatten)]

@@ -102,7 +102,7 @@ impl Drive {
     /// Drives the run until it is over, waits only for people, is paused or exhausted, or the engine is stopped.
     pub(crate) async fn drive(mut self) -> Result<Rested, Error> {
         loop {
-            let mut arrived = self.gather().await;
+            let mut arrived = self.gather().await?;
             if arrived.is_empty() {
                 // From here on senders are told that nobody listens; what they were quicker with is still taken.
                 self.mail.close();

@@ -86,6 +86,8 @@ pub(crate) struct Row {
     pub(crate) at: i64,
     pub(crate) events: i64,
     pub(crate) body: Body,
+    /// The SHA-256 of its text.
+    pub(crate) digest: [u8; 32],
 }
 
 /// Where a record's text is.
@@ -99,15 +101,16 @@ impl Row {
     /// Spells a record; a large one's text is added to `blobs`.
     pub(crate) fn of(record: &Record, blobs: &mut Vec<Blob>) -> Result<Self, Error> {
         let json = record.to_json().map_err(|source| Error::Unwritable { source: source.into() })?;
-        let body = if json.len() > INLINE_RECORD {
+        let (body, Hash(digest)) = if json.len() > INLINE_RECORD {
             let blob = Blob::new(json);
             let hash = blob.hash;
             blobs.push(blob);
-            Body::Blob(hash)
+            (Body::Blob(hash), hash)
         } else {
-            Body::Here(json)
+            let hash = hash_of(&json);
+            (Body::Here(json), hash)
         };
-        Ok(Self { at: record.at.0, events: record.events.len() as i64, body })
+        Ok(Self { at: record.at.0, events: record.events.len() as i64, body, digest })
     }
 
     /// Spells several.

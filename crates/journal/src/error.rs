@@ -120,6 +120,26 @@ pub enum Error {
         why: String,
     },
 
+    /// A run's records are damaged or missing from some event on.
+    #[error("the journal is damaged: run `{run}`, event {seq}: {why}")]
+    DamagedRun {
+        /// The run.
+        run: RunId,
+        /// The first event that cannot be trusted.
+        seq: u64,
+        /// What is wrong.
+        why: String,
+    },
+
+    /// The file was deleted or replaced while this process wrote to it.
+    #[error("`{}` {why} while it was in use; nothing more is written", path.display())]
+    Replaced {
+        /// The file.
+        path: PathBuf,
+        /// What happened to it.
+        why: &'static str,
+    },
+
     /// One record cannot be read.
     #[error("the record of run `{run}` at event {seq} cannot be read: {why}")]
     Malformed {
@@ -231,6 +251,17 @@ impl Error {
                 "keep a copy of `{0}` and its `-wal` file; `sqlite3 {0} .recover` reads what is left",
                 path.display()
             ),
+            Error::DamagedRun { run, seq, .. } if *seq > 1 => format!(
+                "other runs are not affected; `updraft resume {run} --from-damaged` goes on behind event {} and gives up \
+                 what came later (keep a copy of the journal first)",
+                seq - 1
+            ),
+            Error::DamagedRun { run, .. } => {
+                format!("other runs are not affected; nothing of it can be trusted: `updraft rm {run}` removes it")
+            }
+            Error::Replaced { .. } => {
+                "put the file back if you can; what the run did in its last seconds may not be in any journal".into()
+            }
             Error::Malformed { run, .. } => {
                 format!(
                     "a newer version may be able to read it; other runs are not affected (`updraft rm {run}` removes it)"
@@ -255,14 +286,25 @@ impl Error {
     /// Sorts what SQLite said about a file.
     pub(crate) fn sqlite(path: &Path, source: rusqlite::Error) -> Self {
         let path_buf = path.to_path_buf();
-        let Some(failure) = source.sqlite_error().copied() else {
-            return Error::Sqlite { path: path_buf, source: source.into() };
-        };
         let why = source.to_string();
+        let Some(failure) = source.sqlite_error().copied() else {
+            return match source {
+                // A column that holds what was never written to it.
+                rusqlite::Error::InvalidColumnType(..) | rusqlite::Error::FromSqlConversionFailure(..) => {
+                    Error::Damaged { path: path_buf, why }
+                }
+                other => Error::Sqlite { path: path_buf, source: other.into() },
+            };
+        };
         match failure.extended_code & 0xff {
             ffi::SQLITE_FULL => Error::Full { path: path_buf },
             ffi::SQLITE_NOTADB => Error::NotAJournal { path: path_buf, why: "it is not a database".into() },
-            ffi::SQLITE_CORRUPT => Error::Damaged { path: path_buf, why },
+            // Our statements are always the same: if one makes no sense, or breaks a rule of a table, the file is to blame.
+            ffi::SQLITE_CORRUPT
+            | ffi::SQLITE_ERROR
+            | ffi::SQLITE_CONSTRAINT
+            | ffi::SQLITE_MISMATCH
+            | ffi::SQLITE_TOOBIG => Error::Damaged { path: path_buf, why },
             ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED | ffi::SQLITE_PROTOCOL => Error::Locked { path: path_buf },
             ffi::SQLITE_IOERR | ffi::SQLITE_CANTOPEN if place::is_full(path) => Error::Full { path: path_buf },
             ffi::SQLITE_IOERR if failure.extended_code == ffi::SQLITE_IOERR_SHORT_READ => {

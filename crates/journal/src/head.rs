@@ -4,6 +4,8 @@ use std::fmt;
 
 use updraft_run::{Input, RunId, Timestamp};
 
+use crate::heads::RunEnd;
+
 /// How many characters of a goal are kept beside the run for lists; the whole goal is in its first record.
 pub(crate) const GOAL: usize = 300;
 
@@ -59,6 +61,8 @@ pub enum Status {
     Failed,
     /// It ended well.
     Done,
+    /// What the journal holds of it is damaged or missing.
+    Damaged,
     /// A newer version wrote a word that this one does not know.
     Unknown,
 }
@@ -84,6 +88,7 @@ impl Status {
             Status::Cancelled => "cancelled",
             Status::Failed => "failed",
             Status::Done => "done",
+            Status::Damaged => "damaged",
             Status::Unknown => "unknown",
         }
     }
@@ -159,6 +164,32 @@ impl Summary {
     }
 }
 
+impl Summary {
+    /// A run of which only its name and its length are known any more.
+    pub(crate) fn missing(run: &RunEnd) -> Option<Self> {
+        let Head { id, goal, workspace, model, created, parent, .. } =
+            Head::new(RunId::parse(&run.name).ok()?, "", Timestamp(0));
+        let events = run.end.place.events();
+        let version = String::new();
+        let status = Status::Damaged;
+        let updated = created;
+        Some(Self {
+            id,
+            goal,
+            workspace,
+            model,
+            status,
+            created,
+            updated,
+            events,
+            parent,
+            due: None,
+            version,
+            owner: None,
+        })
+    }
+}
+
 /// Which runs to list. Everything by default, newest first.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
@@ -174,6 +205,13 @@ pub struct Filter {
     pub workspace: Option<String>,
     /// At most so many.
     pub limit: Option<usize>,
+}
+
+impl Filter {
+    /// Whether a run passes of which nothing but its name is known.
+    pub(crate) fn passes_unknown(&self) -> bool {
+        self.status.is_none_or(|status| status == Status::Damaged) && self.due.is_none() && self.workspace.is_none()
+    }
 }
 
 /// What became of an input left for a run.

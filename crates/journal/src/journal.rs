@@ -1,24 +1,30 @@
 //! The face: what others call.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rusqlite::Connection;
+use tokio::sync::watch;
 use updraft_run::{Hash, Input, Record, RunId, Timestamp};
 
 use crate::batch::{Batch, Blob};
+use crate::chain::End;
 use crate::changes::{Changes, Watch};
-use crate::head::{Filter, Head, Owner, Pending, Sent, Summary};
+use crate::head::{Filter, Head, Owner, Pending, Sent, Status, Summary};
+use crate::heads::{Heads, RunEnd};
 use crate::lease::Lease;
 use crate::options::{Options, Stats};
-use crate::read::Cursor;
+use crate::read::{Cursor, Position};
 use crate::reader::Readers;
 use crate::schema::Store;
 use crate::tail::Tail;
-use crate::writer::{Acquire, Append, Create, Delete, Import, Page, PutBlobs, Queue, SendInput, Unlink, Vacuum};
-use crate::{Error, blobs, list, place, read};
+use crate::writer::{
+    Acquire, Append, Create, CutBack, Delete, Import, Page, PutBlobs, Queue, SendInput, Unlink, Vacuum,
+};
+use crate::{Error, blobs, list, place, read, reserve};
 
 /// A journal that is open. Cheap to clone; all clones are the same journal.
 ///
@@ -40,6 +46,9 @@ pub(crate) struct Shared {
     pub(crate) store: Store,
     pub(crate) readers: Readers,
     pub(crate) watch: Watch,
+    pub(crate) heads: Heads,
+    /// Set once the files are found deleted or replaced.
+    lost: watch::Sender<Option<Error>>,
     commits: AtomicU64,
     requests: AtomicU64,
     records: AtomicU64,
@@ -55,18 +64,24 @@ impl Journal {
 
     /// Opens a journal that is there; `None` if there is none yet. Makes nothing.
     pub fn open_existing(path: &Path, options: Options) -> Result<Option<Self>, Error> {
-        if !path.exists() {
+        if !path.exists() && !Heads::beside(path).path().exists() {
             return Ok(None);
         }
         let store = Store { path: place::settle(path)?, options };
-        Ok(store.recognise()?.map(|reader| Self::of(store, reader)))
+        let reader = match store.recognise() {
+            Err(Error::Full { .. }) if reserve::release(&store.path) => store.recognise()?,
+            other => other?,
+        };
+        Ok(reader.map(|reader| Self::of(store, reader)))
     }
 
     fn of(store: Store, reader: Connection) -> Self {
         let shared = Shared {
+            heads: Heads::beside(&store.path),
             store,
             readers: Readers::with(reader),
             watch: Watch::new(),
+            lost: watch::Sender::new(None),
             commits: AtomicU64::new(0),
             requests: AtomicU64::new(0),
             records: AtomicU64::new(0),
@@ -153,13 +168,58 @@ impl Journal {
     /// What is known about a run without reading it.
     pub fn head(&self, run: &RunId) -> Result<Summary, Error> {
         let store = &self.0.shared.store;
-        self.0.read(|connection| list::head(connection, store, run))?.ok_or_else(|| read::unknown(run))
+        let found = self.0.read(|connection| list::head(connection, store, run))?;
+        let summary = found.ok_or_else(|| self.0.absent(run))?;
+        if summary.status == Status::Damaged {
+            let why = "its row in the list of runs is not what was written".to_owned();
+            return Err(Error::DamagedRun { run: run.clone(), seq: summary.events + 1, why });
+        }
+        Ok(summary)
     }
 
-    /// Runs, newest first.
+    /// Runs, newest first. Those of which more was acknowledged than is there have the status `Damaged`; those of which
+    /// nothing is there stand at the end, beyond any limit.
     pub fn list(&self, filter: &Filter) -> Result<Vec<Summary>, Error> {
+        let Shared { store, heads, .. } = &*self.0.shared;
+        // Looked up before the runs: what it says was on disk by then.
+        let acknowledged = heads.all();
+        let found = match self.0.read(|connection| list::list(connection, store, filter)) {
+            Err(Error::Damaged { .. }) => self.list_one_by_one(filter)?,
+            other => other?,
+        };
+        let with_losses = found.into_iter().map(|(key, run)| {
+            let end = acknowledged.get(&key).filter(|end| end.name == run.id.as_str());
+            let lost = end.is_some_and(|end| run.events < end.end.place.events());
+            if lost { Summary { status: Status::Damaged, ..run } } else { run }
+        });
+        let mut runs: Vec<Summary> = with_losses.collect();
+        if filter.passes_unknown() {
+            runs.extend(self.missing(&acknowledged)?);
+        }
+        Ok(runs)
+    }
+
+    /// The same where a part of the file cannot be read: each run by itself, so that one does not hide the others.
+    fn list_one_by_one(&self, filter: &Filter) -> Result<Vec<(i64, Summary)>, Error> {
         let store = &self.0.shared.store;
-        self.0.read(|connection| list::list(connection, store, filter))
+        let found = self.0.read(list::keys)?.into_iter().filter_map(|(key, name)| {
+            let id = RunId::parse(&name).ok()?;
+            let found = self.0.read(|connection| list::head(connection, store, &id)).ok().flatten();
+            let summary = found.or_else(|| Summary::missing(&RunEnd { name, end: End::START }))?;
+            filter.status.is_none_or(|status| status == summary.status).then_some((key, summary))
+        });
+        let mut found: Vec<(i64, Summary)> = found.collect();
+        found.sort_by_key(|(key, summary)| std::cmp::Reverse((summary.created, *key)));
+        Ok(found)
+    }
+
+    /// Runs that were acknowledged and are not there.
+    fn missing(&self, acknowledged: &BTreeMap<i64, RunEnd>) -> Result<Vec<Summary>, Error> {
+        let there = self.0.read(list::keys)?;
+        let missing = acknowledged.iter().filter(|(key, end)| there.get(key).is_none_or(|name| *name != end.name));
+        // Asked once more: someone may have removed it meanwhile.
+        let missing = missing.filter(|(key, end)| self.0.shared.heads.of(**key, &end.name).is_some());
+        Ok(missing.filter_map(|(_, end)| Summary::missing(end)).collect())
     }
 
     /// The run whose name begins like this.
@@ -167,7 +227,11 @@ impl Journal {
         match self.0.read(|connection| list::find(connection, prefix))? {
             list::Found::One(run) => Ok(run),
             list::Found::Several(candidates) => Err(Error::Ambiguous { prefix: prefix.to_owned(), candidates }),
-            list::Found::None { close } => Err(Error::UnknownRun { name: prefix.to_owned(), close }),
+            // One that the journal lost: whoever reads it is told so.
+            list::Found::None { close } => match RunId::parse(prefix) {
+                Ok(run) if self.0.shared.heads.named(prefix).is_some() => Ok(run),
+                _ => Err(Error::UnknownRun { name: prefix.to_owned(), close }),
+            },
         }
     }
 
@@ -224,12 +288,14 @@ impl Journal {
     /// Removes a run and the values that only it named. One that is being run is `Owned`, unless `forced`; its owner's
     /// next append then fails as `Deleted`.
     pub async fn delete(&self, run: &RunId, forced: bool) -> Result<(), Error> {
+        self.make_room();
         self.remove(run, forced).await?;
         self.tidy().await
     }
 
     /// Removes every run that is over and had its last record before a moment, and tells which.
     pub async fn prune(&self, older_than: Timestamp) -> Result<Vec<RunId>, Error> {
+        self.make_room();
         let mut gone = Vec::new();
         let inner = Arc::clone(&self.0);
         let finished = move || inner.read(|connection| list::finished(connection, older_than));
@@ -250,6 +316,13 @@ impl Journal {
         Ok(gone)
     }
 
+    /// On a full disk, frees what was kept back: removing takes room before it gives any.
+    fn make_room(&self) {
+        if place::is_full(self.path()) {
+            reserve::release(self.path());
+        }
+    }
+
     async fn remove(&self, run: &RunId, forced: bool) -> Result<(), Error> {
         let files = self.0.ask(Delete { run: run.clone(), forced }).await?;
         if files.is_empty() { Ok(()) } else { self.0.ask(Unlink { files }).await }
@@ -264,6 +337,39 @@ impl Journal {
     pub async fn import(&self, head: Head, records: Vec<Record>, blobs: Vec<Blob>) -> Result<(), Error> {
         let page = self.spell(Batch { records, blobs, ..Batch::default() }).await?;
         self.0.ask(Import { head, page }).await
+    }
+
+    /// Cuts a damaged run back to what can be trusted of it, and tells which events were given up: the first, and the last
+    /// that is known to have been there. `None`, and nothing done, if nothing is wrong with it.
+    pub async fn cut_back(&self, run: &RunId) -> Result<Option<(u64, u64)>, Error> {
+        let (journal, name) = (self.clone(), run.clone());
+        let damage = blocking(move || read::first_damage(&journal.0, &name)).await?;
+        let from = match (damage, self.head(run)) {
+            (Some(Position::START), _) => return self.load(run).map(|_| None),
+            (Some(from), _) => from,
+            // Only the run's row is damaged.
+            (None, Err(Error::DamagedRun { seq, .. })) => Position { seq: seq as i64, part: 0 },
+            (None, other) => return other.map(|_| None),
+        };
+        let known = self.last_known(run);
+        self.0.ask(CutBack { run: run.clone(), from }).await?;
+        Ok(Some((from.events() + 1, known)))
+    }
+
+    /// The last event of a run that is there or was acknowledged.
+    fn last_known(&self, run: &RunId) -> u64 {
+        let Shared { store, heads, .. } = &*self.0.shared;
+        let there = self.0.read(|connection| list::head(connection, store, run)).ok().flatten();
+        let acknowledged = heads.named(run.as_str()).map(|(_, end)| end.place.events());
+        there.map_or(0, |there| there.events).max(acknowledged.unwrap_or(0))
+    }
+
+    /// Returns when the journal's files are found to be deleted or replaced, which is looked for with each heartbeat. From
+    /// then on nothing can be written.
+    pub async fn lost(&self) -> Error {
+        let mut lost = self.0.shared.lost.subscribe();
+        let found = lost.wait_for(Option::is_some).await.ok().and_then(|found| found.clone());
+        found.unwrap_or(Error::Closed)
     }
 
     /// What the writer has done so far.
@@ -285,6 +391,11 @@ impl Journal {
 }
 
 impl Inner {
+    /// Why a run is not there: it never was, or the journal lost it.
+    pub(crate) fn absent(&self, run: &RunId) -> Error {
+        self.shared.absent(run)
+    }
+
     pub(crate) fn read<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, Error> {
         self.shared.readers.read(&self.shared.store, read)
     }
@@ -308,6 +419,22 @@ impl Drop for Inner {
 }
 
 impl Shared {
+    /// Tells everyone that nothing can be written any more.
+    pub(crate) fn lose(&self, why: Error) {
+        self.lost.send_replace(Some(why));
+    }
+
+    /// Why a run is not there: it never was, or the journal lost it.
+    pub(crate) fn absent(&self, run: &RunId) -> Error {
+        match self.heads.named(run.as_str()) {
+            Some((_, end)) => {
+                let why = format!("the whole run is missing, though it had come to event {}", end.place.events());
+                read::damaged(run, Position::START, &why)
+            }
+            None => read::unknown(run),
+        }
+    }
+
     /// Counts a commit and wakes whoever waits for one.
     pub(crate) fn count(&self, records: u64, requests: u64) {
         self.commits.fetch_add(1, Ordering::Relaxed);

@@ -33,18 +33,22 @@
 //! | `writer.rs` and `writer/` | the one thread that writes, and one file for each sort of writing |
 //! | `reader.rs`, `read.rs`, `list.rs` | short reads |
 //! | `changes.rs`, `tail.rs` | being told of what others write |
+//! | `chain.rs`, `heads.rs` | noticing damage: hashes, and how far each run had come |
 //! | `blobs.rs` | values too large for a row, as files |
 //! | `schema.rs`, `place.rs`, `process.rs` | the file's layout, where it may lie, who is alive |
+//! | `reserve.rs` | room for a full disk |
 //! | `fork.rs`, `export.rs`, `base64.rs` | a run as the beginning of another, or as lines of JSON |
 
 mod base64;
 mod batch;
 mod blobs;
+mod chain;
 mod changes;
 mod error;
 mod export;
 mod fork;
 mod head;
+mod heads;
 mod journal;
 mod lease;
 mod list;
@@ -53,6 +57,7 @@ mod place;
 mod process;
 mod read;
 mod reader;
+mod reserve;
 mod schema;
 mod tail;
 mod writer;

@@ -1,19 +1,27 @@
 //! Runs in lists, found by the beginning of their names.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use updraft_run::{RunId, Timestamp};
 
+use crate::chain::{self, Link};
 use crate::head::{Filter, Owner, Status, Summary};
 use crate::read::Position;
 use crate::schema::Store;
 use crate::writer::{known, owner};
 
-/// A run with its last record and the process that holds its lease.
-const SUMMARY: &str = "
-SELECT r.name, r.goal, r.workspace, r.model, r.status, r.created, r.parent, r.due, r.version, e.seq, e.part, e.events, e.at,
-       p.id, p.pid, p.started, p.boot, p.namespace, p.since, p.beat
+/// What a run's own row holds, but for its owner.
+pub(crate) const RUN_COLUMNS: &str =
+    "r.name, r.goal, r.workspace, r.model, r.status, r.created, r.parent, r.due, r.version, r.id";
+
+/// Which of them the row's hash is over: all, the row's key too.
+pub(crate) const RUN_SUMMED: Range<usize> = 0..10;
+
+/// Those, its hash, the run's last record and the process that holds its lease.
+const SUMMARY: &str =
+    "r.sum, e.seq, e.part, e.events, e.at, p.id, p.pid, p.started, p.boot, p.namespace, p.since, p.beat
 FROM runs r
 LEFT JOIN records e ON e.id =
     (SELECT id FROM records WHERE id >= r.id << 40 AND id < (r.id + 1) << 40 ORDER BY id DESC LIMIT 1)
@@ -23,15 +31,15 @@ LEFT JOIN processes p ON p.id = r.owner";
 pub(crate) fn head(connection: &Connection, store: &Store, run: &RunId) -> rusqlite::Result<Option<Summary>> {
     let mut owners = Owners::default();
     connection
-        .prepare_cached(&format!("{SUMMARY} WHERE r.name = ?1"))?
+        .prepare_cached(&format!("SELECT {RUN_COLUMNS}, {SUMMARY} WHERE r.name = ?1"))?
         .query_row([run.as_str()], |row| summary(row, store, &mut owners))
         .optional()
 }
 
-/// Those that pass the filter, newest first.
-pub(crate) fn list(connection: &Connection, store: &Store, filter: &Filter) -> rusqlite::Result<Vec<Summary>> {
+/// Those that pass the filter, newest first, with their keys.
+pub(crate) fn list(connection: &Connection, store: &Store, filter: &Filter) -> rusqlite::Result<Vec<(i64, Summary)>> {
     let mut statement = connection.prepare_cached(&format!(
-        "{SUMMARY} WHERE r.created >= ?1 AND r.created < ?2 AND (?3 IS NULL OR r.status = ?3)
+        "SELECT {RUN_COLUMNS}, {SUMMARY} WHERE r.created >= ?1 AND r.created < ?2 AND (?3 IS NULL OR r.status = ?3)
          AND (?4 IS NULL OR r.due <= ?4) AND (?6 IS NULL OR r.workspace = ?6)
          ORDER BY r.created DESC, r.id DESC LIMIT ?5"
     ))?;
@@ -45,7 +53,7 @@ pub(crate) fn list(connection: &Connection, store: &Store, filter: &Filter) -> r
             filter.limit.map_or(-1, |limit| limit as i64),
             filter.workspace,
         ],
-        |row| summary(row, store, &mut owners),
+        |row| Ok((row.get(9)?, summary(row, store, &mut owners)?)),
     )?;
     rows.collect()
 }
@@ -55,14 +63,14 @@ type Owners = HashMap<i64, Owner>;
 
 fn summary(row: &Row<'_>, store: &Store, owners: &mut Owners) -> rusqlite::Result<Summary> {
     let created = Timestamp(row.get(5)?);
-    let end = match row.get::<_, Option<i64>>(9)? {
-        Some(seq) => Position { seq, part: row.get(10)? }.after(row.get(11)?),
+    let end = match row.get::<_, Option<i64>>(11)? {
+        Some(seq) => Position { seq, part: row.get(12)? }.after(row.get(13)?),
         None => Position::START,
     };
-    let owner = match row.get::<_, Option<i64>>(13)? {
+    let owner = match row.get::<_, Option<i64>>(15)? {
         Some(id) => Some(match owners.get(&id) {
             Some(owner) => *owner,
-            None => *owners.entry(id).or_insert(owner(&known(row, 13)?, store)),
+            None => *owners.entry(id).or_insert(owner(&known(row, 15)?, store)),
         }),
         None => None,
     };
@@ -71,15 +79,27 @@ fn summary(row: &Row<'_>, store: &Store, owners: &mut Owners) -> rusqlite::Resul
         goal: row.get(1)?,
         workspace: row.get(2)?,
         model: row.get(3)?,
-        status: Status::from_word(row.get_ref(4)?.as_str()?),
+        status: if row_is_whole(row)? { Status::from_word(row.get_ref(4)?.as_str()?) } else { Status::Damaged },
         created,
-        updated: row.get::<_, Option<i64>>(12)?.map_or(created, Timestamp),
+        updated: row.get::<_, Option<i64>>(14)?.map_or(created, Timestamp),
         events: end.events(),
         parent: row.get::<_, Option<String>>(6)?.and_then(|name| RunId::parse(&name).ok()),
         due: row.get::<_, Option<i64>>(7)?.map(Timestamp),
         version: row.get(8)?,
         owner,
     })
+}
+
+/// Whether the row has not changed since it was written; rows of older versions have no hash.
+fn row_is_whole(row: &Row<'_>) -> rusqlite::Result<bool> {
+    let sum: Option<Link> = row.get(10)?;
+    Ok(sum.is_none() || sum == Some(chain::sum(row, RUN_SUMMED)?))
+}
+
+/// The keys and names of all runs.
+pub(crate) fn keys(connection: &Connection) -> rusqlite::Result<HashMap<i64, String>> {
+    let mut statement = connection.prepare_cached("SELECT id, name FROM runs NOT INDEXED")?;
+    statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
 }
 
 /// A run id in a column.

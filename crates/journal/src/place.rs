@@ -50,6 +50,14 @@ pub(crate) fn create_private(path: &Path) -> std::io::Result<std::fs::File> {
     options.write(true).create(true).truncate(true).open(path)
 }
 
+/// Opens a file that only its owner can read, for reading and writing; without `create` it must be there.
+pub(crate) fn open_private(path: &Path, create: bool) -> std::io::Result<std::fs::File> {
+    let mut options = fs::OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.read(true).write(true).create(create).truncate(false).open(path)
+}
+
 /// Asks the disk to keep the names in a folder, which cannot be asked on Windows.
 pub(crate) fn sync_folder(folder: &Path) -> std::io::Result<()> {
     if cfg!(windows) {
@@ -67,17 +75,22 @@ pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
 }
 
 /// Whether the disk under a file has next to no room.
+pub(crate) fn is_full(path: &Path) -> bool {
+    room(path).is_some_and(|room| room < LEAST_ROOM)
+}
+
+/// How many bytes the disk under a file has left, where that is known.
 #[cfg(unix)]
 #[allow(clippy::useless_conversion, reason = "systems give their numbers other widths")]
-pub(crate) fn is_full(path: &Path) -> bool {
-    rustix::fs::statvfs(folder_of(path))
-        .is_ok_and(|disk| disk.f_blocks > 0 && disk.f_bavail.saturating_mul(disk.f_frsize) < LEAST_ROOM)
+pub(crate) fn room(path: &Path) -> Option<u64> {
+    let disk = rustix::fs::statvfs(folder_of(path)).ok()?;
+    (disk.f_blocks > 0).then(|| disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
 /// Not looked at here: SQLite says by itself that the disk is full. Untested.
 #[cfg(not(unix))]
-pub(crate) fn is_full(_: &Path) -> bool {
-    false
+pub(crate) fn room(_: &Path) -> Option<u64> {
+    None
 }
 
 fn folder_of(path: &Path) -> &Path {

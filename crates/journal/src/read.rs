@@ -5,6 +5,8 @@ use std::collections::HashSet;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use updraft_run::{Record, RunId, Timestamp};
 
+use crate::batch::hash_of;
+use crate::chain::{self, End, Link};
 use crate::head::Pending;
 use crate::journal::Inner;
 use crate::list::run_id;
@@ -15,7 +17,7 @@ const PAGE_ROWS: i64 = 500;
 const PAGE_BYTES: usize = 4 << 20;
 
 /// Where the next record goes, or the place of one that is there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Position {
     /// The number of the record's first event; for one without events, of the next event to come.
     pub(crate) seq: i64,
@@ -55,6 +57,8 @@ pub(crate) struct Raw {
     pub(crate) at: i64,
     pub(crate) body: Vec<u8>,
     pub(crate) blob: Option<[u8; 32]>,
+    /// Its hash; none if a version without hashes wrote it.
+    link: Option<Link>,
 }
 
 impl Raw {
@@ -65,25 +69,49 @@ impl Raw {
             at: row.get(3)?,
             body: row.get(4)?,
             blob: row.get(5)?,
+            link: row.get(6)?,
         })
+    }
+
+    /// The end behind it, if it stands where it should and nothing of it has changed.
+    fn follow(&self, end: End) -> Result<End, &'static str> {
+        // The table has no gaps; one that is there now is damage, and what follows it must not be taken for the run.
+        if self.place != end.place {
+            return Err("it is missing");
+        }
+        let digest = self.blob.unwrap_or_else(|| hash_of(&self.body).0);
+        let next = end.after(self.events, self.at, &digest);
+        match self.link {
+            None if end.link.is_none() => Ok(End { link: None, ..next }),
+            None => Err("its hash is missing"),
+            Some(_) if self.link == next.link => Ok(next),
+            Some(_) => Err("it is not what was written: its hash is another"),
+        }
     }
 
     /// The record's text, from the blob store if it is large.
     pub(crate) fn text(self, journal: &Inner, run: &RunId) -> Result<Vec<u8>, Error> {
         let Some(hash) = self.blob else { return Ok(self.body) };
         let hash = updraft_run::Hash(hash);
-        blobs::read(journal, &hash)?.ok_or_else(|| malformed(run, self.place, "its text is not in the blob store"))
+        match blobs::read(journal, &hash) {
+            Ok(Some(text)) => Ok(text),
+            Ok(None) => Err(damaged(run, self.place, "its text is not in the blob store")),
+            Err(error @ Error::BadBlob { .. }) => Err(damaged(run, self.place, &error.to_string())),
+            Err(other) => Err(other),
+        }
     }
 
     /// The record, understood and checked.
     pub(crate) fn record(self, journal: &Inner, run: &RunId) -> Result<Record, Error> {
         let (place, events, at) = (self.place, self.events, Timestamp(self.at));
+        // With the right hash it is as it was written, by a version that knew more.
+        let fault = if self.link.is_some() { malformed } else { damaged };
         let text = self.text(journal, run)?;
-        let record = Record::from_json(at, &text).map_err(|error| malformed(run, place, &error.to_string()))?;
+        let record = Record::from_json(at, &text).map_err(|error| fault(run, place, &error.to_string()))?;
         if record.events.len() as i64 == events {
             Ok(record)
         } else {
-            Err(malformed(run, place, &format!("it should hold {events} events and holds {}", record.events.len())))
+            Err(fault(run, place, &format!("it should hold {events} events and holds {}", record.events.len())))
         }
     }
 }
@@ -92,12 +120,18 @@ fn malformed(run: &RunId, place: Position, why: &str) -> Error {
     Error::Malformed { run: run.clone(), seq: place.seq as u64, why: why.to_owned() }
 }
 
+/// A run cannot be trusted from this place on.
+pub(crate) fn damaged(run: &RunId, place: Position, why: &str) -> Error {
+    Error::DamagedRun { run: run.clone(), seq: place.seq as u64, why: why.to_owned() }
+}
+
 /// Reads a run from some place on, remembering where it is between pages.
 #[derive(Debug)]
 pub(crate) struct Cursor {
     run: RunId,
     from: u64,
-    next: Option<Position>,
+    /// The end of what was read.
+    next: Option<End>,
 }
 
 impl Cursor {
@@ -108,24 +142,40 @@ impl Cursor {
 
     /// The next records, as they are in the table; none when there are no more yet.
     pub(crate) fn raw(&mut self, journal: &Inner) -> Result<Vec<Raw>, Error> {
-        let page = journal.read(|connection| {
-            let Some(row) = row_of(connection, &self.run)? else { return Ok(None) };
+        let place = self.next.map_or(Position { seq: self.from.max(1) as i64, part: 0 }, |end| end.place);
+        let broken = |error| match error {
+            Error::Damaged { why, .. } => damaged(&self.run, place, &why),
+            other => other,
+        };
+        let row = journal.read(|connection| row_of(connection, &self.run)).map_err(broken)?;
+        let row = row.ok_or_else(|| journal.absent(&self.run))?;
+        // Looked up before the records: what it says was on disk by then.
+        let acknowledged = journal.shared.heads.of(row, self.run.as_str());
+        let read = journal.read(|connection| {
             let start = match self.next {
                 Some(next) => next,
                 None => start(connection, row, self.from)?,
             };
-            Ok(Some((start, page(connection, row, start)?)))
-        })?;
-        let (mut expected, page) = page.ok_or_else(|| unknown(&self.run))?;
+            Ok((start, page(connection, row, start.place)?))
+        });
+        let (mut end, page) = read.map_err(broken)?;
         for raw in &page {
-            // The table has no gaps; one that is there now is damage, and what follows it must not be taken for the run.
-            if raw.place != expected {
-                return Err(malformed(&self.run, expected, "it is missing"));
+            end = raw.follow(end).map_err(|why| damaged(&self.run, end.place, why))?;
+            self.next = Some(end);
+        }
+        if let Some(acknowledged) = acknowledged.filter(|_| page.is_empty()) {
+            let checked = acknowledged.check(&self.run, end);
+            // Someone may have removed the run while we read; its entry went first.
+            if checked.is_err() && journal.shared.heads.of(row, self.run.as_str()).is_some() {
+                return checked.map(|()| page);
             }
-            expected = raw.place.after(raw.events);
-            self.next = Some(expected);
         }
         Ok(page)
+    }
+
+    /// The end of what could be read.
+    pub(crate) fn end(&self) -> End {
+        self.next.unwrap_or(End::START)
     }
 
     /// The next records with the numbers of their first events; none when there are no more yet.
@@ -133,6 +183,25 @@ impl Cursor {
         let run = self.run.clone();
         let page = self.raw(journal)?;
         page.into_iter().map(|raw| Ok((raw.place.seq as u64, raw.record(journal, &run)?))).collect()
+    }
+}
+
+/// The first place of a run that cannot be trusted; `None` if all is well.
+pub(crate) fn first_damage(journal: &Inner, run: &RunId) -> Result<Option<Position>, Error> {
+    let mut cursor = Cursor::new(run, 0);
+    loop {
+        let page = match cursor.raw(journal) {
+            Ok(page) if page.is_empty() => return Ok(None),
+            Err(Error::DamagedRun { .. }) => return Ok(Some(cursor.end().place)),
+            other => other?,
+        };
+        for raw in page {
+            let place = raw.place;
+            match raw.record(journal, run) {
+                Err(Error::DamagedRun { .. }) => return Ok(Some(place)),
+                other => drop(other?),
+            }
+        }
     }
 }
 
@@ -149,19 +218,22 @@ pub(crate) fn row_of(connection: &Connection, run: &RunId) -> rusqlite::Result<O
         .optional()
 }
 
-/// Where the run's next record goes.
-pub(crate) fn end(connection: &Connection, row: i64) -> rusqlite::Result<Position> {
+/// The run's end.
+pub(crate) fn end(connection: &Connection, row: i64) -> rusqlite::Result<End> {
     let last = connection
         .prepare_cached(
-            "SELECT seq, part, events FROM records WHERE id >= ?1 << 40 AND id < (?1 + 1) << 40 ORDER BY id DESC LIMIT 1",
+            "SELECT seq, part, events, chain FROM records WHERE id >= ?1 << 40 AND id < (?1 + 1) << 40 ORDER BY id DESC LIMIT 1",
         )?
-        .query_row([row], |row| Ok(Position { seq: row.get(0)?, part: row.get(1)? }.after(row.get(2)?)))
+        .query_row([row], |row| {
+            let place = Position { seq: row.get(0)?, part: row.get(1)? }.after(row.get(2)?);
+            Ok(End { place, link: row.get(3)? })
+        })
         .optional()?;
-    Ok(last.unwrap_or(Position::START))
+    Ok(last.unwrap_or(End::START))
 }
 
-/// The place of the record that holds event `from`, or where it will be.
-fn start(connection: &Connection, row: i64, from: u64) -> rusqlite::Result<Position> {
+/// The place of the record that holds event `from`, or where it will be, with the hash of the record before it.
+fn start(connection: &Connection, row: i64, from: u64) -> rusqlite::Result<End> {
     let from = i64::try_from(from).unwrap_or(i64::MAX).max(1);
     let before = connection
         .prepare_cached(
@@ -172,44 +244,61 @@ fn start(connection: &Connection, row: i64, from: u64) -> rusqlite::Result<Posit
             Ok((Position { seq: row.get(0)?, part: row.get(1)? }, row.get(2)?))
         })
         .optional()?;
-    Ok(match before {
+    let place = match before {
         Some((place, events)) if place.after(events).seq > from => place,
         Some(_) | None => Position { seq: from, part: 0 },
-    })
+    };
+    let link = connection
+        .prepare_cached(
+            "SELECT chain FROM records WHERE id >= ?1 << 40 AND id < (?1 << 40) + (?2 << 12) + ?3 ORDER BY id DESC LIMIT 1",
+        )?
+        .query_row(params![row, place.seq.min(1 << 28), place.part], |row| row.get(0))
+        .optional()?;
+    Ok(End { place, link: link.flatten() })
 }
 
 fn page(connection: &Connection, row: i64, from: Position) -> rusqlite::Result<Vec<Raw>> {
     let mut statement = connection.prepare_cached(
-        "SELECT seq, part, events, at, body, blob FROM records
+        "SELECT seq, part, events, at, body, blob, chain FROM records
          WHERE id >= (?1 << 40) + (?2 << 12) + ?3 AND id < (?1 + 1) << 40 ORDER BY id LIMIT ?4",
     )?;
     let mut rows = statement.query(params![row, from.seq.min(1 << 28), from.part, PAGE_ROWS])?;
     let (mut page, mut bytes) = (Vec::new(), 0);
-    while bytes < PAGE_BYTES
-        && let Some(row) = rows.next()?
-    {
-        let raw = Raw::of(row)?;
-        bytes += raw.body.len();
-        page.push(raw);
+    while bytes < PAGE_BYTES {
+        match rows.next().and_then(|row| row.map(Raw::of).transpose()) {
+            Ok(Some(raw)) => {
+                bytes += raw.body.len();
+                page.push(raw);
+            }
+            Ok(None) => break,
+            // What comes before it can be read. The next page begins with it, and says what is wrong.
+            Err(_) if !page.is_empty() => break,
+            Err(error) => return Err(error),
+        }
     }
     Ok(page)
 }
 
 /// Inputs that wait for these runs, oldest first; those of a newer version that cannot be understood as errors.
 pub(crate) fn pending(journal: &Inner, runs: &[RunId]) -> Result<Vec<Result<Pending, Error>>, Error> {
-    type Found = (i64, RunId, i64, String);
+    type Found = (i64, RunId, i64, String, bool);
     let found: Vec<Found> = journal.read(|connection| {
         let mut statement = connection.prepare_cached(
-            "SELECT i.id, r.name, i.at, i.input FROM inbox i JOIN runs r ON r.id = i.run ORDER BY i.id",
+            "SELECT i.id, i.at, i.input, i.key, i.run, i.sum, r.name FROM inbox i JOIN runs r ON r.id = i.run ORDER BY i.id",
         )?;
-        let all = statement.query_map([], |row| Ok((row.get(0)?, run_id(row, 1)?, row.get(2)?, row.get(3)?)))?;
+        let all = statement.query_map([], |row| {
+            let sum: Option<Link> = row.get(5)?;
+            let whole = sum.is_none() || sum == Some(chain::sum(row, 0..5)?);
+            Ok((row.get(0)?, run_id(row, 6)?, row.get(1)?, row.get(2)?, whole))
+        })?;
         all.collect()
     })?;
     // The table is empty nearly always, so it is read whole and sifted here.
     let wanted: HashSet<&RunId> = if found.is_empty() { HashSet::new() } else { runs.iter().collect() };
-    let wanted = found.into_iter().filter(|(_, run, _, _)| wanted.contains(run));
+    let wanted = found.into_iter().filter(|(_, run, ..)| wanted.contains(run));
     Ok(wanted
-        .map(|(id, run, at, text)| match serde_json::from_str(&text) {
+        .map(|(id, run, at, text, whole)| match serde_json::from_str(&text) {
+            _ if !whole => Err(Error::BadInput { run, id, why: "it is not what was sent: its hash is another".into() }),
             Ok(input) => Ok(Pending { id, run, at: Timestamp(at), input }),
             Err(error) => Err(Error::BadInput { run, id, why: error.to_string() }),
         })

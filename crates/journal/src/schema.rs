@@ -6,17 +6,25 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
+use crate::heads::Heads;
 use crate::options::{Options, Sync};
-use crate::{Error, place};
+use crate::{Error, place, reserve};
 
 /// `UPDT`: tells our files from other SQLite databases.
 const APPLICATION: i64 = 0x5550_4454;
 
-/// The layout below. Raised when an older version must no longer write.
-pub(crate) const LAYOUT: i64 = 1;
+/// The layout below. Raised when an older version must no longer write: those that know layout 1 only would add records
+/// without hashes.
+pub(crate) const LAYOUT: i64 = 2;
+
+/// What layout 2 added to layout 1: hashes. Rows from before have none, and are not checked.
+const HASHES: [(&str, &str); 3] = [("records", "chain"), ("runs", "sum"), ("inbox", "sum")];
 
 /// SQLite's smallest page: no database has fewer bytes.
 const SHORTEST: u64 = 512;
+
+/// After how many pages the log is copied into the main file where there is hardly room for a log.
+const CRAMPED_CHECKPOINT: u32 = 50;
 
 /// How long to wait for another process's lock.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -33,11 +41,11 @@ CREATE TABLE processes(
 CREATE TABLE runs(
     id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, goal TEXT NOT NULL,
     workspace TEXT NOT NULL, model TEXT NOT NULL, status TEXT NOT NULL, created INTEGER NOT NULL,
-    parent TEXT, owner INTEGER, due INTEGER, version TEXT NOT NULL
+    parent TEXT, owner INTEGER, due INTEGER, version TEXT NOT NULL, sum BLOB
 ) STRICT;
 CREATE TABLE records(
     id INTEGER PRIMARY KEY, events INTEGER NOT NULL, at INTEGER NOT NULL, body BLOB NOT NULL, blob BLOB,
-    run INTEGER AS (id >> 40), seq INTEGER AS ((id >> 12) & 268435455), part INTEGER AS (id & 4095)
+    run INTEGER AS (id >> 40), seq INTEGER AS ((id >> 12) & 268435455), part INTEGER AS (id & 4095), chain BLOB
 ) STRICT;
 CREATE TABLE blobs(hash BLOB NOT NULL PRIMARY KEY, len INTEGER NOT NULL, body BLOB) WITHOUT ROWID, STRICT;
 CREATE TABLE refs(
@@ -46,7 +54,7 @@ CREATE TABLE refs(
 ) WITHOUT ROWID, STRICT;
 CREATE TABLE inbox(
     id INTEGER PRIMARY KEY AUTOINCREMENT, run INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
-    key TEXT NOT NULL, at INTEGER NOT NULL, input TEXT NOT NULL, UNIQUE(run, key)
+    key TEXT NOT NULL, at INTEGER NOT NULL, input TEXT NOT NULL, sum BLOB, UNIQUE(run, key)
 ) STRICT;
 ";
 
@@ -61,14 +69,16 @@ impl Store {
     /// Connects for short reads. The file is opened writable so that the last to close it can tidy up after a crash.
     pub(crate) fn reader(&self) -> Result<Connection, Error> {
         let connection = self.connect()?;
+        self.told(imitate_hashes(&connection))?;
         self.told(connection.execute_batch("PRAGMA query_only = ON; PRAGMA cache_size = -4096;"))?;
         Ok(connection)
     }
 
     /// Connects for writing; refuses a layout that is too new.
     pub(crate) fn writer(&self) -> Result<Connection, Error> {
-        let connection = self.connect()?;
+        let mut connection = self.connect()?;
         self.refuse_newer(&connection)?;
+        self.told(add_hashes(&mut connection))?;
         let sync = match self.options.sync {
             Sync::Full => "FULL",
             Sync::Off => "OFF",
@@ -76,7 +86,7 @@ impl Store {
         self.told(connection.execute_batch(&format!(
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = {sync}; PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = {};
              PRAGMA journal_size_limit = {}; PRAGMA cache_size = -32768; PRAGMA temp_store = MEMORY;",
-            self.options.checkpoint,
+            if reserve::is_cramped(&self.path) { CRAMPED_CHECKPOINT } else { self.options.checkpoint },
             64 << 20,
         )))?;
         connection.set_prepared_statement_cache_capacity(64);
@@ -169,7 +179,15 @@ impl Store {
     fn is_empty(&self) -> Result<bool, Error> {
         let log = place::beside(&self.path, "-wal");
         let len = |path: &std::path::Path| path.metadata().map_or(0, |about| about.len());
+        let known = if len(&self.path) == 0 { Heads::beside(&self.path).all().len() } else { 0 };
         match len(&self.path) {
+            0 if known > 0 => Err(Error::Damaged {
+                path: self.path.clone(),
+                why: format!(
+                    "it is empty or not there, though it held {known} runs (to begin anew, remove `{}` as well)",
+                    Heads::beside(&self.path).path().display()
+                ),
+            }),
             // SQLite would take the file for a new one and throw the log away.
             0 if len(&log) > 0 => Err(Error::Damaged {
                 path: self.path.clone(),
@@ -252,6 +270,34 @@ fn image_of(version: &str) -> rusqlite::Result<Vec<u8>> {
         *place = 2;
     }
     Ok(image)
+}
+
+/// Lets a file of layout 1 be read like one of layout 2, without changing it.
+fn imitate_hashes(connection: &Connection) -> rusqlite::Result<()> {
+    if number(connection, "user_version")? != 1 {
+        return Ok(());
+    }
+    connection.execute_batch("PRAGMA temp_store = MEMORY;")?;
+    HASHES.iter().try_for_each(|(table, column)| {
+        // Where the file has the column by the time it is read, that one is first.
+        let view = format!("CREATE TEMP VIEW {table} AS SELECT *, NULL AS {column} FROM main.{table}");
+        connection.execute_batch(&view)
+    })
+}
+
+/// Brings a file of layout 1 to layout 2.
+fn add_hashes(connection: &mut Connection) -> rusqlite::Result<()> {
+    if number(connection, "user_version")? != 1 {
+        return Ok(());
+    }
+    let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    if number(&change, "user_version")? == 1 {
+        for (table, column) in HASHES {
+            change.execute_batch(&format!("ALTER TABLE {table} ADD COLUMN {column} BLOB"))?;
+        }
+        change.pragma_update(None, "user_version", LAYOUT)?;
+    }
+    change.commit()
 }
 
 fn number(connection: &Connection, pragma: &str) -> rusqlite::Result<i64> {

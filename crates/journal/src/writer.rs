@@ -5,6 +5,7 @@ mod book;
 mod copy;
 mod delete;
 mod desk;
+mod files;
 mod inbox;
 mod leases;
 mod queue;
@@ -18,7 +19,7 @@ use tokio::sync::oneshot;
 
 pub(crate) use append::{Append, Create, Page, PutBlobs};
 pub(crate) use copy::{Fork, Import};
-pub(crate) use delete::{Delete, Unlink, Vacuum};
+pub(crate) use delete::{CutBack, Delete, Unlink, Vacuum};
 pub(crate) use desk::{Work, known, owner};
 pub(crate) use inbox::SendInput;
 pub(crate) use leases::{Acquire, Grant, Release};
@@ -26,8 +27,10 @@ pub(crate) use queue::Queue;
 
 use crate::Error;
 use crate::journal::Shared;
+use crate::reserve;
 use book::Book;
 use desk::{Asked, Desk};
+use files::Files;
 
 /// So many requests share a transaction at most: beyond this the flush is no longer what costs.
 const GROUP: usize = 4096;
@@ -50,11 +53,15 @@ struct Writer {
     /// Opened at the first request; dropped when it cannot be trusted to have rolled back.
     connection: Option<Connection>,
     book: Book,
+    /// The files as they were at the first commit.
+    files: Option<Files>,
+    /// They are others now: nothing more is written.
+    lost: Option<Error>,
 }
 
 /// Runs until the journal is closed or dropped.
 pub(crate) fn run(shared: Arc<Shared>, requests: &Receiver<Message>) {
-    let mut writer = Writer { shared, connection: None, book: Book::default() };
+    let mut writer = Writer { shared, connection: None, book: Book::default(), files: None, lost: None };
     let mut waiting = Vec::new();
     let mut closer = None;
     while closer.is_none() {
@@ -72,6 +79,7 @@ pub(crate) fn run(shared: Arc<Shared>, requests: &Receiver<Message>) {
             }
         }
         writer.serve(&mut waiting);
+        writer.settle_in();
     }
     writer.close();
     drop(writer);
@@ -119,7 +127,8 @@ impl Writer {
     fn transact(&mut self, group: &mut [Box<dyn Asked>]) -> Result<(), Failure> {
         let outcome = self.try_transact(group);
         if outcome.is_ok() {
-            self.book.commit();
+            // Before anyone is told: an end that was acknowledged is remembered.
+            self.shared.heads.write(&self.book.commit());
             self.shared.count(group.iter().map(|asked| asked.records()).sum(), group.len() as u64);
         } else {
             self.book.undo();
@@ -131,6 +140,9 @@ impl Writer {
     }
 
     fn try_transact(&mut self, group: &mut [Box<dyn Asked>]) -> Result<(), Failure> {
+        if let Some(lost) = self.look_for_files() {
+            return Err(Failure::of_all(lost));
+        }
         let store = &self.shared.store;
         let connection = match &mut self.connection {
             Some(connection) => connection,
@@ -144,6 +156,27 @@ impl Writer {
             asked.write(&mut desk).map_err(|refusal| Failure { error: refusal.told(store), particular: true })?;
         }
         execute(connection, "COMMIT").map_err(|source| Failure::of_all(said(source)))
+    }
+
+    /// After the first commit, when everything is in its place and nobody waits.
+    fn settle_in(&mut self) {
+        if self.files.is_none() && self.book.epoch().is_some() {
+            self.files = Some(Files::now(&self.shared.store.path));
+            reserve::keep(&self.shared.store.path);
+        }
+    }
+
+    /// With each heartbeat: whether the files are still those that this process began to write.
+    fn look_for_files(&mut self) -> Option<Error> {
+        if self.lost.is_none() && self.book.is_beat_due(Instant::now()) {
+            self.lost = self.files.as_ref().and_then(Files::fault);
+            if let Some(lost) = &self.lost {
+                self.shared.lose(lost.clone());
+                // Left open: closing it, SQLite would remove the log by its name, which may be another journal's now.
+                std::mem::forget(self.connection.take());
+            }
+        }
+        self.lost.clone()
     }
 
     /// How long the thread may sleep.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::depth;
 use crate::effect::{Facts, Prepared};
 use crate::event::Event;
 use crate::goal::{Approvals, Budget, Ceiling, Start};
@@ -261,15 +262,23 @@ struct Read {
 }
 
 impl Record {
-    /// The record's input and events as JSON. An input that the first event tells word for word is left out.
+    /// The record's input and events as JSON. An input that the first event tells word for word is left out. Refuses a
+    /// record that is nested too deep to be read again.
     pub fn to_json(&self) -> Result<Vec<u8>, serde_json::Error> {
         let told = self.events.first().is_some_and(|event| tells(event, &self.input));
-        serde_json::to_vec(&Written { i: (!told).then_some(&self.input), e: &self.events })
+        let json = serde_json::to_vec(&Written { i: (!told).then_some(&self.input), e: &self.events })?;
+        depth::check(&json)?;
+        Ok(json)
     }
 
     /// Reads what `to_json` wrote.
     pub fn from_json(at: Timestamp, json: &[u8]) -> Result<Self, serde_json::Error> {
-        let read: Read = serde_json::from_slice(json)?;
+        let read = serde_json::from_slice(json);
+        // The usual reason not to be readable is not depth, and then the first error says more.
+        let read: Read = read.or_else(|error| match depth::read(json).and_then(serde_json::from_value) {
+            Ok(deep) => Ok(deep),
+            Err(_) => Err(error),
+        })?;
         let input =
             match read.i {
                 Some(input) => input,

@@ -41,6 +41,7 @@ mod bills;
 mod budget;
 mod changes;
 mod decide;
+mod depth;
 mod effect;
 mod event;
 mod extract;
@@ -69,6 +70,7 @@ pub use actions::{Action, Actions};
 pub use apply::{DOCUMENTS, paths_meet};
 pub use arguments::{Likeness, argument_lines};
 pub use budget::Ledger;
+pub use depth::{DEEPEST, is_too_deep};
 pub use effect::{Class, Effect, Expected, Facts, Inquiry, Part, Prepared};
 pub use event::{Because, Event, Judgement, Note};
 pub use goal::{

@@ -47,10 +47,14 @@ async fn all(places: &Places, journal: Journal, args: &Resume) -> Outcome {
             runs.push(run);
         }
     }
-    if runs.is_empty() {
+    let mut worst = Code::Done;
+    for damaged in journal.list(&Filter::default())?.iter().filter(|run| run.status == Status::Damaged) {
+        out::note(&format!("run {} is damaged and left as it is; `updraft show {0}` says more", damaged.id));
+        worst = Code::Failed;
+    }
+    if runs.is_empty() && worst == Code::Done {
         out::note("no run was cut off");
     }
-    let mut worst = Code::Done;
     for run in runs.iter().rev() {
         out::note(&format!("resuming {}: {}", run.id, out::short(&run.goal, 80)));
         let code = match one(places, &journal, &run.id, args).await {
@@ -73,6 +77,9 @@ async fn one(places: &Places, journal: &Journal, id: &RunId, args: &Resume) -> O
     let stop = CancellationToken::new();
     let mut signals = Signals::listen(stop.clone())?;
     let face = Face::of(&args.output);
+    if args.from_damaged {
+        cut_back(journal, id, &face).await?;
+    }
     let adopting = adopt::adopt(places, journal, id, args, &face).await?;
     let (workspace, adopting) = match adopting {
         Some((workspace, input)) => (workspace, Some(input)),
@@ -106,6 +113,18 @@ async fn one(places: &Places, journal: &Journal, id: &RunId, args: &Resume) -> O
     // In any case: others may go on in this process.
     servers.close().await;
     ended
+}
+
+/// Gives up what cannot be trusted of a run, and says what that is.
+async fn cut_back(journal: &Journal, id: &RunId, face: &Face) -> Result<(), Fault> {
+    match journal.cut_back(id).await? {
+        Some((first, last)) if first <= last => face.say(&format!(
+            "events {first} to {last} of run {id} were damaged and are given up; what was done there may be done again"
+        )),
+        Some(_) => face.say(&format!("the list of runs was damaged where run {id} stands; its events are whole")),
+        None => face.say(&format!("run {id} is not damaged")),
+    }
+    Ok(())
 }
 
 /// The folder of a run. Where there is more to do, it must be there: a run that finds nothing would come to a wrong end.

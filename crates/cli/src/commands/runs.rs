@@ -33,7 +33,12 @@ pub(crate) fn run(places: &Places, args: &Runs) -> Outcome {
         None => Vec::new(),
     };
     runs.retain(|run| (!interrupted || run.was_cut_off()) && (!running || !run.was_cut_off()));
-    runs.truncate(args.limit);
+    // Those that are lost stand at the end, and none of them is left out.
+    let mut place = 0;
+    runs.retain(|run| {
+        place += 1;
+        place <= args.limit || run.status == Status::Damaged
+    });
     if args.json {
         let mut out = out::many();
         for run in &runs {
@@ -58,7 +63,7 @@ pub(crate) fn run(places: &Places, args: &Runs) -> Outcome {
         let shown = format!("{word:11}");
         let shown = match word {
             "done" => paint.green(&shown),
-            "failed" | "interrupted" => paint.red(&shown),
+            "failed" | "interrupted" | "damaged" => paint.red(&shown),
             "running" => paint.cyan(&shown),
             "waiting" | "paused" | "exhausted" => paint.yellow(&shown),
             _ => paint.dim(&shown),

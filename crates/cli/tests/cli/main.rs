@@ -13,6 +13,7 @@ mod changed;
 mod confined;
 mod consult;
 mod control;
+mod damage;
 mod endings;
 mod export;
 mod handover;

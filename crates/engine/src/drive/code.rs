@@ -9,6 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 use updraft_run::{Address, Class, Event, Input, Inquiry, Prepared, Record, Reply, ToolCall};
 use updraft_tools::{ASK_MODEL, Around, Caller, Consultation};
 
+use super::gather::refuse_deep;
 use super::{Drive, Mail};
 use crate::history::{Ended, Past, behind};
 use crate::perform::Perform;
@@ -90,6 +91,7 @@ impl Drive {
         }
         let input = match what {
             Wished::Call(mut call) => {
+                refuse_deep(&mut call);
                 self.name_in_full(&under.step, &mut call);
                 let prepared = Box::new(self.look_at(&under.step, &call));
                 Input::Wished { under, call, prepared }

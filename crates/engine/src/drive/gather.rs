@@ -6,10 +6,12 @@ use futures_util::FutureExt;
 use tokio::time::Instant;
 use updraft_journal::Blob;
 use updraft_run::{
-    Address, Answer, Class, Input, Kind, Phase, Prepared, Reply, StepId, ToolCall, ToolSpec, split_reasoning,
+    Address, Answer, Class, DEEPEST, Input, Kind, Output, Phase, Prepared, Reply, StepId, ToolCall, ToolSpec,
+    is_too_deep, split_reasoning,
 };
 
 use super::{Drive, Mail, Wish};
+use crate::Error;
 use crate::effects::{Ended, What};
 use crate::perform::but_for;
 
@@ -25,12 +27,14 @@ enum Happened {
     Due,
     Stop,
     OutOfPatience,
+    Lost(updraft_journal::Error),
     Nothing,
 }
 
 impl Drive {
-    /// Everything that waits, at least one input; nothing when the run is at rest.
-    pub(super) async fn gather(&mut self) -> Vec<Mail> {
+    /// Everything that waits, at least one input; nothing when the run is at rest. Fails when the journal is lost: what is
+    /// under way is stopped then, since what comes of it could not be written down.
+    pub(super) async fn gather(&mut self) -> Result<Vec<Mail>, Error> {
         let mut arrived = std::mem::take(&mut self.queued);
         while arrived.is_empty() {
             match self.happens().await {
@@ -43,7 +47,8 @@ impl Drive {
                     self.patience = Some(Instant::now() + GRACE);
                 }
                 Happened::OutOfPatience => arrived.extend(self.give_up()),
-                Happened::Nothing => return arrived,
+                Happened::Lost(error) => return Err(error.into()),
+                Happened::Nothing => return Ok(arrived),
             }
         }
         while let Some(Some(ended)) = self.effects.next().now_or_never() {
@@ -59,9 +64,9 @@ impl Drive {
         if !self.riding.is_empty() {
             let mut all = std::mem::take(&mut self.riding);
             all.append(&mut arrived);
-            return all;
+            return Ok(all);
         }
-        arrived
+        Ok(arrived)
     }
 
     /// Waits for one thing to happen.
@@ -77,6 +82,7 @@ impl Drive {
             Some(mail) = self.mail.recv() => Happened::Mail(mail),
             Some(wish) = self.wishes.recv() => Happened::Wished(wish),
             () = self.engine.stop.cancelled(), if !is_stopping || self.patience.is_none() => Happened::Stop,
+            error = self.engine.journal.lost() => Happened::Lost(error),
             () = until(self.patience) => Happened::OutOfPatience,
             () = after(due) => Happened::Due,
         }
@@ -106,7 +112,7 @@ impl Drive {
                 self.is_stale |= self.run.class_of(&id) != Class::Pure;
                 self.blobs.extend(called.overflow.map(Blob::new));
                 self.blobs.extend(called.kept.into_iter().map(Blob::new));
-                (called.reply, Vec::new())
+                (with_bounded_value(called.reply), Vec::new())
             }
         };
         Input::Replied { id, attempt, reply, prepared }.into()
@@ -115,6 +121,7 @@ impl Drive {
     /// The answer with its calls under the names that the agent's tools have: what is written down is unmistakable.
     fn with_full_names(&self, id: &Address, mut answer: Answer) -> Answer {
         for call in &mut answer.calls {
+            refuse_deep(call);
             self.name_in_full(&id.step, call);
         }
         answer
@@ -206,6 +213,26 @@ async fn after(time: Option<Duration>) {
     }
 }
 
+/// Marks a call whose arguments are nested too deep as one that could not be read. They are not kept: a record as deep
+/// as that could not be written.
+pub(super) fn refuse_deep(call: &mut ToolCall) {
+    if is_too_deep(&call.args) {
+        call.args = serde_json::json!({});
+        call.fault = Some(format!("they are nested deeper than {DEEPEST} levels; send flatter ones"));
+    }
+}
+
+/// A result without its data where that is nested too deep: the call failed, but what it changed is kept.
+fn with_bounded_value(reply: Reply) -> Reply {
+    match reply {
+        Reply::Output(output) if output.value.as_ref().is_some_and(is_too_deep) => {
+            let text = format!("the result is nested deeper than {DEEPEST} levels and was not kept");
+            Reply::Output(Output { text, value: None, is_error: true, ..Output::clone(&output) }.into())
+        }
+        other => other,
+    }
+}
+
 /// Models that show their reasoning inside the text mark it; it is kept apart from what they say.
 fn with_reasoning_apart(mut answer: Answer) -> Answer {
     if answer.reasoning.is_empty() && (answer.text.contains("hink") || answer.text.contains("easoning")) {
@@ -216,4 +243,23 @@ fn with_reasoning_apart(mut answer: Answer) -> Answer {
         }
     }
     answer
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use updraft_run::{Output, Reply};
+
+    use super::*;
+
+    #[test]
+    fn a_result_that_is_nested_too_deep_is_a_failure_and_what_it_changed_is_kept() {
+        let deep = |levels| (0..levels).fold(json!(1), |inner: Value, _| json!([inner]));
+        let changes = vec![updraft_run::Change::default()];
+        let output = |levels| Output { value: Some(deep(levels)), changes: changes.clone(), ..Output::default() };
+        let Reply::Output(kept) = with_bounded_value(Reply::Output(output(DEEPEST + 1).into())) else { panic!() };
+        assert_eq!((kept.is_error, &kept.value, &kept.changes), (true, &None, &changes));
+        let fine = Reply::Output(output(DEEPEST).into());
+        assert_eq!(with_bounded_value(fine.clone()), fine);
+    }
 }

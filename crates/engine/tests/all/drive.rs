@@ -25,6 +25,23 @@ async fn one_agent_reads_a_file_and_answers() {
 }
 
 #[tokio::test]
+async fn arguments_that_are_nested_too_deep_fail_the_call_and_not_the_run() {
+    let world = World::new();
+    let engine = world.engine(|prompt| match turn(prompt) {
+        0 => calls(&[("read_file", json!({ "path": (0..150).fold(json!("a"), |inner, _| json!([inner])) }))]),
+        _ => says("I see"),
+    });
+    let handle = start(&engine, "deep", by("retriever", "where?"), settings(&world.workspace()), None).await;
+    let id = handle.id().clone();
+    let rested = handle.drive().await.unwrap();
+    assert_eq!((rested.run.status(), rested.run.answer().as_str()), ("done", "I see"));
+    let told = format!("{:?}", engine.journal().load(&id).unwrap());
+    assert!(told.contains("nested deeper than 100 levels; send flatter ones"), "{told}");
+    assert_eq!(engine.load(&id).unwrap(), rested.run);
+    assert_eq!(replay(engine.journal(), &id).unwrap().differences, []);
+}
+
+#[tokio::test]
 async fn a_planned_graph_runs_and_its_answer_is_the_last_steps() {
     let world = World::new();
     let engine = world.engine(|prompt| match prompt.brief.agent.as_str() {

@@ -8,9 +8,11 @@ use super::desk::{Desk, Refusal, Work};
 use super::leases::Grant;
 use crate::batch::{Blob, Body, Row};
 use crate::blobs;
+use crate::chain::End;
 use crate::head::{GOAL, Head};
-use crate::read::Position;
-use crate::{Batch, Error};
+use crate::heads::RunEnd;
+use crate::list::{RUN_COLUMNS, RUN_SUMMED};
+use crate::{Batch, Error, chain};
 
 /// A batch, spelled.
 #[derive(Debug)]
@@ -51,9 +53,9 @@ impl Work for Append {
 
     fn write(&self, desk: &mut Desk<'_>) -> Result<u64, Refusal> {
         let held = desk.check_lease(&self.run, self.row, self.grant)?;
-        let next = desk.add(self.row, held.next, &self.page)?;
-        desk.book.hold(self.row, Held { next, ..held });
-        Ok(next.events())
+        let end = desk.add(self.row, held.end, &self.page)?;
+        desk.hold(&self.run, self.row, Held { end, ..held });
+        Ok(end.place.events())
     }
 
     fn bytes(&self) -> usize {
@@ -77,8 +79,8 @@ impl Work for Create {
 
     fn write(&self, desk: &mut Desk<'_>) -> Result<Grant, Refusal> {
         let grant = desk.new_run(&self.head)?;
-        let next = desk.add(grant.row, Position::START, &self.page)?;
-        desk.book.hold(grant.row, Held { grant: grant.number, next });
+        let end = desk.add(grant.row, End::START, &self.page)?;
+        desk.hold(&self.head.id, grant.row, Held { grant: grant.number, end });
         Ok(grant)
     }
 
@@ -112,6 +114,12 @@ impl Work for PutBlobs {
 }
 
 impl Desk<'_> {
+    /// Keeps a lease on a run that has come so far, and notes how far once that is on disk.
+    pub(super) fn hold(&mut self, run: &RunId, row: i64, held: Held) {
+        self.book.hold(row, held);
+        self.book.note_end(row, RunEnd { name: run.to_string(), end: held.end });
+    }
+
     /// Makes sure that this process may still write to the run.
     fn check_lease(&mut self, run: &RunId, row: i64, grant: u64) -> Result<Held, Refusal> {
         let held = self.book.held(row).filter(|held| held.grant == grant);
@@ -123,6 +131,8 @@ impl Desk<'_> {
         match (owner, held) {
             (None, _) => {
                 self.book.let_go(row);
+                // The end of our last append may have been noted after the run was removed.
+                let _ = self.shared.heads.forget(row);
                 Err(Error::Deleted(run.clone()).into())
             }
             (Some(owner), Some(held)) if owner.is_some() && owner == self.book.epoch() => Ok(held),
@@ -163,45 +173,64 @@ impl Desk<'_> {
                 owner,
                 self.shared.store.options.version,
             ])?;
-        Ok(self.connection.last_insert_rowid())
+        let row = self.connection.last_insert_rowid();
+        self.seal(row)?;
+        Ok(row)
+    }
+
+    /// Gives the row of a run a hash over its content.
+    pub(super) fn seal(&mut self, row: i64) -> Result<(), Refusal> {
+        let sum = self
+            .connection
+            .prepare_cached(&format!("SELECT {RUN_COLUMNS} FROM runs r WHERE id = ?1"))?
+            .query_row([row], |row| chain::sum(row, RUN_SUMMED))?;
+        self.connection.prepare_cached("UPDATE runs SET sum = ?2 WHERE id = ?1")?.execute(params![row, sum])?;
+        Ok(())
     }
 
     /// Writes a page at its place, and tells where the next one goes.
-    pub(super) fn add(&mut self, row: i64, at: Position, page: &Page) -> Result<Position, Refusal> {
+    pub(super) fn add(&mut self, row: i64, at: End, page: &Page) -> Result<End, Refusal> {
         for blob in page.blobs() {
             self.put(row, blob)?;
         }
-        let next = self.add_rows(row, at, &page.rows)?;
+        let end = self.add_rows(row, at, &page.rows)?;
+        let mut changed = 0;
         if let Some(status) = page.rest.status {
-            self.connection
+            changed += self
+                .connection
                 .prepare_cached("UPDATE runs SET status = ?2 WHERE id = ?1 AND status <> ?2")?
                 .execute(params![row, status.as_str()])?;
         }
         if let Some(due) = page.rest.due {
-            self.connection
+            changed += self
+                .connection
                 .prepare_cached("UPDATE runs SET due = ?2 WHERE id = ?1 AND due IS NOT ?2")?
                 .execute(params![row, due.map(|at| at.0)])?;
+        }
+        if changed > 0 {
+            self.seal(row)?;
         }
         for handled in &page.rest.handled {
             self.connection.prepare_cached("DELETE FROM inbox WHERE id = ?1 AND run = ?2")?.execute([*handled, row])?;
         }
-        Ok(next)
+        Ok(end)
     }
 
-    pub(super) fn add_rows(&mut self, row: i64, at: Position, rows: &[Row]) -> Result<Position, Refusal> {
+    pub(super) fn add_rows(&mut self, row: i64, at: End, rows: &[Row]) -> Result<End, Refusal> {
         let mut insert = self
             .connection
-            .prepare_cached("INSERT INTO records(id, events, at, body, blob) VALUES(?1, ?2, ?3, ?4, ?5)")?;
-        let mut place = at;
+            .prepare_cached("INSERT INTO records(id, events, at, body, blob, chain) VALUES(?1, ?2, ?3, ?4, ?5, ?6)")?;
+        let mut end = at;
         for record in rows {
+            let key = end.place.key(row)?;
+            end = end.after(record.events, record.at, &record.digest);
             let (body, blob) = match &record.body {
                 Body::Here(text) => (text.as_slice(), None),
                 Body::Blob(Hash(hash)) => (&[][..], Some(hash.as_slice())),
             };
-            insert.execute(params![place.key(row)?, record.events, record.at, body, blob])?;
-            place = place.after(record.events);
+            insert.execute(params![key, record.events, record.at, body, blob, end.link])?;
         }
-        Ok(place)
+        Ok(end)
     }
 
     /// Stores a value for a run, unless it is there.

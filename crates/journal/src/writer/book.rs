@@ -1,20 +1,21 @@
 //! What the writer remembers of its leases, and how to forget what was rolled back.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, TransactionBehavior};
 
+use crate::chain::End;
+use crate::heads::RunEnd;
 use crate::process::Presence;
-use crate::read::Position;
 
 /// A lease this process holds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held {
     /// Which of the leases given out in this process: an older one for the same run is void.
     pub(super) grant: u64,
-    /// Where the run's next record goes. Nobody else writes there, so it need not be looked up.
-    pub(super) next: Position,
+    /// The run's end. Nobody else writes there, so it need not be looked up.
+    pub(super) end: End,
 }
 
 /// The leases of this process, and its place in the journal.
@@ -25,6 +26,8 @@ pub(super) struct Book {
     grants: u64,
     /// What the open transaction changed, to be put back if it fails.
     before: Vec<Before>,
+    /// How far runs have come with the open transaction.
+    ends: BTreeMap<i64, RunEnd>,
 }
 
 #[derive(Debug)]
@@ -97,11 +100,19 @@ impl Book {
         self.before.clear();
     }
 
-    pub(super) fn commit(&mut self) {
+    /// Once the transaction is on disk, a run has come so far.
+    pub(super) fn note_end(&mut self, row: i64, end: RunEnd) {
+        self.ends.insert(row, end);
+    }
+
+    /// The transaction is on disk; tells how far runs have come with it.
+    pub(super) fn commit(&mut self) -> BTreeMap<i64, RunEnd> {
         self.before.clear();
+        std::mem::take(&mut self.ends)
     }
 
     pub(super) fn undo(&mut self) {
+        self.ends.clear();
         while let Some(before) = self.before.pop() {
             match before {
                 Before::Held(row, Some(held)) => drop(self.held.insert(row, held)),

@@ -8,7 +8,9 @@ use super::book::Held;
 use super::desk::{Desk, Refusal, Work};
 use super::leases::Grant;
 use crate::batch::{Blob, Row};
+use crate::chain::End;
 use crate::head::Head;
+use crate::heads::RunEnd;
 use crate::read::{self, Position};
 
 /// Copies the first records of a run into a new one, and takes the new one's lease.
@@ -32,8 +34,8 @@ impl Work for Fork {
         let grant = desk.new_run(&self.to)?;
         desk.connection
             .prepare_cached(
-                "INSERT INTO records(id, events, at, body, blob)
-                 SELECT id + ((?2 - ?1) << 40), events, at, body, blob FROM records
+                "INSERT INTO records(id, events, at, body, blob, chain)
+                 SELECT id + ((?2 - ?1) << 40), events, at, body, blob, chain FROM records
                  WHERE id >= ?1 << 40 AND id < ?3 ORDER BY id",
             )?
             .execute(params![from, grant.row, self.until.key(from)?])?;
@@ -44,8 +46,8 @@ impl Work for Fork {
             desk.put(grant.row, blob)?;
         }
         let end = read::end(desk.connection, grant.row)?;
-        let next = desk.add_rows(grant.row, end, self.cut.as_slice())?;
-        desk.book.hold(grant.row, Held { grant: grant.number, next });
+        let end = desk.add_rows(grant.row, end, self.cut.as_slice())?;
+        desk.hold(&self.to.id, grant.row, Held { grant: grant.number, end });
         Ok(grant)
     }
 
@@ -69,7 +71,8 @@ impl Work for Import {
             return Err(crate::Error::Exists(self.head.id.clone()).into());
         }
         let row = desk.insert_run(&self.head, None)?;
-        desk.add(row, Position::START, &self.page)?;
+        let end = desk.add(row, End::START, &self.page)?;
+        desk.book.note_end(row, RunEnd { name: self.head.id.to_string(), end });
         Ok(())
     }
 

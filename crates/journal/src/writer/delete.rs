@@ -3,10 +3,12 @@
 use updraft_run::{Hash, RunId};
 
 use super::desk::{Desk, Refusal, Work};
-use crate::{Error, blobs, read};
+use crate::read::{self, Position};
+use crate::{Error, blobs, reserve};
 
-/// So many pages are given back to the system in one transaction.
+/// So many pages are given back to the system in one transaction; fewer where there is hardly room for a log.
 const PAGES: i64 = 2000;
+const CRAMPED_PAGES: i64 = 50;
 
 /// Removes a run; the answer names the values in files that nobody names any more.
 #[derive(Debug)]
@@ -20,7 +22,13 @@ impl Work for Delete {
     type Answer = Vec<Hash>;
 
     fn write(&self, desk: &mut Desk<'_>) -> Result<Vec<Hash>, Refusal> {
-        let (row, owner) = desk.run(&self.run)?.ok_or_else(|| read::unknown(&self.run))?;
+        let Some((row, owner)) = desk.run(&self.run)? else {
+            return match desk.shared.heads.named(self.run.as_str()) {
+                // The journal lost it; now it may be forgotten.
+                Some((row, _)) => desk.forget_end(row).map(|()| Vec::new()),
+                None => Err(read::unknown(&self.run).into()),
+            };
+        };
         let owner = owner.map(|known| desk.owner(&known)).filter(|owner| owner.alive && !self.forced);
         if let Some(owner) = owner {
             return Err(Error::Owned { run: self.run.clone(), pid: owner.pid, since: owner.since }.into());
@@ -30,6 +38,7 @@ impl Work for Delete {
             .prepare_cached("SELECT hash FROM refs WHERE run = ?1")?
             .query_map([row], |row| row.get(0))?
             .collect::<rusqlite::Result<_>>()?;
+        desk.forget_end(row)?;
         desk.connection.prepare_cached("DELETE FROM runs WHERE id = ?1")?.execute([row])?;
         desk.connection
             .prepare_cached("DELETE FROM records WHERE id >= ?1 << 40 AND id < (?1 + 1) << 40")?
@@ -54,6 +63,44 @@ impl Work for Delete {
 
     fn is_long(&self) -> bool {
         true
+    }
+}
+
+/// Removes what cannot be trusted of a run, so that it ends before it.
+#[derive(Debug)]
+pub(crate) struct CutBack {
+    pub(crate) run: RunId,
+    /// The first place that is given up.
+    pub(crate) from: Position,
+}
+
+impl Work for CutBack {
+    type Answer = ();
+
+    fn write(&self, desk: &mut Desk<'_>) -> Result<(), Refusal> {
+        let (row, owner) = desk.run(&self.run)?.ok_or_else(|| desk.shared.absent(&self.run))?;
+        if let Some(owner) = owner.map(|known| desk.owner(&known)).filter(|owner| owner.alive) {
+            return Err(Error::Owned { run: self.run.clone(), pid: owner.pid, since: owner.since }.into());
+        }
+        desk.forget_end(row)?;
+        // It has more to do again, whatever it had come to.
+        desk.connection.prepare_cached("UPDATE runs SET status = 'running' WHERE id = ?1")?.execute([row])?;
+        desk.connection
+            .prepare_cached("DELETE FROM records WHERE id >= ?2 AND id < (?1 + 1) << 40")?
+            .execute([row, self.from.key(row)?])?;
+        desk.seal(row)
+    }
+
+    fn is_long(&self) -> bool {
+        true
+    }
+}
+
+impl Desk<'_> {
+    /// Forgets how far a run had come, before it is removed or cut back.
+    fn forget_end(&self, row: i64) -> Result<(), Refusal> {
+        let heads = &self.shared.heads;
+        heads.forget(row).map_err(|source| Refusal::Broken(Error::io(heads.path(), source)))
     }
 }
 
@@ -88,7 +135,8 @@ impl Work for Vacuum {
     type Answer = bool;
 
     fn write(&self, desk: &mut Desk<'_>) -> Result<bool, Refusal> {
-        let mut statement = desk.connection.prepare(&format!("PRAGMA incremental_vacuum({PAGES})"))?;
+        let pages = if reserve::is_cramped(&desk.shared.store.path) { CRAMPED_PAGES } else { PAGES };
+        let mut statement = desk.connection.prepare(&format!("PRAGMA incremental_vacuum({pages})"))?;
         let mut pages = statement.query([])?;
         while pages.next()?.is_some() {}
         let left: i64 = desk.connection.pragma_query_value(None, "freelist_count", |row| row.get(0))?;

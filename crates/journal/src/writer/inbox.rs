@@ -4,8 +4,8 @@ use rusqlite::params;
 use updraft_run::{RunId, Timestamp};
 
 use super::desk::{Desk, Refusal, Work};
+use crate::chain;
 use crate::head::Sent;
-use crate::read;
 
 /// Leaves an input; one with the same key that still waits makes it a repetition.
 #[derive(Debug)]
@@ -20,11 +20,19 @@ impl Work for SendInput {
     type Answer = Sent;
 
     fn write(&self, desk: &mut Desk<'_>) -> Result<Sent, Refusal> {
-        let (row, owner) = desk.run(&self.run)?.ok_or_else(|| read::unknown(&self.run))?;
+        let (row, owner) = desk.run(&self.run)?.ok_or_else(|| desk.shared.absent(&self.run))?;
         let added = desk
             .connection
             .prepare_cached("INSERT INTO inbox(run, key, at, input) VALUES(?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING")?
             .execute(params![row, self.key, self.at.0, self.input])?;
+        if added > 0 {
+            let id = desk.connection.last_insert_rowid();
+            let sum = desk
+                .connection
+                .prepare_cached("SELECT id, at, input, key, run FROM inbox WHERE id = ?1")?
+                .query_row([id], |row| chain::sum(row, 0..5))?;
+            desk.connection.prepare_cached("UPDATE inbox SET sum = ?2 WHERE id = ?1")?.execute(params![id, sum])?;
+        }
         Ok(match added {
             0 => Sent::Repeated,
             _ => Sent::Queued { owner: owner.map(|known| desk.owner(&known)) },

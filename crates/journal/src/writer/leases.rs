@@ -28,7 +28,7 @@ impl Work for Acquire {
     type Answer = Grant;
 
     fn write(&self, desk: &mut Desk<'_>) -> Result<Grant, Refusal> {
-        let (row, owner) = desk.run(&self.run)?.ok_or_else(|| read::unknown(&self.run))?;
+        let (row, owner) = desk.run(&self.run)?.ok_or_else(|| desk.shared.absent(&self.run))?;
         if let Some(owner) = owner {
             let ours = Some(owner.id) == desk.book.epoch();
             let alive = if ours { desk.book.held(row).is_some() } else { desk.owner(&owner).alive };
@@ -37,10 +37,14 @@ impl Work for Acquire {
                 return Err(Error::Owned { run: self.run.clone(), pid, since: owner.since }.into());
             }
         }
+        let end = read::end(desk.connection, row)?;
+        if let Some(acknowledged) = desk.shared.heads.of(row, self.run.as_str()) {
+            acknowledged.check(&self.run, end)?;
+        }
         let epoch = desk.epoch()?;
         desk.connection.prepare_cached("UPDATE runs SET owner = ?2 WHERE id = ?1")?.execute([row, epoch])?;
         let number = desk.book.next_grant();
-        desk.book.hold(row, Held { grant: number, next: read::end(desk.connection, row)? });
+        desk.book.hold(row, Held { grant: number, end });
         Ok(Grant { row, number, epoch: epoch as u64 })
     }
 }

@@ -87,7 +87,7 @@ async fn a_newer_layout_is_read_but_not_written() {
     assert_eq!(journal.load(&run("r")).unwrap().len(), 40);
     let error = journal.acquire(&run("r")).await.unwrap_err();
     assert!(
-        error.to_string().ends_with("has layout 7, written by Updraft 9.1.0; this one knows layouts up to 1"),
+        error.to_string().ends_with("has layout 7, written by Updraft 9.1.0; this one knows layouts up to 2"),
         "{error}"
     );
     assert!(matches!(journal.create(head("s"), Batch::default()).await, Err(Error::Newer { .. })));
@@ -158,6 +158,39 @@ async fn a_full_disk_is_said_and_loses_nothing_that_was_acknowledged() {
 }
 
 #[tokio::test]
+async fn a_journal_on_a_full_disk_can_be_read_and_cleared() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(disk) = Disk::new(&folder.path().join("disk"), "size=40m") else {
+        println!("skipped: only root can make a small disk");
+        return;
+    };
+    let path = disk.0.join("journal.db");
+    let journal = open(&path).unwrap();
+    for name in ["small", "large"] {
+        let lease = create(&journal, name).await;
+        for at in 1..=if name == "large" { 400 } else { 3 } {
+            journal.append(&lease, one(at, &"word ".repeat(2000))).await.unwrap();
+        }
+        let over = Batch { status: Some(updraft_journal::Status::Done), ..Batch::default() };
+        journal.append(&lease, over).await.unwrap();
+        drop(lease);
+    }
+    journal.close().await;
+    let mut filler = std::fs::File::create(disk.0.join("filler")).unwrap();
+    while std::io::Write::write(&mut filler, &[1; 4096]).is_ok_and(|written| written > 0) {}
+
+    let journal = Journal::open_existing(&path, Options::default()).unwrap().unwrap();
+    assert_eq!(journal.list(&updraft_journal::Filter::default()).unwrap().len(), 2);
+    assert_eq!(journal.load(&run("small")).unwrap().len(), 3);
+    drop(journal);
+    let journal = Journal::open_existing(&path, Options::default()).unwrap().unwrap();
+    journal.delete(&run("large"), false).await.unwrap();
+    assert_eq!(journal.prune(Timestamp(i64::MAX)).await.unwrap(), [run("small")]);
+    journal.close().await;
+    assert!(path.metadata().unwrap().len() < 1 << 20, "the room was given back");
+}
+
+#[tokio::test]
 async fn a_disk_that_became_read_only_is_said() {
     let folder = tempfile::tempdir().unwrap();
     let Some(disk) = Disk::new(&folder.path().join("disk"), "size=8m") else {
@@ -190,16 +223,17 @@ async fn a_damaged_record_is_named_and_other_runs_are_not_affected() {
     let why = |journal: &Journal| journal.load(&run("r")).unwrap_err().to_string();
 
     edit.execute("UPDATE records SET body = '{\"e\":[{\"from\":\"mars\"}]}' WHERE seq = 17", []).unwrap_err();
+    edit.execute("UPDATE records SET at = at + 1 WHERE seq = 17", []).unwrap();
+    let damaged = "the journal is damaged: run `r`, event 17: ";
+    assert_eq!(why(&journal), format!("{damaged}it is not what was written: its hash is another"));
+    // Records of older versions have no hashes.
+    edit.execute("UPDATE records SET chain = NULL WHERE run = 1", []).unwrap();
     edit.execute("UPDATE records SET body = CAST('{\"e\":[{\"mars\":1}]}' AS BLOB) WHERE seq = 17", []).unwrap();
-    assert!(
-        why(&journal).starts_with("the record of run `r` at event 17 cannot be read: unknown variant `mars`"),
-        "{}",
-        why(&journal)
-    );
+    assert!(why(&journal).starts_with(&format!("{damaged}unknown variant `mars`")), "{}", why(&journal));
     edit.execute("UPDATE records SET body = CAST('{\"i\":\"pause\",\"e\":[]}' AS BLOB) WHERE seq = 17", []).unwrap();
     assert!(why(&journal).ends_with("it should hold 1 events and holds 0"), "{}", why(&journal));
     edit.execute("DELETE FROM records WHERE seq = 17 AND run = 1", []).unwrap();
-    assert_eq!(why(&journal), "the record of run `r` at event 17 cannot be read: it is missing");
+    assert_eq!(why(&journal), format!("{damaged}it is missing"));
 
     assert_eq!(journal.load(&run("other")).unwrap(), [says(1, "fine", 1)]);
     assert_eq!(journal.list(&updraft_journal::Filter::default()).unwrap().len(), 2);

@@ -11,6 +11,7 @@ mod fork;
 mod inbox;
 mod lease;
 mod list;
+mod noticed;
 mod power_cut;
 mod processes;
 mod tail;

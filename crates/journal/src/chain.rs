@@ -1,0 +1,83 @@
+//! Hashes over what is stored, so that a single changed bit is noticed.
+
+use std::ops::Range;
+
+use rusqlite::Row;
+use rusqlite::types::ValueRef;
+use sha2::{Digest, Sha256};
+use updraft_run::RunId;
+
+use crate::Error;
+use crate::read::{self, Position};
+
+/// SHA-256 cut to half: it is there against accidents. Whoever forges records can forge their hashes as well.
+pub(crate) type Link = [u8; 16];
+
+/// The end of a run, or of some of its first records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct End {
+    /// Where the next record goes.
+    pub(crate) place: Position,
+    /// The hash of the last record; none where there is none, or where it was written by a version without hashes.
+    pub(crate) link: Option<Link>,
+}
+
+impl End {
+    pub(crate) const START: End = End { place: Position::START, link: None };
+
+    /// Makes sure that a run that was acknowledged up to here still comes so far.
+    pub(crate) fn check(self, run: &RunId, found: End) -> Result<(), Error> {
+        let lost = found.place < self.place;
+        let other = found.place == self.place && self.link.is_some() && found.link != self.link;
+        match (lost, other) {
+            (true, _) => Err(read::damaged(
+                run,
+                found.place,
+                &format!("it is missing, though the run had come to event {}", self.place.events()),
+            )),
+            (false, true) => Err(read::damaged(run, found.place, "the record before it is not what was written")),
+            (false, false) => Ok(()),
+        }
+    }
+
+    /// The end behind one more record, whose text has the SHA-256 `digest`. Each record's hash covers the hash of the
+    /// record before it, so none can be changed, left out or exchanged alone. The run's number is not in it: a fork
+    /// takes over records with their hashes.
+    pub(crate) fn after(self, events: i64, at: i64, digest: &[u8; 32]) -> Self {
+        let mut hash = Sha256::new();
+        hash.update(self.link.unwrap_or_default());
+        for number in [self.place.seq, self.place.part, events, at] {
+            hash.update(number.to_le_bytes());
+        }
+        hash.update(digest);
+        Self { place: self.place.after(events), link: Some(half(hash)) }
+    }
+}
+
+/// A hash over some columns of a row: what kind of value each holds, and the value.
+pub(crate) fn sum(row: &Row<'_>, columns: Range<usize>) -> rusqlite::Result<Link> {
+    let mut hash = Sha256::new();
+    for column in columns {
+        match row.get_ref(column)? {
+            ValueRef::Null => hash.update([0]),
+            ValueRef::Integer(number) => hash.update([&[1][..], &number.to_le_bytes()].concat()),
+            ValueRef::Real(number) => hash.update([&[2][..], &number.to_le_bytes()].concat()),
+            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+                hash.update([&[3][..], &bytes.len().to_le_bytes()].concat());
+                hash.update(bytes);
+            }
+        }
+    }
+    Ok(half(hash))
+}
+
+/// The hash of a few bytes.
+pub(crate) fn of_bytes(bytes: &[u8]) -> Link {
+    half(Sha256::new().chain_update(bytes))
+}
+
+fn half(hash: Sha256) -> Link {
+    let mut link = Link::default();
+    link.iter_mut().zip(hash.finalize()).for_each(|(to, from)| *to = from);
+    link
+}

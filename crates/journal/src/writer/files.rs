@@ -1,0 +1,47 @@
+//! Noticing that the journal's files were deleted or replaced under this process.
+
+use std::path::{Path, PathBuf};
+
+use crate::{Error, place};
+
+/// The main file and the write-ahead log as they were when this process began to write. SQLite removes neither while a
+/// process has them open, so both must be there, and be the same, for as long as it writes.
+#[derive(Debug)]
+pub(super) struct Files(Vec<(PathBuf, Option<Id>)>);
+
+impl Files {
+    pub(super) fn now(journal: &Path) -> Self {
+        Self([journal.to_path_buf(), place::beside(journal, "-wal")].map(|path| (path.clone(), id(&path))).into())
+    }
+
+    /// What happened to the first that is no longer itself.
+    pub(super) fn fault(&self) -> Option<Error> {
+        self.0.iter().find_map(|(path, known)| {
+            let why = match id(path) {
+                None if known.is_some() => "was deleted",
+                found if found != *known => "was replaced by another file",
+                _ => return None,
+            };
+            Some(Error::Replaced { path: path.clone(), why })
+        })
+    }
+}
+
+/// Device and inode.
+#[cfg(unix)]
+type Id = (u64, u64);
+
+#[cfg(unix)]
+fn id(path: &Path) -> Option<Id> {
+    use std::os::unix::fs::MetadataExt as _;
+    path.metadata().ok().map(|about| (about.dev(), about.ino()))
+}
+
+/// Elsewhere a file in use can be neither deleted nor replaced.
+#[cfg(not(unix))]
+type Id = ();
+
+#[cfg(not(unix))]
+fn id(path: &Path) -> Option<Id> {
+    path.exists().then_some(())
+}
