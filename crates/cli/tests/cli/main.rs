@@ -15,6 +15,7 @@ mod consult;
 mod control;
 mod endings;
 mod export;
+mod full;
 mod handover;
 mod import;
 mod injection;
