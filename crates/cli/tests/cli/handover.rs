@@ -35,6 +35,26 @@ fn standard_input_beside_a_goal_is_handed_over_as_a_file() {
 }
 
 #[test]
+fn standard_input_that_was_handed_over_goes_with_the_last_run_that_has_it() {
+    let world = World::new();
+    let model = world.script("s.json", &json!({"default": {"text": "fine"}}));
+    let args = ["run", "Review this", "--model", &model, "--agent", "reviewer"];
+    for words in ["first", "first", "second"] {
+        world.fed(&args, words.as_bytes()).code(0);
+    }
+    let runs: Vec<String> = world.runs().iter().map(|run| run["run"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(kept(&world).len(), 3);
+    world.file(".updraft/stdin/of-mine.txt", "mine");
+    // The newest has "second"; the other two share a file.
+    world.updraft(&["rm", &runs[0]]).code(0);
+    assert_eq!(kept(&world).len(), 3);
+    world.updraft(&["rm", &runs[1]]).code(0);
+    assert_eq!(kept(&world).len(), 3);
+    world.updraft(&["prune", "--older-than", "0s"]).code(0);
+    assert_eq!(kept(&world), [".gitignore", "of-mine.txt"]);
+}
+
+#[test]
 fn empty_standard_input_is_no_file_and_what_is_no_text_or_too_much_is_an_error() {
     let world = World::new();
     let model = world.script("s.json", &json!({"default": {"text": "fine"}}));
