@@ -1,4 +1,4 @@
-"""Has programs of others use our server: the Inspector, the official Python and TypeScript clients, and Codex.
+"""Has programs of others use our server: the official Python and TypeScript clients, FastMCP, mcporter, the Inspector, Codex.
 
 clients.py PACKAGES PYTHON UPDRAFT
 
@@ -89,6 +89,32 @@ def typescript(world):
             check(world.run(*client, era, "http", url, token))
 
 
+def entries(world, url, token):
+    """Our server as clients have it in their files: on pipes and over HTTP."""
+    command, *args = world.stdio()
+    yield {"command": command, "args": args, "env": world.environment}
+    yield {"url": url, "headers": {"Authorization": f"Bearer {token}"}}
+
+
+def fastmcp(world):
+    with world.served() as served:
+        for entry in entries(world, *served):
+            check(world.run(world.python, str(HERE / "clients/fastmcp_client.py"), json.dumps(entry)))
+
+
+def mcporter(world):
+    file = world.home / "mcporter.json"
+    program = [world.node, str(world.packages / "node_modules/mcporter/dist/cli.js"), "--config", str(file)]
+    with world.served() as served:
+        for entry in entries(world, *served):
+            file.write_text(json.dumps({"mcpServers": {"updraft": entry}}))
+            listed = json.loads(world.run(*program, "list", "updraft", "--json"))
+            read = json.loads(world.run(*program, "call", "updraft.read_file", "path=a.txt"))
+            asked = json.loads(world.run(*program, "call", "updraft.query", "query=What?", "agent=thinker"))
+            tools = [tool["name"] for tool in listed["tools"]]
+            check(json.dumps({"tools": tools, "read": read["text"], "answer": asked["answer"]}))
+
+
 def inspector(world):
     base = world.packages / "node_modules/@modelcontextprotocol/inspector"
     program = [world.node, str(base / "clients/launcher/build/index.js"), "--cli"]
@@ -155,7 +181,7 @@ def main():
         sys.exit(__doc__)
     packages, python_program, updraft = sys.argv[1:]
     failed = 0
-    for client in [python, typescript, inspector, codex]:
+    for client in [python, typescript, fastmcp, mcporter, inspector, codex]:
         with tempfile.TemporaryDirectory() as folder:
             try:
                 client(World(Path(folder), Path(packages), python_program, str(Path(updraft).absolute())))

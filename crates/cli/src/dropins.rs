@@ -71,6 +71,17 @@ pub(crate) fn remarks(listing: &Listing) -> Vec<String> {
     lines
 }
 
+/// What keeps a tool of this name from being there: faults of it, and of files in which nobody knows what there is.
+pub(crate) fn remarks_on(listing: &Listing, name: &str) -> Vec<String> {
+    let concerns = |problem: &updraft_tools::Problem| {
+        problem.severity == Severity::Error && problem.tool.as_ref().is_none_or(|tool| tool == name)
+    };
+    let lines = |file: &ListedFile| {
+        file.problems.iter().filter(|problem| concerns(problem)).map(|problem| line(file, problem)).collect::<Vec<_>>()
+    };
+    listing.files.iter().flat_map(lines).collect()
+}
+
 /// A problem with its place.
 pub(crate) fn line(file: &ListedFile, problem: &updraft_tools::Problem) -> String {
     let tool = problem.tool.as_ref().map(|tool| format!("`{tool}`: ")).unwrap_or_default();

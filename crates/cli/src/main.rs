@@ -26,7 +26,7 @@ use std::process::ExitCode;
 use clap::CommandFactory;
 
 use args::{Arguments, Command};
-use fault::{Fault, Outcome};
+use fault::{Code, Fault, Outcome};
 use places::Places;
 
 fn main() -> ExitCode {
@@ -37,16 +37,26 @@ fn main() -> ExitCode {
     if places::env("COMPLETE").is_some() {
         clap_complete::CompleteEnv::with_factory(Arguments::command).complete();
     }
-    let arguments = usage::arguments();
-    let wants_json = arguments.command.wants_json_events();
-    match dispatch(arguments.command) {
-        Ok(code) => code.into(),
-        Err(fault) => {
-            if wants_json {
-                view::json_error(&fault);
-            }
-            complain(&fault);
-            fault.code.into()
+    match usage::arguments() {
+        Ok(arguments) => carry_out(arguments.command).into(),
+        Err(code) => code,
+    }
+}
+
+fn carry_out(command: Command) -> Code {
+    let wants_json = command.wants_json_events();
+    let code = dispatch(command).unwrap_or_else(|fault| {
+        if wants_json {
+            view::json_error(&fault);
+        }
+        complain(&fault);
+        fault.code
+    });
+    match out::loss() {
+        None => code,
+        Some(why) => {
+            complain(&Fault::failed(format!("standard output could not be written: {why}")));
+            if code == Code::Done { Code::Failed } else { code }
         }
     }
 }

@@ -1,13 +1,47 @@
-//! The one place that prints. Whoever reads us may stop reading: that is no error.
+//! The one place that prints. Whoever reads us may stop reading: that is no error. That output cannot be written (a full
+//! disk) is one, and the program ends with it.
 
 use std::fmt::Write as _;
-use std::io::{BufWriter, IsTerminal, StdoutLock, Write};
+use std::io::{BufWriter, ErrorKind, IsTerminal, StdoutLock, Write};
+use std::sync::OnceLock;
 
 use crate::{places, view};
 
+/// Why standard output could not be written, the first time that it could not.
+static LOSS: OnceLock<String> = OnceLock::new();
+
+/// Standard output, which remembers that it could not be written.
+pub(crate) struct Stdout(StdoutLock<'static>);
+
+impl Write for Stdout {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.write(bytes).inspect_err(remember)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush().inspect_err(remember)
+    }
+}
+
+fn remember(error: &std::io::Error) {
+    if !matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::Interrupted) {
+        LOSS.get_or_init(|| error.to_string());
+    }
+}
+
+/// Why not all that was printed could be written, where that is so.
+pub(crate) fn loss() -> Option<&'static str> {
+    let _ = stdout().flush();
+    LOSS.get().map(String::as_str)
+}
+
+fn stdout() -> Stdout {
+    Stdout(std::io::stdout().lock())
+}
+
 /// Writes text to standard output.
 pub(crate) fn print(text: &str) {
-    let mut out = std::io::stdout().lock();
+    let mut out = stdout();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
@@ -49,8 +83,8 @@ pub(crate) fn draw(text: &str) {
 }
 
 /// Standard output for many lines.
-pub(crate) fn many() -> BufWriter<StdoutLock<'static>> {
-    BufWriter::with_capacity(64 << 10, std::io::stdout().lock())
+pub(crate) fn many() -> BufWriter<Stdout> {
+    BufWriter::with_capacity(64 << 10, stdout())
 }
 
 /// One JSON value as a line on standard output.

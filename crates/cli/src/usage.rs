@@ -1,18 +1,31 @@
 //! What is said where the arguments are wrong: clap's words, with better advice where a person most likely meant something.
 
+use std::process::ExitCode;
+
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
 
 use crate::args::Arguments;
+use crate::fault::Code;
+use crate::out;
 
 /// Commands whose last argument is a text of several words.
 const TAKE_TEXT: [&str; 3] = ["run", "answer", "tell"];
 
-/// Reads the arguments. Where they are wrong or ask for help, says so and ends the process.
-pub(crate) fn arguments() -> Arguments {
+/// Reads the arguments. Where they are wrong or ask for help, says so and gives the code to end with.
+pub(crate) fn arguments() -> Result<Arguments, ExitCode> {
     let typed: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-    Arguments::try_parse().unwrap_or_else(|error| advised(error, &typed).exit())
+    Arguments::try_parse().map_err(|error| {
+        let error = advised(error, &typed);
+        match error.print() {
+            Err(why) if !error.use_stderr() && why.kind() != std::io::ErrorKind::BrokenPipe => {
+                out::note(&format!("error: standard output could not be written: {why}"));
+                Code::Failed.into()
+            }
+            _ => u8::try_from(error.exit_code()).map_or(Code::Usage.into(), ExitCode::from),
+        }
+    })
 }
 
 /// The error with advice for what was typed.

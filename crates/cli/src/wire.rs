@@ -124,6 +124,14 @@ pub(crate) fn cast(places: &Places, workspace: &Path, settings: &Settings) -> Re
     Ok((agents, prompts))
 }
 
+/// The agents as a run would have them, without asking any server: a name that could be of one is let pass.
+pub(crate) fn usable(places: &Places, workspace: &Path, settings: &Settings) -> Result<Agents, Fault> {
+    let (mut agents, _) = cast(places, workspace, settings)?;
+    let dispatcher = block_on(dispatcher(places, workspace, settings))?;
+    leave_out_mistaken(places, settings, workspace, &mut agents, &dispatcher);
+    Ok(agents)
+}
+
 /// Leaves out the agents whose files name tools or servers that are not there.
 pub(crate) fn leave_out_mistaken(
     places: &Places,

@@ -96,14 +96,14 @@ impl Agents {
         Ok(Self { known: parsed.collect::<Result<_, Error>>()?, ..Self::default() })
     }
 
-    /// Takes the `*.md` of a folder over those there are. A folder that is not there changes nothing. An agent whose file
-    /// cannot be read is left out: without what the file says it might be allowed more than was meant.
+    /// Takes the `*.md` of a folder over those there are. A folder that is not there changes nothing. A file that cannot be
+    /// read is named, and changes nothing either: an agent that comes with the program stays as it is.
     pub fn override_from(&mut self, folder: &Path, trust: Trust) -> Result<(), Error> {
         for (stem, text) in markdown_in(folder)? {
             let file = folder.join(format!("{stem}.md"));
             match text.and_then(|text| Agent::parse(&stem, &text, &file)) {
                 Ok(agent) => self.take(agent, trust),
-                Err(error) => self.leave_out(&stem, in_full(&error)),
+                Err(error) => self.name_faulty(&stem, in_full(&error)),
             }
         }
         Ok(())
@@ -125,13 +125,26 @@ impl Agents {
         }
     }
 
-    /// Takes an agent out, with the reason for the user.
+    /// Takes an agent out, with the reason for the user. One that comes with the program takes the place of its own file.
     pub fn leave_out(&mut self, name: &str, why: String) {
         self.known.remove(name);
-        self.left_out.insert(name.to_owned(), why);
+        let built_in = COMPILED_IN.iter().find(|(known, _)| *known == name);
+        if let Some(agent) = built_in.and_then(|(name, text)| Agent::parse(name, text, Path::new(name)).ok()) {
+            self.known.insert(name.to_owned(), Agent { file: None, ..agent });
+        }
+        self.name_faulty(name, why);
     }
 
-    /// Agents that cannot be used: each name, and why.
+    /// Keeps why a file is not used, and says which agent is there instead.
+    fn name_faulty(&mut self, name: &str, why: String) {
+        let instead = self.known.get(name).map(|known| match &known.file {
+            None => format!("; the built-in `{name}` is used instead"),
+            Some(file) => format!("; `{}` is used instead", file.display()),
+        });
+        self.left_out.insert(name.to_owned(), why + &instead.unwrap_or_default());
+    }
+
+    /// Agents whose files cannot be used: each name, and why. Another of the name may be there all the same.
     pub fn left_out(&self) -> impl Iterator<Item = (&str, &str)> {
         self.left_out.iter().map(|(name, why)| (name.as_str(), why.as_str()))
     }

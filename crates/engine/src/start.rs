@@ -74,7 +74,9 @@ impl NewRun<'_> {
             Mode::Swarm => "router",
             Mode::Given => "",
         };
-        if let Some((name, why)) = self.agents.left_out().find(|(name, _)| *name == needed) {
+        if self.agents.get(needed).is_none()
+            && let Some((name, why)) = self.agents.left_out().find(|(name, _)| *name == needed)
+        {
             return Err(Error::LeftOut { name: name.to_owned(), why: why.to_owned() });
         }
         if !needed.is_empty() && !names.contains(&needed) {

@@ -6,6 +6,7 @@ mod dialects;
 mod expand;
 mod fetching;
 mod lenient;
+mod revision;
 mod secret;
 mod written;
 
@@ -22,6 +23,7 @@ use url::Url;
 
 pub use expand::Lookup;
 pub use fetching::{fetching, program_of};
+pub use revision::Revision;
 pub use secret::Secret;
 pub use written::{Servers, Written, WrittenGrants, WrittenLogin, WrittenSampling};
 
@@ -55,6 +57,8 @@ pub struct ServerConfig {
     pub login: Login,
     /// Whether it may have models asked during runs, on their account.
     pub sampling: Option<Sampling>,
+    /// The one revision that it is spoken to in; what it speaks is found out where nothing is said.
+    pub revision: Option<Revision>,
     /// A hash of what was written and of the values filled in: what was learned about another configuration does not
     /// count.
     pub fingerprint: String,
@@ -338,6 +342,7 @@ impl Written {
                 Some(WrittenSampling::Switch(true)) => Some(Sampling::default()),
                 Some(WrittenSampling::Model(model)) => Some(Sampling { model: Some(model.clone()) }),
             },
+            revision: Revision::meant_by(self.revision.as_deref())?,
             fingerprint,
             of_workspace: false,
             shown: self.shown(),

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 use updraft_run::{Answer, Fault, Finish, Message, Price, Repaired, ToolCall, Usage, repair};
 
+use crate::legible::legible;
 use crate::refusal::shorten;
 use crate::retry::Trouble;
 use crate::{Delta, Hear, Prompt, tokens};
@@ -199,7 +200,7 @@ fn read_text(text: &str) -> Result<Value, String> {
     if text.trim().is_empty() {
         return Ok(empty());
     }
-    let value = match serde_json::from_str(text) {
+    let value = match serde_json::from_slice(&legible(text.as_bytes())) {
         Ok(value) => value,
         Err(why) => match repair(text) {
             Some(repaired) if is_safe(&repaired) => repaired.value,

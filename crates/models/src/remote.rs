@@ -15,6 +15,7 @@ use crate::endpoint::{Endpoint, Tuning, below, parse_base};
 use crate::fold::Fold;
 use crate::frames::Frames;
 use crate::http::chain;
+use crate::legible::legible;
 use crate::manner::{self, Manner, ToolsBy};
 use crate::retry::Trouble;
 use crate::scripted::tell;
@@ -267,11 +268,11 @@ impl Remote {
                 watch.limit(self.endpoint.patience.stall);
             }
             let Some(piece) = watch.over(response.chunk()).await?.map_err(cut)? else {
-                frames.finish(|data| decoder.take(data, &mut fold, hear))?;
+                frames.finish(|data| decoder.take(&legible(data), &mut fold, hear))?;
                 return Ok(fold);
             };
             fold.weigh(piece.len())?;
-            let fed = frames.feed(&piece, |data| decoder.take(data, &mut fold, hear));
+            let fed = frames.feed(&piece, |data| decoder.take(&legible(data), &mut fold, hear));
             // A refusal in the place of an answer costs nothing, whatever its status.
             if matches!(fed, Err(Trouble::Refused { .. })) && !fold.has_begun() {
                 *began = Began::No;
@@ -290,7 +291,7 @@ impl Remote {
             fold.weigh(piece.len())?;
             all.extend_from_slice(&piece);
         }
-        self.dialect.decoder().take(&all, &mut fold, hear)?;
+        self.dialect.decoder().take(&legible(&all), &mut fold, hear)?;
         Ok(fold)
     }
 

@@ -1,6 +1,8 @@
 //! Server-sent events out of bytes that arrive in pieces cut anywhere.
 
-use memchr::memchr;
+use memchr::memchr2;
+
+use crate::legible::unmarked;
 
 /// A single event larger than this is not one that a model writes.
 pub(crate) const LARGEST_EVENT: usize = 64 << 20;
@@ -48,15 +50,17 @@ impl Events {
     }
 }
 
-/// Gives all whole events, and says how many bytes they were. An event ends with an empty line, in LF or CRLF.
+/// Gives all whole events, and says how many bytes they were. An event ends with an empty line; lines end with LF, CRLF or
+/// CR.
 fn take_events<E>(bytes: &[u8], searched: usize, each: &mut impl FnMut(&[u8]) -> Result<(), E>) -> Result<usize, E> {
     let mut start = 0;
     let mut from = searched;
-    while let Some(at) = memchr(b'\n', &bytes[from..]) {
-        let line_end = from + at;
+    while let Some(at) = memchr2(b'\n', b'\r', &bytes[from..]) {
+        let line_end = if bytes[from + at..].starts_with(b"\r\n") { from + at + 1 } else { from + at };
         let end = match &bytes[line_end + 1..] {
-            [b'\n', ..] => line_end + 2,
             [b'\r', b'\n', ..] => line_end + 3,
+            // Should the LF of a CRLF come with the next piece, it is an empty line before the next event.
+            [b'\n' | b'\r', ..] => line_end + 2,
             _ => {
                 from = line_end + 1;
                 continue;
@@ -76,10 +80,10 @@ fn take_events<E>(bytes: &[u8], searched: usize, each: &mut impl FnMut(&[u8]) ->
 
 /// Gives the data of one event; several `data` lines are one text with line breaks. Comments and other fields are passed over.
 fn give_data<E>(event: &[u8], mut each: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
-    let mut lines = event.split(|byte| *byte == b'\n').filter_map(data_of);
+    let mut lines = event.split(|byte| matches!(byte, b'\n' | b'\r')).filter_map(data_of);
     let Some(first) = lines.next() else {
         // Some providers break off with an error that is plain JSON in the midst of the events.
-        let bare = event.trim_ascii();
+        let bare = unmarked(event).trim_ascii();
         return if bare.starts_with(b"{") || bare.starts_with(b"[") { each(bare) } else { Ok(()) };
     };
     let Some(second) = lines.next() else { return each(first) };
@@ -92,7 +96,7 @@ fn give_data<E>(event: &[u8], mut each: impl FnMut(&[u8]) -> Result<(), E>) -> R
 }
 
 fn data_of(line: &[u8]) -> Option<&[u8]> {
-    let data = line.strip_prefix(b"data:")?;
+    let data = unmarked(line).strip_prefix(b"data:")?;
     let data = data.strip_prefix(b" ").unwrap_or(data);
     Some(data.strip_suffix(b"\r").unwrap_or(data))
 }
@@ -123,7 +127,7 @@ mod tests {
 
     #[test]
     fn events_are_the_same_wherever_the_pieces_are_cut() {
-        for newline in ["\n", "\r\n"] {
+        for newline in ["\n", "\r\n", "\r"] {
             let stream = [
                 ": a comment",
                 "",
@@ -149,6 +153,14 @@ mod tests {
                 assert_eq!(read(&stream, size), ["{\"a\":1}", "{\"b\":2}", "one\ntwo\nthree", "ü", "[DONE]"], "{size}");
             }
         }
+    }
+
+    #[test]
+    fn a_byte_order_mark_before_the_first_event_is_no_part_of_it() {
+        for size in 1..20 {
+            assert_eq!(read("\u{feff}data: a\n\ndata: b\n\n", size), ["a", "b"], "{size}");
+        }
+        assert_eq!(read("\u{feff}{\"error\":1}", 4), ["{\"error\":1}"]);
     }
 
     #[test]

@@ -207,6 +207,9 @@ pub struct Settings {
     pub max_steps: u32,
     /// Tokens a conversation may reach before older turns are summarised.
     pub compact_at: u64,
+    /// Turns that stay word for word when older ones are summarised.
+    #[serde(skip_serializing_if = "is_usual_keep")]
+    pub compact_keep: u32,
     /// Who decides about calls beyond workspace and sandbox.
     pub approvals: Approvals,
     /// Tools that are never called.
@@ -288,6 +291,14 @@ impl GrantFlags {
     }
 }
 
+/// Turns that are kept where nothing is said. Runs from before it was a setting have it.
+const USUAL_KEEP: u32 = 4;
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_usual_keep(keep: &u32) -> bool {
+    *keep == USUAL_KEEP
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -304,6 +315,7 @@ impl Default for Settings {
             repeats: 5,
             max_steps: 100_000,
             compact_at: 100_000,
+            compact_keep: USUAL_KEEP,
             approvals: Approvals::Ask,
             deny: Vec::new(),
             rules: Rules::default(),

@@ -47,6 +47,8 @@ pub struct Program {
     pub program: String,
     /// Its arguments.
     pub args: Vec<String>,
+    /// Whether it only looks at the workspace: it can write nothing there, and has no network.
+    pub looks: bool,
     /// Files and folders that it must be able to read, besides what the policy grants.
     pub read: Vec<PathBuf>,
     /// What it is told before the first call: an object.

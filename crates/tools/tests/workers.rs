@@ -55,6 +55,7 @@ impl World {
             name: "the test's worker".into(),
             program: PYTHON.into(),
             args: vec!["-ISBc".into(), script.into()],
+            looks: false,
             read: Vec::new(),
             hello: json!({}),
             start: Duration::from_mins(1),

@@ -1,4 +1,4 @@
-//! `updraft agents`: who there is, and where each comes from.
+//! `updraft agents`: who there is, where each comes from, and whose files cannot be used.
 
 use std::fmt::Write as _;
 
@@ -15,11 +15,13 @@ use crate::wire;
 pub(crate) fn run(places: &Places, args: &Place) -> Outcome {
     let workspace = wire::workspace(args.workspace.as_deref())?;
     let settings = Settings::load(places, &workspace, Written::default())?;
-    let (agents, _) = wire::cast(places, &workspace, &settings)?;
+    let agents = wire::usable(places, &workspace, &settings)?;
+    let code = if agents.left_out().next().is_some() { Code::Config } else { Code::Done };
     if args.json {
-        let lines = agents.iter().map(|agent| as_json(agent).to_string() + "\n");
+        let left_out = agents.left_out().map(|(name, why)| json!({ "name": name, "left_out": why }));
+        let lines = agents.iter().map(as_json).chain(left_out).map(|line| line.to_string() + "\n");
         out::print(&lines.collect::<String>());
-        return Ok(Code::Done);
+        return Ok(code);
     }
     let width = agents.iter().map(|agent| agent.name.len()).max().unwrap_or_default();
     let paint = Paint::for_stdout();
@@ -43,7 +45,7 @@ pub(crate) fn run(places: &Places, args: &Place) -> Outcome {
     if let Some(remark) = settings.remark() {
         out::note(&remark);
     }
-    Ok(if agents.left_out().next().is_some() { Code::Config } else { Code::Done })
+    Ok(code)
 }
 
 fn origin(agent: &Agent) -> String {

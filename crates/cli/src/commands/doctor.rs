@@ -251,12 +251,12 @@ fn in_workspace(places: &Places, workspace: &Path) -> Vec<Check> {
             "`updraft trust` shows all of it",
         ),
     });
-    checks.push(match wire::cast(places, workspace, &settings) {
-        Ok((agents, _)) if agents.left_out().next().is_some() => {
+    checks.push(match wire::usable(places, workspace, &settings) {
+        Ok(agents) if agents.left_out().next().is_some() => {
             let why: Vec<String> = agents.left_out().map(|(name, why)| format!("`{name}`: {why}")).collect();
             check(Health::Warn, "agents", format!("left out: {}", out::harmless(&why.join("; "))), "mend the files")
         }
-        Ok((agents, _)) => ok("agents", format!("{} agents", agents.iter().count())),
+        Ok(agents) => ok("agents", format!("{} agents", agents.iter().count())),
         Err(fault) => failed("agents", fault),
     });
     checks.extend(fits.is_ok().then(|| python(places, &settings, workspace)));

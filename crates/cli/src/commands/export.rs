@@ -50,9 +50,9 @@ fn file_of(folder: &Path, id: &RunId, created: Timestamp, format: Format) -> Pat
     folder.join(moment::day(created)).join(format!("session_{id}.{extension}"))
 }
 
-fn write(journal: &Journal, id: &RunId, args: &Export, out: &mut dyn Write) -> Result<(), Fault> {
+fn write(journal: &Journal, id: &RunId, args: &Export, to: &mut dyn Write) -> Result<(), Fault> {
     let written = match args.format {
-        Format::Jsonl => match journal.export_jsonl(id, out) {
+        Format::Jsonl => match journal.export_jsonl(id, to) {
             Err(updraft_journal::Error::Unsent { source }) => Err(source.kind().into()),
             other => return Ok(other?),
         },
@@ -63,14 +63,15 @@ fn write(journal: &Journal, id: &RunId, args: &Export, out: &mut dyn Write) -> R
                 EdgeNames::Both => EdgeList::Both,
             };
             let whole = node_link(&Report::of(journal, id)?, edges);
-            serde_json::to_writer_pretty(&mut *out, &whole)
+            serde_json::to_writer_pretty(&mut *to, &whole)
                 .map_err(std::io::Error::from)
-                .and_then(|()| out.write_all(b"\n"))
+                .and_then(|()| to.write_all(b"\n"))
         }
-        Format::Markdown => out.write_all(markdown::of(&Report::of(journal, id)?).as_bytes()),
+        Format::Markdown => to.write_all(markdown::of(&Report::of(journal, id)?).as_bytes()),
     };
-    match written.and_then(|()| out.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+    match written.and_then(|()| to.flush()) {
+        // What standard output has lost is said at the end.
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe && out::loss().is_none() => {
             Err(Fault::failed(format!("could not write the export: {error}")))
         }
         _ => Ok(()),

@@ -7,7 +7,7 @@ use updraft_journal::{Filter, Journal};
 use updraft_run::{RunId, Timestamp};
 use updraft_sandbox::Staged;
 
-use super::undo;
+use super::{stdin, undo};
 use crate::args::{Prune, Rm};
 use crate::fault::{Code, Fault, Outcome};
 use crate::places::Places;
@@ -18,8 +18,10 @@ pub(crate) fn rm(places: &Places, args: &Rm) -> Outcome {
     let ids = args.runs.iter().map(|name| wire::find_run(&journal, name)).collect::<Result<Vec<_>, _>>()?;
     wire::block_on(async {
         for id in &ids {
+            let files = stdin::kept_for(&journal, &journal.head(id)?).into_iter().collect();
             remove(&journal, id, args.force).await?;
             forget_undos(places, id);
+            stdin::remove(&journal, &files)?;
             out::note(&format!("removed {id}; what it changed can no longer be undone"));
         }
         journal.close().await;
@@ -51,10 +53,10 @@ pub(crate) fn prune(places: &Places, args: &Prune) -> Outcome {
         out::note("removed 0 runs");
         return Ok(Code::Done);
     };
+    let mut old = journal.list(&Filter::default())?;
+    old.retain(|run| run.status.is_final() && run.updated < before && !run.is_owned());
     if args.dry_run {
-        let runs = journal.list(&Filter::default())?;
-        let old = runs.iter().filter(|run| run.status.is_final() && run.updated < before && !run.is_owned());
-        for run in old {
+        for run in &old {
             out::line(&format!("{}  {}  {}", run.id, run.status, out::short(&run.goal, 80)));
         }
         for folder in &left {
@@ -63,7 +65,9 @@ pub(crate) fn prune(places: &Places, args: &Prune) -> Outcome {
         return Ok(Code::Done);
     }
     wire::block_on(async {
+        let files = old.iter().flat_map(|run| stdin::kept_for(&journal, run)).collect();
         let gone = journal.prune(before).await?;
+        stdin::remove(&journal, &files)?;
         journal.close().await;
         for id in &gone {
             forget_undos(places, id);

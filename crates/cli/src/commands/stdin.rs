@@ -1,11 +1,14 @@
 //! Standard input beside a goal: `git diff | updraft run "Review this"`. It is handed over as a file of the workspace.
 
+use std::collections::BTreeSet;
 use std::io::{IsTerminal as _, Read, Write as _};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use updraft_journal::hash_of;
+use updraft_journal::{Filter, Journal, Summary, hash_of};
+use updraft_run::Input;
 
 use crate::args;
 use crate::fault::Fault;
@@ -18,6 +21,8 @@ const LARGEST: usize = 8 << 20;
 const PATIENCE: Duration = Duration::from_secs(3);
 /// Where what came is kept, in the workspace: agents read nothing outside of it, and a run may go on in a month.
 const FOLDER: &str = ".updraft/stdin";
+/// What the names of such files begin with.
+const NAME: &str = "standard-input-";
 
 /// How far standard input is meant for us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,7 +142,7 @@ fn keep(workspace: &Path, text: &str) -> Result<PathBuf, Fault> {
         return Err(Fault::usage(format!("`{}` leads out of the workspace", folder.display())));
     }
     let hash = hash_of(text.as_bytes()).to_string();
-    let file = folder.join(format!("standard-input-{}.txt", &hash[..12]));
+    let file = folder.join(format!("{NAME}{}.txt", &hash[..12]));
     for (file, text) in [(&folder.join(".gitignore"), "*\n"), (&file, text)] {
         // Made anew, so no link is followed; what is there already was made by the same words.
         match std::fs::OpenOptions::new().write(true).create_new(true).open(file) {
@@ -152,4 +157,38 @@ fn keep(workspace: &Path, text: &str) -> Result<PathBuf, Fault> {
             .hint("remove it, and try again"));
     }
     Ok(file)
+}
+
+/// The files of standard input that a run was handed over.
+pub(super) fn kept_for(journal: &Journal, run: &Summary) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let read = journal.read(&run.id, 0, &mut |_, record| {
+        if let Input::Start(start) = record.input {
+            files.extend(start.goal.files.into_iter().map(PathBuf::from));
+        }
+        ControlFlow::Break(())
+    });
+    let is_ours = |file: &PathBuf| {
+        let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        file.parent() == Some(Path::new(FOLDER)) && name.starts_with(NAME)
+    };
+    files.retain(|file| read.is_ok() && is_ours(file));
+    files.into_iter().map(|file| Path::new(&run.workspace).join(file)).collect()
+}
+
+/// Removes files that were kept for runs which are gone, unless another run was handed the same.
+pub(super) fn remove(journal: &Journal, files: &BTreeSet<PathBuf>) -> Result<(), Fault> {
+    if files.is_empty() {
+        return Ok(());
+    }
+    let left = journal.list(&Filter::default())?;
+    let needed: BTreeSet<PathBuf> = left.iter().flat_map(|run| kept_for(journal, run)).collect();
+    for file in files.difference(&needed) {
+        let folder = file.parent().unwrap_or(file);
+        // A link that has come since must not lead us elsewhere. What cannot be removed does no harm.
+        if folder.canonicalize().is_ok_and(|real| real == folder) {
+            let _ = std::fs::remove_file(file);
+        }
+    }
+    Ok(())
 }

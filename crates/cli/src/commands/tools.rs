@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use updraft_mcp::Servers;
 use updraft_run::{Outcome as Ended, Reply, ToolCall, outcome_words};
 use updraft_tools::{CallContext, Dispatcher, ListedFile, Log, Look, Place, Severity, Workspace};
 
@@ -23,21 +22,16 @@ pub(crate) fn run(places: &Places, args: Tools) -> Outcome {
         None => wire::block_on(async {
             let workspace = wire::workspace(args.place.workspace.as_deref())?;
             let settings = Settings::load(places, &workspace, Written::default())?;
-            let (dispatcher, servers) = all(places, &workspace, &settings).await?;
+            let (dispatcher, servers, remarks) =
+                servers::dispatcher(places, &settings, &workspace, servers::Wanted::All).await?;
+            for remark in remarks {
+                out::note(&out::harmless(&remark));
+            }
             list(&dispatcher, args.place.json);
             servers.close().await;
             Ok(Code::Done)
         }),
     }
-}
-
-/// Our own tools, those dropped in, and those of all servers.
-async fn all(places: &Places, workspace: &Path, settings: &Settings) -> Result<(Dispatcher, Servers), Fault> {
-    let (dispatcher, servers, remarks) = servers::dispatcher(places, settings, workspace, servers::Wanted::All).await?;
-    for remark in remarks {
-        out::note(&out::harmless(&remark));
-    }
-    Ok((dispatcher, servers))
 }
 
 fn list(dispatcher: &Dispatcher, as_json: bool) {
@@ -120,14 +114,18 @@ async fn make(places: &Places, args: args::ToolCall) -> Outcome {
     let flags = Written { sandbox: confine::flags(&args.confine)?, ..Written::default() };
     let settings = Settings::load(places, &workspace, flags)?;
     let (own, listing) = wire::tools(places, &workspace, &settings, Look::Kept).await?;
-    let hints = dropins::remarks(&listing);
     if own.registry().get(&args.name).is_some() {
-        return call(&own, &workspace, args, hints).await;
+        return call(&own, &workspace, args, Vec::new()).await;
     }
-    // Servers are only bothered where none of ours is meant.
-    let (dispatcher, servers) = all(places, &workspace, &settings).await?;
+    // Servers are only bothered where none of ours is meant, and only those that may have it.
+    let wanted = [args.name.clone()];
+    let wanted = servers::Wanted::Of(&wanted);
+    let (dispatcher, servers, mut remarks) = servers::dispatcher(places, &settings, &workspace, wanted).await?;
+    // What is wrong elsewhere is told only where it may be the reason that there is no such tool.
+    remarks.retain(|remark| !dropins::remarks(&listing).contains(remark));
+    remarks.extend(dropins::remarks_on(&listing, &args.name));
     let name = servers.resolve(&args.name).unwrap_or(args.name);
-    let called = call(&dispatcher, &workspace, args::ToolCall { name, ..args }, hints).await;
+    let called = call(&dispatcher, &workspace, args::ToolCall { name, ..args }, remarks).await;
     servers.close().await;
     called
 }

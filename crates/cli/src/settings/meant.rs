@@ -64,7 +64,11 @@ pub(crate) struct Meant {
     pub(crate) parallel: Sourced<u32>,
     pub(crate) revisits: Sourced<u32>,
     pub(crate) replans: Sourced<u32>,
+    pub(crate) plan_attempts: Sourced<u32>,
+    pub(crate) repeats: Sourced<u32>,
+    pub(crate) max_steps: Sourced<u32>,
     pub(crate) compact_at: Sourced<u64>,
+    pub(crate) compact_keep: Sourced<u32>,
     pub(crate) max_output: Sourced<u64>,
     pub(crate) approvals: Sourced<Consent>,
     pub(crate) deny: Sourced<Vec<String>>,
@@ -111,7 +115,11 @@ impl Default for Meant {
             parallel: Sourced::default_of(rules.parallel),
             revisits: Sourced::default_of(rules.revisits),
             replans: Sourced::default_of(rules.replans),
+            plan_attempts: Sourced::default_of(rules.plan_attempts),
+            repeats: Sourced::default_of(rules.repeats),
+            max_steps: Sourced::default_of(rules.max_steps),
             compact_at: Sourced::default_of(rules.compact_at),
+            compact_keep: Sourced::default_of(rules.compact_keep),
             max_output: Sourced::default_of(rules.max_output),
             approvals: Sourced::default_of(Consent::Ask),
             deny: Sourced::default_of(Vec::new()),
@@ -148,7 +156,11 @@ impl Meant {
         taking.within("parallel", 1..=1000, &mut self.parallel, written.parallel.as_ref())?;
         taking.within("revisits", 0..=100, &mut self.revisits, written.revisits.as_ref())?;
         taking.within("replans", 0..=100, &mut self.replans, written.replans.as_ref())?;
+        taking.within("plan_attempts", 1..=100, &mut self.plan_attempts, written.plan_attempts.as_ref())?;
+        taking.within("repeats", 2..=1000, &mut self.repeats, written.repeats.as_ref())?;
+        taking.within("max_steps", 1..=1_000_000, &mut self.max_steps, written.max_steps.as_ref())?;
         taking.within("compact_at", 1_000..=10_000_000, &mut self.compact_at, written.compact_at.as_ref())?;
+        taking.within("compact_keep", 1..=100, &mut self.compact_keep, written.compact_keep.as_ref())?;
         taking.within("max_output", 1..=1_000_000, &mut self.max_output, written.max_output.as_ref())?;
         let mode = written.mode.as_ref().map(|mode| Spanned::new(mode.span(), Consent::from(*mode.get_ref())));
         if let (Some(mode), Some(_)) = (&mode, &written.approvals) {
@@ -212,7 +224,11 @@ impl Meant {
             parallel: self.parallel.value,
             revisits: self.revisits.value,
             replans: self.replans.value,
+            plan_attempts: self.plan_attempts.value,
+            repeats: self.repeats.value,
+            max_steps: self.max_steps.value,
             compact_at: self.compact_at.value,
+            compact_keep: self.compact_keep.value,
             max_output: self.max_output.value,
             approvals: self.approvals.value.into(),
             deny: self.deny.value.clone(),
@@ -241,7 +257,11 @@ impl Meant {
             row("parallel", &self.parallel, ToString::to_string),
             row("revisits", &self.revisits, ToString::to_string),
             row("replans", &self.replans, ToString::to_string),
+            row("plan_attempts", &self.plan_attempts, ToString::to_string),
+            row("repeats", &self.repeats, ToString::to_string),
+            row("max_steps", &self.max_steps, ToString::to_string),
             row("compact_at", &self.compact_at, ToString::to_string),
+            row("compact_keep", &self.compact_keep, ToString::to_string),
             row("max_output", &self.max_output, ToString::to_string),
             row("approvals", &self.approvals, |value| format!("{:?}", value.word())),
             row("deny", &self.deny, |value| format!("{value:?}")),

@@ -26,7 +26,11 @@ pub(crate) struct Written {
     pub(crate) parallel: Option<Spanned<u32>>,
     pub(crate) revisits: Option<Spanned<u32>>,
     pub(crate) replans: Option<Spanned<u32>>,
+    pub(crate) plan_attempts: Option<Spanned<u32>>,
+    pub(crate) repeats: Option<Spanned<u32>>,
+    pub(crate) max_steps: Option<Spanned<u32>>,
     pub(crate) compact_at: Option<Spanned<u64>>,
+    pub(crate) compact_keep: Option<Spanned<u32>>,
     pub(crate) max_output: Option<Spanned<u64>>,
     pub(crate) approvals: Option<Spanned<Consent>>,
     /// The other name of `approvals`, in three words.

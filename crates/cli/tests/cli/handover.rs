@@ -35,6 +35,26 @@ fn standard_input_beside_a_goal_is_handed_over_as_a_file() {
 }
 
 #[test]
+fn standard_input_that_was_handed_over_goes_with_the_last_run_that_has_it() {
+    let world = World::new();
+    let model = world.script("s.json", &json!({"default": {"text": "fine"}}));
+    let args = ["run", "Review this", "--model", &model, "--agent", "reviewer"];
+    for words in ["first", "first", "second"] {
+        world.fed(&args, words.as_bytes()).code(0);
+    }
+    let runs: Vec<String> = world.runs().iter().map(|run| run["run"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(kept(&world).len(), 3);
+    world.file(".updraft/stdin/of-mine.txt", "mine");
+    // The newest has "second"; the other two share a file.
+    world.updraft(&["rm", &runs[0]]).code(0);
+    assert_eq!(kept(&world).len(), 3);
+    world.updraft(&["rm", &runs[1]]).code(0);
+    assert_eq!(kept(&world).len(), 3);
+    world.updraft(&["prune", "--older-than", "0s"]).code(0);
+    assert_eq!(kept(&world), [".gitignore", "of-mine.txt"]);
+}
+
+#[test]
 fn empty_standard_input_is_no_file_and_what_is_no_text_or_too_much_is_an_error() {
     let world = World::new();
     let model = world.script("s.json", &json!({"default": {"text": "fine"}}));
@@ -104,5 +124,27 @@ fn one_agent_file_that_cannot_be_read_is_named_and_left_out() {
         .code(5)
         .says("the agent `broken` cannot be used");
     world.updraft(&["run", "x", "--model", &model, "--agent", "typo"]).code(5).says(typo);
-    world.updraft(&["agents"]).code(5).says("left out: agent `broken`");
+    world.updraft(&["agents"]).code(5).says("left out: agent `broken`").says(typo);
+    let listed = world.updraft(&["agents", "--json"]).code(5).json();
+    let why = |name: &str| {
+        let left = listed.iter().find(|line| line["name"] == name && line["left_out"].is_string());
+        left.map(|line| line["left_out"].as_str().unwrap().to_owned()).unwrap_or_default()
+    };
+    assert!(why("broken").contains("broken.md") && why("typo").contains(typo), "{listed:?}");
+    assert!(listed.iter().any(|line| line["name"] == "tester" && line["purpose"] == "Tries."), "{listed:?}");
+    let doctor = world.updraft(&["doctor"]).out;
+    assert!(doctor.contains("left out: `broken`: ") && doctor.contains(typo), "{doctor}");
+}
+
+#[test]
+fn a_built_in_agent_stays_where_a_file_of_its_name_cannot_be_used() {
+    let world = World::new();
+    let model = world.script("s.json", &json!({"default": {"text": "fine"}}));
+    for file in ["no front matter\n", "---\npurpose: Tries.\ntools: [reed_file]\n---\nTry.\n"] {
+        world.config("agents/coder.md", file);
+        let ran = world.updraft(&["run", "x", "--model", &model, "--agent", "coder"]).code(0);
+        let said = "; the built-in `coder` is used instead";
+        assert!(ran.err.contains("left out: agent `coder`: ") && ran.err.contains(said), "{}", ran.err);
+        assert!(world.updraft(&["agents"]).code(5).says(said).out.contains("coder "));
+    }
 }

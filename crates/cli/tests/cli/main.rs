@@ -16,6 +16,7 @@ mod control;
 mod damage;
 mod endings;
 mod export;
+mod full;
 mod handover;
 mod import;
 mod injection;

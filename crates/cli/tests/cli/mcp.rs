@@ -55,6 +55,29 @@ fn a_server_is_added_checked_called_and_removed() {
 }
 
 #[test]
+fn a_call_of_one_tool_speaks_of_that_tool_only() {
+    let world = world();
+    world.file("tools/broken.py", "def broken(:\n");
+    let servers = json!({"mcpServers": {
+        "shell": {"command": "sh", "args": ["server.sh"], "cwd": "."},
+        "falls": {"command": "sh", "args": ["-c", "exit 3"]},
+        "keyless": {"command": "sh", "env": {"KEY": "${NO_SUCH_KEY}"}}}});
+    world.config("mcp.json", &servers.to_string());
+    for (name, args) in [("mcp_shell_shout", r#"{"text": "hello"}"#), ("shout", r#"{"text": "hello"}"#)] {
+        let ran = world.updraft(&["tools", "call", name, args]).code(0);
+        assert_eq!((ran.out.as_str(), ran.err.as_str()), ("HELLO\n", ""), "{name}");
+    }
+    let ran = world.updraft(&["tools", "call", "read_file", r#"{"path": "a.txt"}"#]).code(0);
+    assert_eq!((ran.out.as_str(), ran.err.as_str()), ("hello\n", ""));
+    // Where there is no such tool, it is said what may be the reason.
+    let ran = world.updraft(&["tools", "call", "mcp_falls_x", "{}"]).code(2);
+    let ran = ran.says("there is no tool named `mcp_falls_x`").says("MCP server `falls` has no tools for this run");
+    assert!(!ran.err.contains("MCP server `shell`"), "{}", ran.err);
+    // What is listed is all of them, with what is wrong.
+    world.updraft(&["tools"]).code(0).says("MCP server `falls`").says("NO_SUCH_KEY").says("tools/broken.py:1");
+}
+
+#[test]
 fn servers_are_taken_over_from_an_editor_and_their_questions_become_variables() {
     let world = world();
     let theirs = json!({"inputs": [{"id": "api-key"}], "servers": {

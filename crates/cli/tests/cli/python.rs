@@ -31,6 +31,25 @@ fn code_is_run_by_hand() {
 }
 
 #[test]
+fn a_read_only_run_may_look_with_code_and_the_kernel_keeps_it_from_writing() {
+    let world = World::new();
+    if !is_to_be_had(&world) {
+        return;
+    }
+    let code = "import os, socket\nprint(open('a.txt').read(), os.getcwd())\nfor name in ['new.txt', 'a.txt']:\n    try:\n        \
+                open(name, 'w').write('x')\n    except OSError as error:\n        print('kept out', error)";
+    let script = json!([{"calls": [{"name": "run_python", "args": {"code": code}}]}, {"text": "done"}]);
+    let model = world.script("s.json", &script);
+    world.updraft(&["run", "--read-only", "--model", &model, "--agent", "coder", "count"]).code(0);
+    let prompts = world.updraft(&["show", "last", "--prompts"]).code(0).out;
+    let folder = world.ws().canonicalize().unwrap();
+    assert!(prompts.contains(&format!("hello\n {}", folder.display())), "{prompts}");
+    assert_eq!(prompts.matches("kept out [Errno ").count(), 2, "{prompts}");
+    assert_eq!(std::fs::read_to_string(world.ws().join("a.txt")).unwrap(), "hello\n");
+    assert!(!world.ws().join("new.txt").exists());
+}
+
+#[test]
 fn a_python_that_is_not_there_is_named_with_the_remedy() {
     let world = World::new();
     if !is_to_be_had(&world) {

@@ -32,6 +32,24 @@ fn each_setting_knows_where_it_came_from() {
 }
 
 #[test]
+fn the_limits_of_a_run_are_settings() {
+    let world = World::new();
+    let limits = [("plan_attempts", "7"), ("repeats", "9"), ("max_steps", "12"), ("compact_keep", "6")];
+    let file: String = limits.iter().map(|(name, value)| format!("{name} = {value}\n")).collect();
+    world.config("config.toml", &file);
+    let model = world.script("s.json", &json!({"default": {"text": "fine"}}));
+    world.updraft(&["run", "x", "--model", &model, "--agent", "coder"]).code(0);
+    let events = world.updraft(&["events", "--json"]).code(0).json();
+    let settings = &events[0]["event"]["started"]["settings"];
+    for (name, limit) in limits {
+        assert_eq!(value(&world, name).0, limit);
+        assert_eq!(settings[name].to_string(), limit, "{settings}");
+    }
+    world.config("config.toml", "repeats = 1\n");
+    world.updraft(&["run", "x"]).code(5).says("`repeats` is 1; expected a number from 2 to 1000");
+}
+
+#[test]
 fn a_faulty_setting_is_named_with_file_line_and_close_names() {
     let world = World::new();
     world.config("config.toml", "\nmodle = \"x\"\n");

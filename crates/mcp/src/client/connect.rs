@@ -23,7 +23,7 @@ use super::login::Desk;
 use super::process::{self, Process};
 use super::rest::Rest;
 use super::sse::LegacySse;
-use crate::config::{Form, Link, ServerConfig};
+use crate::config::{Form, Link, Revision, ServerConfig};
 use crate::error::{Error, cut, deepest};
 
 /// Requests to one remote server at the same time: steps run in parallel, and each has calls in parallel.
@@ -65,7 +65,8 @@ impl Attempt<'_> {
             }
         };
         if let Ok(connected) = tokio::time::timeout(limit, connecting).await {
-            connected.and_then(in_known_revision)
+            let connected = connected.map_err(|error| self.with_revision(error));
+            connected.and_then(|connection| in_revision(connection, self.config.revision.as_ref()))
         } else {
             let said = self.host.last_words_of(&self.config.name);
             let said = said.map(|words| format!(", and last said: {words}")).unwrap_or_default();
@@ -75,8 +76,27 @@ impl Attempt<'_> {
         }
     }
 
+    /// The manner of the one revision that its entry allows.
+    fn pinned(&self) -> Option<Manner> {
+        let revision = self.config.revision.as_ref()?;
+        Some(if revision.version().has_initialize() { Manner::Handshake } else { Manner::Stateless })
+    }
+
+    /// Why there is no connection: perhaps because no other revision was offered.
+    fn with_revision(&self, error: Error) -> Error {
+        match (&self.config.revision, error) {
+            (Some(revision), Error::Lost(why) | Error::Start(why) | Error::Unreachable(why)) => Error::Start(format!(
+                "its entry allows MCP {revision} alone (`revision`), in which it does not begin: {why}"
+            )),
+            (_, other) => other,
+        }
+    }
+
     /// A process. One that ends at the question which era it speaks is an old one, and is asked the old way.
     async fn on_pipes(&self) -> Result<Connection, Error> {
+        if let Some(manner) = self.pinned() {
+            return self.start(manner).await;
+        }
         if self.remembered == Some(Manner::Handshake) {
             return self.start(Manner::Handshake).await;
         }
@@ -105,10 +125,11 @@ impl Attempt<'_> {
     /// A remote server: streamable HTTP, then what was before it, then what is plainer.
     async fn remote(&self, url: &Url, form: Form) -> Result<Connection, Error> {
         let client = http::client(self.host, url)?;
+        let pinned = self.pinned();
         let known = match (form, self.remembered) {
             (Form::Sse, _) => Manner::Sse,
-            (Form::Http, Some(manner)) => manner,
-            (Form::Http, None) => Manner::Stateless,
+            (Form::Http, Some(manner @ (Manner::Sse | Manner::Rest))) => manner,
+            (Form::Http, remembered) => pinned.or(remembered).unwrap_or(Manner::Stateless),
         };
         match known {
             Manner::Sse => return self.legacy(client, url).await,
@@ -117,7 +138,7 @@ impl Attempt<'_> {
         }
         let door = Door::new(client.clone(), Arc::clone(self.desk), Arc::default());
         let mut served = self.streamable(&door, url, known).await?;
-        if known == Manner::Stateless && served.as_ref().is_err_and(is_of_old) {
+        if pinned.is_none() && known == Manner::Stateless && served.as_ref().is_err_and(is_of_old) {
             served = self.streamable(&door, url, Manner::Handshake).await?;
         }
         let error = match served {
@@ -211,7 +232,11 @@ impl Attempt<'_> {
         T: IntoTransport<RoleClient, E, A>,
         E: std::error::Error + Send + Sync + 'static,
     {
+        let revision = self.config.revision.as_ref().map(|revision| revision.version().clone());
         let lifecycle = match manner {
+            Manner::Stateless if revision.is_some() => {
+                ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] }
+            }
             Manner::Stateless => ClientLifecycleMode::Auto {
                 preferred_versions: vec![ProtocolVersion::LATEST],
                 legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
@@ -225,6 +250,9 @@ impl Attempt<'_> {
             changed: Arc::clone(self.changed),
             under_way: super::asking::UnderWay::default(),
             sampling: self.config.sampling.clone(),
+            offered: revision
+                .filter(ProtocolVersion::has_initialize)
+                .unwrap_or(ProtocolVersion::LATEST_WITH_INITIALIZE),
         };
         Box::pin(serve_client_with_lifecycle(handler, transport, lifecycle)).await
     }
@@ -246,14 +274,19 @@ impl Attempt<'_> {
     }
 }
 
-/// A connection in a revision that nobody knows is of no use: nobody knows what it means there.
-fn in_known_revision(connection: Connection) -> Result<Connection, Error> {
-    let spoken = connection.about().map(|about| about.protocol_version.clone());
-    match spoken.filter(|spoken| !ProtocolVersion::KNOWN_VERSIONS.contains(spoken)) {
+/// A connection in a revision that nobody knows is of no use: nobody knows what it means there. Neither is one in
+/// another than its entry asks for.
+fn in_revision(connection: Connection, wanted: Option<&Revision>) -> Result<Connection, Error> {
+    let Some(about) = connection.about() else { return Ok(connection) };
+    let spoken = &about.protocol_version;
+    let name = cut(&spoken.to_string(), 40);
+    if !ProtocolVersion::KNOWN_VERSIONS.contains(spoken) {
+        return Err(Error::Start(format!("it speaks MCP {name}, which is no revision that is known here")));
+    }
+    match wanted.filter(|wanted| wanted.version() != spoken) {
         None => Ok(connection),
-        Some(unknown) => Err(Error::Start(format!(
-            "it speaks MCP {}, which is no revision that is known here",
-            cut(&unknown.to_string(), 40)
+        Some(wanted) => Err(Error::Start(format!(
+            "it answers in MCP {name}, and its entry allows {wanted} alone; change or remove its `revision`"
         ))),
     }
 }

@@ -98,6 +98,7 @@ impl Connection {
             changed: Arc::clone(&changed),
             under_way: host.under_way.clone(),
             sampling: host.sampling.clone(),
+            offered: host.offered.clone(),
         });
         let mut tasks = JoinSet::new();
         let (given_up, ids) = mpsc::channel(256);

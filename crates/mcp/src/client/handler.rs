@@ -37,6 +37,8 @@ pub(super) struct Handler {
     pub(super) under_way: UnderWay,
     /// Whether, and how, it may have models asked.
     pub(super) sampling: Option<Sampling>,
+    /// The revision that is offered to a server with a handshake.
+    pub(super) offered: ProtocolVersion,
 }
 
 /// Who wants to know of progress, by the token their request carries.
@@ -164,7 +166,7 @@ impl ClientHandler for Handler {
             able.sampling = Some(SamplingCapability::default());
         }
         let me = Implementation::new("updraft", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(able, me).with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+        ClientConfig::new(able, me).with_protocol_version(self.offered.clone())
     }
 
     async fn create_message(

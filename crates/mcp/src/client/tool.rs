@@ -243,6 +243,7 @@ mod tests {
             grants: Grants { network, ..Grants::default() },
             login: Login::default(),
             sampling: None,
+            revision: None,
             fingerprint: String::new(),
             of_workspace: false,
             shown: String::new(),

@@ -250,6 +250,15 @@ fn what_is_not_used_is_said_of_the_server_that_counts() {
 }
 
 #[test]
+fn a_revision_is_one_that_is_known() {
+    let entry = |revision: &str| format!(r#"{{"mcpServers": {{"s": {{"command": "x", "revision": "{revision}"}}}}}}"#);
+    let (servers, faults) = json(&entry("2025-06-18"));
+    assert_eq!(servers[0].revision.as_ref().map(ToString::to_string).as_deref(), Some("2025-06-18"), "{faults:?}");
+    let (servers, faults) = json(&entry("2025-06"));
+    assert!(servers.is_empty() && faults[0].contains("expected one of 2024-11-05, "), "{faults:?}");
+}
+
+#[test]
 fn of_a_thousand_servers_and_more_the_first_thousand_count() {
     let entries = |number: usize| {
         let entry = |n: usize| format!(r#"{{"name": "s{n}", "command": "x"}}"#);

@@ -69,6 +69,9 @@ pub struct Written {
     /// Whether it may have models asked during runs: `true`, or the model that is asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampling: Option<WrittenSampling>,
+    /// The one revision of the protocol that is offered to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
     /// What else was written of it and means nothing here. It is not written back.
     #[serde(skip)]
     pub unused: Vec<String>,
@@ -270,6 +273,7 @@ fn every_field() -> Written {
         sandbox: Some(WrittenGrants::default()),
         oauth: Some(WrittenLogin::default()),
         sampling: Some(WrittenSampling::Switch(true)),
+        revision: text(),
         unused: Vec::new(),
     }
 }

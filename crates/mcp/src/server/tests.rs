@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::FutureExt;
 use http::Request;
 use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
@@ -236,6 +237,41 @@ async fn over_http_too_what_is_no_request_is_told_in_json_and_batches_are_taken(
     // Later revisions have no batches, and say which they are.
     let later = [("mcp-session-id", session.as_str()), ("mcp-protocol-version", "2025-06-18")];
     assert_eq!(post(&service, &later, batch).await.0, 400);
+}
+
+#[tokio::test]
+async fn an_event_without_a_message_is_sent_only_to_clients_that_know_it() {
+    let service = http(&handler(), &[], &[], CancellationToken::new());
+    let revisions = [("2024-11-05", false), ("2025-03-26", false), ("2025-06-18", false), ("2025-11-25", true)];
+    for (revision, is_known) in revisions {
+        let hello =
+            json!({ "protocolVersion": revision, "capabilities": {}, "clientInfo": { "name": "t", "version": "0" } });
+        let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello }).to_string();
+        let (_, _, session, begun) = post(&service, &[], &hello).await;
+        let mut inside = vec![("mcp-session-id", session.as_str())];
+        // The header came with this one.
+        inside.extend((revision >= "2025-06-18").then_some(("mcp-protocol-version", revision)));
+        let told = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+        assert_eq!(post(&service, &inside, told).await.0, 202);
+        let (.., listed) = post(&service, &inside, r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#).await;
+        for body in [begun, listed] {
+            let data: Vec<&str> = body.lines().filter_map(|line| line.strip_prefix("data:")).map(str::trim).collect();
+            assert_eq!(data.iter().any(|data| data.is_empty()), is_known, "{revision}: {body}");
+            let last: Value = serde_json::from_str(data.last().unwrap()).unwrap();
+            assert!(last["result"].is_object(), "{revision}: {body}");
+        }
+
+        let mut request =
+            Request::get("http://localhost/mcp").header("host", "localhost").header("accept", "text/event-stream");
+        for (name, value) in inside {
+            request = request.header(name, value);
+        }
+        let answer = service.clone().call(request.body(Full::<Bytes>::default()).unwrap()).await.unwrap();
+        assert_eq!(answer.status(), 200);
+        // Nothing else is sent on this stream until there is something to say.
+        let first = answer.into_body().frame().now_or_never();
+        assert_eq!(first.is_some(), is_known, "{revision}: {first:?}");
+    }
 }
 
 #[tokio::test]

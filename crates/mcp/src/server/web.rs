@@ -1,5 +1,5 @@
 //! Messages over HTTP, looked at before the library sees them: what is no message gets an error that a client can read,
-//! and a batch is taken apart and answered in one stream.
+//! and a batch is taken apart and answered in one stream. Of the library's events, older clients get those with a message.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -10,7 +10,7 @@ use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, BodyStream, Full, LengthLimitError, Limited, StreamBody};
-use rmcp::model::ErrorCode;
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorCode};
 use rmcp::transport::StreamableHttpService;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use serde_json::Value;
@@ -23,6 +23,10 @@ use super::letters::{self, BATCHES, Letter, Opened, Refused, open_in_batch};
 pub(super) const LARGEST: usize = 4 << 20;
 const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
+
+/// The first revision in which a stream may begin with an event that holds no message, by which a client can resume it.
+/// Clients of those before take the data of every event for JSON.
+const RESUMABLE: &str = "2025-11-25";
 
 type Inner = StreamableHttpService<Handler, LocalSessionManager>;
 type Answer = Response<BoxBody<Bytes, Infallible>>;
@@ -44,7 +48,8 @@ impl HttpService {
     {
         // What is wrong with the others is not in their bodies.
         if request.method() != Method::POST || !has_json(request.headers()) {
-            return self.0.handle(request).await;
+            let is_resumable = is_resumable(request.headers(), None);
+            return suited(self.0.handle(request).await, is_resumable);
         }
         let (parts, body) = request.into_parts();
         let body = match Limited::new(body, LARGEST).collect().await {
@@ -60,7 +65,10 @@ impl HttpService {
             }
         };
         match letters::open(&body, takes_batches(&parts.headers)) {
-            Letter::One(Opened::Message(_)) => self.0.handle(Request::from_parts(parts, Full::new(body))).await,
+            Letter::One(Opened::Message(message)) => {
+                let is_resumable = is_resumable(&parts.headers, Some(&message));
+                suited(self.0.handle(Request::from_parts(parts, Full::new(body))).await, is_resumable)
+            }
             Letter::One(Opened::Refused(refused)) => json(StatusCode::BAD_REQUEST, refused.answer()),
             Letter::One(Opened::Ignored) => nothing(),
             Letter::Batch(all) => self.batch(&parts, all).await,
@@ -74,6 +82,7 @@ impl HttpService {
             match open_in_batch(one) {
                 Opened::Message(_) => {
                     let answer = self.0.handle(Request::from_parts(parts.clone(), Full::new(Bytes::from(body)))).await;
+                    let answer = suited(answer, false);
                     if !answer.status().is_success() {
                         // It is about the session or the headers, and so about all of them.
                         return answer;
@@ -138,6 +147,40 @@ fn is(headers: &HeaderMap, kind: &str) -> bool {
 /// The revision stands in a header since the one after that with batches; where there is none, that one is meant.
 fn takes_batches(headers: &HeaderMap) -> bool {
     headers.get("mcp-protocol-version").is_none_or(|version| version == BATCHES)
+}
+
+/// Whether a client speaks a revision whose streams can be resumed: by its header, or by what it offers to begin with.
+fn is_resumable(headers: &HeaderMap, message: Option<&ClientJsonRpcMessage>) -> bool {
+    let offered = match message {
+        Some(ClientJsonRpcMessage::Request(sent)) => match &sent.request {
+            ClientRequest::InitializeRequest(begin) => Some(begin.params.protocol_version.as_str()),
+            _ => None,
+        },
+        _ => None,
+    };
+    let stated = headers.get("mcp-protocol-version").and_then(|version| version.to_str().ok());
+    offered.or(stated).is_some_and(|version| version >= RESUMABLE)
+}
+
+/// The answer without events that hold no message, where the client does not know those.
+fn suited(answer: Answer, is_resumable: bool) -> Answer {
+    if is_resumable || !is(answer.headers(), EVENTS) {
+        return answer;
+    }
+    // The library writes each event as one frame.
+    answer.map(|body| {
+        let is_kept = |frame: &Result<http_body::Frame<Bytes>, Infallible>| {
+            let data = frame.as_ref().ok().and_then(http_body::Frame::data_ref);
+            std::future::ready(!data.is_some_and(is_bare))
+        };
+        BodyExt::boxed(StreamBody::new(BodyStream::new(body).filter(is_kept)))
+    })
+}
+
+/// Whether an event has data, but none that says anything.
+fn is_bare(event: &Bytes) -> bool {
+    let mut data = event.split(|byte| *byte == b'\n').filter_map(|line| line.strip_prefix(b"data:")).peekable();
+    data.peek().is_some() && data.all(|line| line.trim_ascii().is_empty())
 }
 
 fn json(status: StatusCode, text: String) -> Answer {

@@ -52,6 +52,18 @@ fn pypi(python: &str, module: &str, args: &[&str], network: &str) -> Value {
            "sandbox": {"read": [environment, base], "network": network}})
 }
 
+/// A server of the Python SDK that adds numbers, over any transport.
+fn adder() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/mcp-servers/adder.py").canonicalize().unwrap()
+}
+
+fn adder_on_pipes(python: &str) -> Value {
+    let (script, mut server) = (adder(), pypi(python, "x", &[], "none"));
+    server["args"] = json!([script, "stdio", "0"]);
+    server["sandbox"]["read"].as_array_mut().unwrap().push(json!(script.parent().unwrap()));
+    server
+}
+
 async fn names(servers: &Servers, server: &str) -> Vec<String> {
     let manifest = servers.get(server).unwrap().check().await.unwrap_or_else(|error| panic!("{server}: {error}"));
     manifest.tools.iter().map(|tool| tool.name.clone()).collect()
@@ -193,6 +205,40 @@ async fn mcp_server_time_speaks_the_newest_revision() {
 }
 
 #[tokio::test]
+async fn a_server_is_spoken_to_in_the_one_revision_that_its_entry_names() {
+    let Some(python) = prepared("UPDRAFT_TEST_MCP_PYTHON") else { return };
+    let port = free_port();
+    let mut command = Command::new(&python);
+    command.arg(adder()).arg("streamable-http").arg(port.to_string());
+    let _listening = Listening::start(command, port);
+    let remote = json!({"url": format!("http://127.0.0.1:{port}/mcp"), "startSeconds": 60});
+    for mut server in [adder_on_pipes(&python), remote] {
+        for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"] {
+            server["revision"] = json!(revision);
+            let world = World::new();
+            let servers = world.servers(json!({"adder": server})).await;
+            let dispatcher = world.dispatcher(&servers).await;
+            let sum = world.output(&dispatcher, "mcp_adder_add", json!({"a": 2, "b": 3})).await;
+            assert_eq!(sum.text, "5", "{server}");
+            assert_eq!(servers.get("adder").unwrap().manifest().unwrap().revision, revision, "{server}");
+            servers.close().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_speak_the_revision_of_its_entry_is_named() {
+    let Some(packages) = prepared("UPDRAFT_TEST_NPM") else { return };
+    let world = World::new();
+    let mut server = npm(&packages, "server-everything", &["stdio"]);
+    server["revision"] = json!("2026-07-28");
+    let servers = world.servers(json!({"everything": server})).await;
+    let error = servers.get("everything").unwrap().check().await.unwrap_err();
+    assert!(error.to_string().contains("its entry allows MCP 2026-07-28 alone"), "{error}");
+    servers.close().await;
+}
+
+#[tokio::test]
 async fn mcp_server_git_reads_a_repository() {
     let Some(python) = prepared("UPDRAFT_TEST_MCP_PYTHON") else { return };
     let world = World::new();
@@ -234,7 +280,6 @@ async fn mcp_server_fetch_reads_a_page_on_loopback() {
 #[tokio::test]
 async fn a_server_of_the_python_sdk_is_the_same_over_every_transport() {
     let Some(python) = prepared("UPDRAFT_TEST_MCP_PYTHON") else { return };
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/mcp-servers/adder.py").canonicalize().unwrap();
     let uses = async |server: Value| {
         let world = World::new();
         let servers = world.servers(json!({"adder": server})).await;
@@ -245,14 +290,11 @@ async fn a_server_of_the_python_sdk_is_the_same_over_every_transport() {
         (sum.text.clone(), sum.value.clone(), revision)
     };
     let same = |revision: &str| ("5".to_owned(), Some(json!({"result": 5})), revision.to_owned());
-    let mut on_pipes = pypi(&python, "x", &[], "none");
-    on_pipes["args"] = json!([script, "stdio", "0"]);
-    on_pipes["sandbox"]["read"].as_array_mut().unwrap().push(json!(script.parent().unwrap()));
-    assert_eq!(uses(on_pipes).await, same("2026-07-28"));
+    assert_eq!(uses(adder_on_pipes(&python)).await, same("2026-07-28"));
     for (transport, path, revision) in [("streamable-http", "mcp", "2026-07-28"), ("sse", "sse", "2025-11-25")] {
         let port = free_port();
         let mut command = Command::new(&python);
-        command.arg(&script).arg(transport).arg(port.to_string());
+        command.arg(adder()).arg(transport).arg(port.to_string());
         let _listening = Listening::start(command, port);
         let server = json!({"url": format!("http://127.0.0.1:{port}/{path}"), "startSeconds": 60});
         assert_eq!(uses(server).await, same(revision), "{transport}");

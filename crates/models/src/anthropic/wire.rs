@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::counts::{count, counts};
 use crate::text::Text;
 
 /// One event of a stream; a whole answer is read as one too.
@@ -19,7 +20,7 @@ pub(super) struct Event<'a> {
     pub(super) content_block: Option<Block<'a>>,
     #[serde(default, borrow)]
     pub(super) delta: Option<Delta<'a>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "counts")]
     pub(super) usage: Option<Used>,
     #[serde(default, borrow)]
     pub(super) error: Option<&'a RawValue>,
@@ -33,7 +34,7 @@ pub(super) struct Event<'a> {
 
 #[derive(Deserialize)]
 pub(super) struct Start {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "counts")]
     pub(super) usage: Option<Used>,
 }
 
@@ -76,21 +77,21 @@ pub(super) struct Delta<'a> {
 /// Figures so far; later ones take the place of earlier ones.
 #[derive(Default, Deserialize)]
 pub(super) struct Used {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     pub(super) input_tokens: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     pub(super) output_tokens: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     pub(super) cache_creation_input_tokens: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     pub(super) cache_read_input_tokens: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "counts")]
     pub(super) output_tokens_details: Option<Details>,
 }
 
 #[derive(Default, Deserialize)]
 pub(super) struct Details {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     pub(super) thinking_tokens: Option<u64>,
 }
 

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::counts::{count, counts};
 use crate::text::Text;
 
 /// One event of a stream; a whole answer has the same shape.
@@ -12,7 +13,7 @@ use crate::text::Text;
 pub(super) struct Chunk<'a> {
     #[serde(default, borrow)]
     pub(super) candidates: Option<Vec<Candidate<'a>>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "counts")]
     pub(super) usage_metadata: Option<Used>,
     #[serde(default, borrow)]
     pub(super) prompt_feedback: Option<Feedback<'a>>,
@@ -74,11 +75,17 @@ pub(super) struct Call<'a> {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Used {
+    #[serde(default, deserialize_with = "count")]
     pub(super) prompt_token_count: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
     pub(super) tool_use_prompt_token_count: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
     pub(super) cached_content_token_count: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
     pub(super) candidates_token_count: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
     pub(super) thoughts_token_count: Option<u64>,
+    #[serde(default, deserialize_with = "counts")]
     pub(super) prompt_tokens_details: Option<Vec<Share>>,
 }
 
@@ -88,7 +95,7 @@ pub(super) struct Used {
 pub(super) struct Share {
     #[serde(default)]
     pub(super) modality: Option<Modality>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     pub(super) token_count: Option<u64>,
 }
 

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use updraft_run::{Finish, Usage};
 
 use crate::Hear;
+use crate::counts::count;
 use crate::dialect::{Decode, garbled};
 use crate::fold::{Arguments, Fold};
 use crate::refusal;
@@ -64,9 +65,9 @@ struct Line<'a> {
     done: Option<bool>,
     #[serde(default, borrow)]
     done_reason: Text<'a>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     prompt_eval_count: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     eval_count: Option<u64>,
     #[serde(default, borrow)]
     error: Option<&'a RawValue>,

@@ -84,7 +84,7 @@ fn add_call(part: &CallPart<'_>, fold: &mut Fold, hear: Hear<'_>) {
 /// The figures, where there are any.
 fn usage_of(used: &Used) -> Option<Usage> {
     let input = used.prompt_tokens?;
-    let written = used.completion_tokens.unwrap_or(0);
+    let written = used.completion_tokens?;
     let reasoning = used.completion_tokens_details.as_ref().and_then(|details| details.reasoning_tokens).unwrap_or(0);
     // Some count reasoning beside what was written; the sum gives them away.
     let beside = used.total_tokens.is_some_and(|total| total == input + written + reasoning) && reasoning > 0;

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::counts::{count, counts};
 pub(super) use crate::text::Text;
 
 /// One event of a stream; a whole answer has the same shape, with `message` in place of `delta`.
@@ -10,7 +11,7 @@ pub(super) use crate::text::Text;
 pub(super) struct Chunk<'a> {
     #[serde(default, borrow)]
     pub(super) choices: Option<Vec<Choice<'a>>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "counts")]
     pub(super) usage: Option<Used>,
     #[serde(default, borrow)]
     pub(super) error: Option<&'a RawValue>,
@@ -65,26 +66,26 @@ pub(super) struct FunctionPart<'a> {
 
 #[derive(Deserialize)]
 pub(super) struct Used {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     pub(super) prompt_tokens: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     pub(super) completion_tokens: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     pub(super) total_tokens: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "counts")]
     pub(super) prompt_tokens_details: Option<PromptDetails>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "counts")]
     pub(super) completion_tokens_details: Option<CompletionDetails>,
 }
 
 #[derive(Deserialize)]
 pub(super) struct PromptDetails {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     pub(super) cached_tokens: Option<u64>,
 }
 
 #[derive(Deserialize)]
 pub(super) struct CompletionDetails {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     pub(super) reasoning_tokens: Option<u64>,
 }

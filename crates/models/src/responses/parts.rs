@@ -142,7 +142,7 @@ impl Decode for Parts {
 /// The response is over, and this is how.
 fn close(how: &str, raw: &RawValue, fold: &mut Fold) -> Result<(), Trouble> {
     let response: Response<'_> = read(raw)?;
-    fold.usage = response.usage.as_ref().map(usage_of).or(fold.usage.take());
+    fold.usage = response.usage.as_ref().and_then(usage_of).or(fold.usage.take());
     let why = response.incomplete_details.as_ref().map(|why| why.reason.as_str()).unwrap_or_default();
     fold.finish = Some(match (how, why) {
         ("failed" | "cancelled", _) => return Err(trouble_of(response.error.as_ref())),
@@ -168,17 +168,18 @@ fn write_arguments(index: usize, arguments: &str, fold: &mut Fold) {
     }
 }
 
-fn usage_of(used: &Used) -> Usage {
+/// The figures, where there are any.
+fn usage_of(used: &Used) -> Option<Usage> {
     let read = used.input_tokens_details.as_ref();
     let written = used.output_tokens_details.as_ref();
-    Usage {
-        input: used.input_tokens,
-        output: used.output_tokens,
+    Some(Usage {
+        input: used.input_tokens?,
+        output: used.output_tokens?,
         cached: read.and_then(|details| details.cached_tokens).unwrap_or(0),
         stored: read.and_then(|details| details.cache_write_tokens).unwrap_or(0),
         reasoning: written.and_then(|details| details.reasoning_tokens).unwrap_or(0),
         ..Usage::default()
-    }
+    })
 }
 
 /// What an error in the middle of a stream means. Most codes blame the request.

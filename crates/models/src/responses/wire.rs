@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::counts::{count, counts};
 use crate::text::Text;
 
 /// One event of a stream.
@@ -38,7 +39,7 @@ pub(super) struct Response<'a> {
     pub(super) status: Text<'a>,
     #[serde(default, borrow)]
     pub(super) output: Vec<&'a RawValue>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "counts")]
     pub(super) usage: Option<Used>,
     #[serde(default, borrow)]
     pub(super) error: Option<Fault<'a>>,
@@ -93,26 +94,26 @@ pub(super) struct Content<'a> {
 
 #[derive(Deserialize)]
 pub(super) struct Used {
-    #[serde(default)]
-    pub(super) input_tokens: u64,
-    #[serde(default)]
-    pub(super) output_tokens: u64,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
+    pub(super) input_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
+    pub(super) output_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "counts")]
     pub(super) input_tokens_details: Option<InputDetails>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "counts")]
     pub(super) output_tokens_details: Option<OutputDetails>,
 }
 
 #[derive(Default, Deserialize)]
 pub(super) struct InputDetails {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     pub(super) cached_tokens: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     pub(super) cache_write_tokens: Option<u64>,
 }
 
 #[derive(Default, Deserialize)]
 pub(super) struct OutputDetails {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     pub(super) reasoning_tokens: Option<u64>,
 }

@@ -6,7 +6,7 @@ use crate::state::Run;
 use crate::step::Step;
 
 use super::fall::fail;
-use super::review::{Review, Word};
+use super::review::{Conclusion, Review};
 
 impl Run {
     pub(super) fn after_judgement(&self, step: &Step) -> Vec<Event> {
@@ -15,13 +15,15 @@ impl Run {
         };
         let id = step.spec.id.clone();
         let verdict = match Review::read(&words.text, &[]) {
-            Some(Review { word: Word::Retry, feedback, .. }) => Judgement::Retry { feedback },
-            Some(Review { word: Word::Replan, feedback, .. }) if self.may_replan() => {
+            Some(Review { conclusion: Conclusion::Retry, feedback, .. }) => Judgement::Retry { feedback },
+            Some(Review { conclusion: Conclusion::Replan, feedback, .. }) if self.may_replan() => {
                 Judgement::Replan { why: feedback }
             }
-            Some(Review { word: Word::Pivot | Word::Replan, feedback, .. }) => Judgement::Pivot { feedback },
+            Some(Review { conclusion: Conclusion::Pivot | Conclusion::Replan, feedback, .. }) => {
+                Judgement::Pivot { feedback }
+            }
             // A judge who gives no verdict does not stop the work.
-            Some(Review { word: Word::Accept, .. }) | None => Judgement::Accept,
+            Some(Review { conclusion: Conclusion::Accept, .. }) | None => Judgement::Accept,
         };
         match &verdict {
             Judgement::Accept => {

@@ -17,23 +17,23 @@ use super::fall::fail;
 
 /// What a review comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Word {
+pub(super) enum Conclusion {
     Accept,
     Retry,
     Pivot,
     Replan,
 }
 
-impl Word {
+impl Conclusion {
     /// Reads a word. The prompts ask for `accept`, `retry`, `pivot` or `replan`; the others are what models write instead.
-    fn parse(text: &str) -> Option<Word> {
+    fn parse(text: &str) -> Option<Conclusion> {
         match text.trim().to_ascii_lowercase().as_str() {
-            "accept" | "accepted" | "approve" | "approved" | "pass" | "passed" => Some(Word::Accept),
+            "accept" | "accepted" | "approve" | "approved" | "pass" | "passed" => Some(Conclusion::Accept),
             "retry" | "revise" | "reject" | "rejected" | "send back" | "send_back" | "fail" | "failed" => {
-                Some(Word::Retry)
+                Some(Conclusion::Retry)
             }
-            "pivot" => Some(Word::Pivot),
-            "replan" => Some(Word::Replan),
+            "pivot" => Some(Conclusion::Pivot),
+            "replan" => Some(Conclusion::Replan),
             _ => None,
         }
     }
@@ -41,7 +41,7 @@ impl Word {
 
 /// A verdict and what is to be put right.
 pub(super) struct Review {
-    pub(super) word: Word,
+    pub(super) conclusion: Conclusion,
     pub(super) feedback: String,
     /// As it was given.
     object: Map<String, Value>,
@@ -53,9 +53,9 @@ impl Review {
         let object = whole_object(text)?;
         let nested = writes.iter().find_map(|name| object.get(name)?.as_object());
         let own = nested.filter(|nested| nested.contains_key("verdict")).unwrap_or(&object).clone();
-        let word = Word::parse(own.get("verdict")?.as_str()?)?;
+        let conclusion = Conclusion::parse(own.get("verdict")?.as_str()?)?;
         let feedback = own.get("feedback").or_else(|| object.get("feedback")).map(plain).unwrap_or_default();
-        Some(Review { word, feedback, object: own })
+        Some(Review { conclusion, feedback, object: own })
     }
 }
 
@@ -74,11 +74,11 @@ impl Run {
         if let Some(review) = Review::read(&answer.text, &step.spec.writes) {
             // A review of what no step made, such as the user's own change, is itself the result.
             let makers = self.makers(step);
-            return match review.word {
-                Word::Retry | Word::Pivot | Word::Replan if !makers.is_empty() => {
-                    self.send_back(step, &makers, review.word, &review.feedback)
+            return match review.conclusion {
+                Conclusion::Retry | Conclusion::Pivot | Conclusion::Replan if !makers.is_empty() => {
+                    self.send_back(step, &makers, review.conclusion, &review.feedback)
                 }
-                Word::Accept | Word::Retry | Word::Pivot | Word::Replan => {
+                Conclusion::Accept | Conclusion::Retry | Conclusion::Pivot | Conclusion::Replan => {
                     self.accept_review(step, &Value::Object(review.object), review.feedback)
                 }
             };
@@ -102,13 +102,13 @@ impl Run {
     }
 
     /// The results are made again, planned anew, or rejected.
-    fn send_back(&self, review: &Step, makers: &[&Step], word: Word, feedback: &str) -> Vec<Event> {
+    fn send_back(&self, review: &Step, makers: &[&Step], conclusion: Conclusion, feedback: &str) -> Vec<Event> {
         let may_be_made_again = makers.iter().all(|maker| self.may_re_enter(maker));
         let feedback = || feedback.to_owned();
-        let again = match word {
-            Word::Replan if self.may_replan() => return self.reject_results(review, makers, &feedback()),
-            Word::Retry => Judgement::Retry { feedback: feedback() },
-            Word::Pivot | Word::Replan | Word::Accept => Judgement::Pivot { feedback: feedback() },
+        let again = match conclusion {
+            Conclusion::Replan if self.may_replan() => return self.reject_results(review, makers, &feedback()),
+            Conclusion::Retry => Judgement::Retry { feedback: feedback() },
+            Conclusion::Pivot | Conclusion::Replan | Conclusion::Accept => Judgement::Pivot { feedback: feedback() },
         };
         let (Some(first), true) = (makers.first(), may_be_made_again) else {
             return self.reject_results(review, makers, &feedback());

@@ -11,9 +11,6 @@ use crate::step::{Entry, Outcome, State, Step};
 use super::conclude::run_again;
 use super::fall::fail;
 
-/// Turns that stay word for word when older ones are summarised.
-const KEPT: usize = 4;
-
 impl Run {
     /// Begins a visit of a step.
     pub(super) fn enter(&self, at: usize) -> Vec<Event> {
@@ -35,7 +32,7 @@ impl Run {
             State::Acting { turn, slots } if slots.is_empty() => self.after_results(step, *turn),
             State::Acting { turn, slots } => self.after_verdicts(step, *turn, slots),
             State::Judging { .. } => self.after_judgement(step),
-            State::Compacting { .. } => after_summary(step),
+            State::Compacting { .. } => after_summary(step, self.settings.compact_keep),
             State::Waiting
             | State::Ready
             | State::Done
@@ -116,13 +113,14 @@ impl Run {
     /// Whether the conversation has grown too long.
     fn must_compact(&self, step: &Step) -> bool {
         let long = |usage: &crate::Usage| usage.tokens() >= self.settings.compact_at;
-        step.last_answer().is_some_and(|answer| long(&answer.usage)) && compactable(step).is_some()
+        step.last_answer().is_some_and(|answer| long(&answer.usage))
+            && compactable(step, self.settings.compact_keep).is_some()
     }
 }
 
 /// The older turns have been summarised: that must be shorter than they are.
-fn after_summary(step: &Step) -> Vec<Event> {
-    let (Some(summary), Some(upto)) = (step.aside.as_ref(), compactable(step)) else {
+fn after_summary(step: &Step, keep: u32) -> Vec<Event> {
+    let (Some(summary), Some(upto)) = (step.aside.as_ref(), compactable(step, keep)) else {
         return fail(step, Failure::new(FailureKind::ModelBehavior, "the conversation could not be summarised"));
     };
     if summary.finish != Finish::Stop {
@@ -165,12 +163,13 @@ pub(super) fn told_of_last_turn<'a>(newest_first: impl Iterator<Item = &'a Entry
 }
 
 /// How many entries from the start may be summarised: all but the last few turns, cut where a turn begins.
-pub(crate) fn compactable(step: &Step) -> Option<u32> {
+fn compactable(step: &Step, keep: u32) -> Option<u32> {
+    let keep = keep.max(1) as usize;
     let answers = step.talk.iter().enumerate().filter(|(_, entry)| matches!(entry, Entry::Answer(_)));
     let answers: Vec<usize> = answers.map(|(at, _)| at).collect();
-    let cut = answers.len().checked_sub(KEPT).and_then(|n| answers.get(n)).copied()?;
+    let cut = answers.len().checked_sub(keep).and_then(|n| answers.get(n)).copied()?;
     // At least as many turns again must have passed, or summarising would follow summarising.
-    (answers.len() >= 2 * KEPT).then_some(cut as u32)
+    (answers.len() >= 2 * keep).then_some(cut as u32)
 }
 
 fn size(entry: &Entry) -> usize {

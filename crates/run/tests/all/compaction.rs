@@ -7,7 +7,11 @@ use updraft_run::{Input, Settings, Start};
 
 /// A step whose every turn is longer than allowed, in its n-th turn.
 fn talkative(turns: usize) -> World {
-    let settings = Settings { compact_at: 50, turns: 40, ..Settings::default() };
+    talkative_with(turns, Settings::default())
+}
+
+fn talkative_with(turns: usize, settings: Settings) -> World {
+    let settings = Settings { compact_at: 50, turns: 40, ..settings };
     let mut world = World::of(Start { settings: Arc::new(settings), ..given(&["a"]) });
     world.feed(Input::Tell { message: "never mention the price".into() });
     world.gives.insert("read".into(), gives(&"many words ".repeat(20)));
@@ -34,6 +38,16 @@ fn the_older_turns_become_a_summary_and_what_was_told_stays_word_for_word() {
     tools: many words
     "#);
     assert_eq!(world.open(), ["a/0/8/ask.0"]);
+}
+
+#[test]
+fn as_many_turns_stay_word_for_word_as_the_settings_say() {
+    let mut world = talkative_with(4, Settings { compact_keep: 2, ..Settings::default() });
+    assert_eq!(world.open(), ["a/0/3/compact.0"]);
+    world.reply(&at("a/0/3/compact.0"), says("read 0 and 1"));
+    let talk = world.talk("a");
+    let kept: Vec<&str> = talk.lines().filter(|line| line.starts_with("model: ")).collect();
+    assert_eq!(kept, [r#"model: read({"q":"2"})"#, r#"model: read({"q":"3"})"#]);
 }
 
 #[test]

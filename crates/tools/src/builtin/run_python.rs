@@ -15,10 +15,10 @@ use updraft_run::{Failure, FailureKind, Output, Prepared, Reply, ToolSpec};
 
 use super::changes::seen;
 use super::{now, parse, reply, spec, whole};
-use crate::confinement::Confinement;
+use crate::confinement::{Confinement, NO_NETWORK};
 use crate::place::Place;
 use crate::tool::{Around, CallContext, Calling, Tool, Traits};
-use crate::worker::{Fault, Pool, Python, Sizes, moved_aside, reached};
+use crate::worker::{Fault, Pool, Program, Python, Sizes, moved_aside, reached};
 use host::Tools;
 use told::Attempt;
 use traces::Traces;
@@ -73,13 +73,17 @@ impl RunPython {
             },
             "required": ["result", "stdout", "seconds", "variant"]
         });
+        let (files, network) = if confinement.only_reads() {
+            ("this run is read-only: writing in the workspace fails", NO_NETWORK.to_owned())
+        } else {
+            ("only files stay", confinement.network_in_words())
+        };
         let packages = if python.packages { "installed packages" } else { "no other packages" };
         let description = format!(
             "Run Python code in the workspace folder, in a sandbox: the standard library, {packages}. You get what it \
              prints and the value of its last expression (or of a variable `result`). Shared variables are globals, and \
              in the dict `reads_data`. Your tools are functions: `text = read_file(path=\"a.txt\")`; one that fails \
-             raises ToolError. {} Every call starts afresh; only files stay.",
-            confinement.network_in_words()
+             raises ToolError. {network} Every call starts afresh; {files}."
         );
         Self { spec: spec("run_python", &description, parameters), output, confinement, python, pool: OnceCell::new() }
     }
@@ -104,7 +108,8 @@ impl RunPython {
 
     async fn make_pool(&self, cx: &CallContext) -> Result<Pool, Failure> {
         let found = self.python.find(&self.confinement, cx.place.workspace.root()).await?;
-        Ok(Pool::new(self.confinement.clone(), self.python.worker(&found), Sizes::default()))
+        let program = Program { looks: self.confinement.only_reads(), ..self.python.worker(&found) };
+        Ok(Pool::new(self.confinement.clone(), program, Sizes::default()))
     }
 
     /// One after the other until one succeeds, the time is over, or a failed one may have had an effect.
@@ -209,6 +214,9 @@ impl Tool for RunPython {
 
     fn prepare(&self, _args: &Value, _place: &Place) -> Prepared {
         let Traits { class, outside, sends, destroys, .. } = self.traits();
+        if self.confinement.only_reads() {
+            return Prepared { class, only_reads: true, ..Prepared::default() };
+        }
         let (hosts, granted) = (self.confinement.hosts(), self.confinement.is_granted());
         Prepared { class, outside, sends, destroys, hosts, granted, ..Prepared::default() }
     }

@@ -113,6 +113,7 @@ impl Function {
             program: settings.python.clone(),
             // Not `-S`: whoever installed a package for the interpreter expects tools to find it.
             args: ["-I", "-B", "-X", "utf8", "-c", CALLING].map(str::to_owned).to_vec(),
+            looks: false,
             read: self.shared.readable(workspace, self.listed.traits.class),
             hello: json!({ "path": self.listed.path, "folder": workspace }),
             start: START,

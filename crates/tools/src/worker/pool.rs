@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::sync::Semaphore;
+use tempfile::TempDir;
+use tokio::sync::{OnceCell, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use updraft_run::{Failure, FailureKind};
-use updraft_sandbox::{Ended, Lifetime};
+use updraft_sandbox::{Ended, Lifetime, Policy};
 
 use super::process::{Broken, Worker};
 use super::{Done, Fault, Host, Printed, Program};
@@ -58,6 +59,8 @@ struct Inner {
     sizes: Sizes,
     turns: Semaphore,
     idle: Mutex<Vec<Idle>>,
+    /// Stands where the workspace would for workers that only look, so that nothing of the user's can be written.
+    empty: OnceCell<TempDir>,
     /// The one task that ends workers which have waited for too long; none while nobody waits.
     sweeper: Mutex<JoinSet<()>>,
 }
@@ -78,6 +81,7 @@ impl Pool {
             sizes,
             turns: Semaphore::new(sizes.at_once),
             idle: Mutex::default(),
+            empty: OnceCell::new(),
             sweeper: Mutex::default(),
         }))
     }
@@ -159,13 +163,27 @@ impl Inner {
         Some(idle.remove(at).worker)
     }
 
+    async fn policy(&self, workspace: &Path) -> Result<Policy, Fault> {
+        let policy = self.confinement.policy_for(workspace);
+        if !self.program.looks {
+            return Ok(policy);
+        }
+        let not_started = |why: String| Fault::NotStarted(Failure::new(FailureKind::Security, why));
+        // The folder itself must be one that code may work in, also where it only looks at it.
+        policy.check().map_err(|error| not_started(error.to_string()))?;
+        let empty = self.empty.get_or_try_init(|| async { tempfile::tempdir() }).await;
+        let empty = empty.map_err(|error| not_started(format!("no empty folder can be made: {error}")))?;
+        Ok(self.confinement.policy_for_looking(workspace, empty.path()))
+    }
+
     async fn start(&self, workspace: &Path) -> Result<Worker, Fault> {
         let Program { name, read, hello, start, .. } = &self.program;
         let sandbox = self.confinement.sandbox().await.map_err(Fault::NotStarted)?;
-        let mut policy = self.confinement.policy_for(workspace);
+        let mut policy = self.policy(workspace).await?;
         policy.lifetime = Lifetime::Session;
         policy.read.extend(read.iter().cloned());
-        let started = Worker::start(&sandbox, &policy, &self.confinement.environment, &self.program, self.sizes).await;
+        let environment = &self.confinement.environment;
+        let started = Worker::start(&sandbox, &policy, workspace, environment, &self.program, self.sizes).await;
         let mut worker = started.map_err(|error| {
             Fault::NotStarted(Failure::new(FailureKind::Security, format!("{name} was not started: {error}")))
         })?;

@@ -1,6 +1,7 @@
 //! One worker: a process in the sandbox, its pipes, and one call at a time.
 
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -59,6 +60,7 @@ impl Worker {
     pub(super) async fn start(
         sandbox: &Sandbox,
         policy: &Policy,
+        folder: &Path,
         environment: &[(String, String)],
         program: &Program,
         sizes: Sizes,
@@ -66,6 +68,7 @@ impl Worker {
         let command = Command {
             args: program.args.clone(),
             env: environment.to_vec(),
+            cwd: Some(folder.to_owned()),
             stdin: Stdin::Pipe,
             output: Output::Pipe(Capture { head: sizes.stderr, tail: sizes.stderr, ..Capture::default() }),
             ..Command::new(&program.program)

@@ -71,6 +71,7 @@ impl Python {
             name: "Python".to_owned(),
             program: found.program.clone(),
             args: args.into_iter().map(str::to_owned).collect(),
+            looks: false,
             read: self.program.iter().chain(&self.path).cloned().collect(),
             hello: json!({ "path": self.path }),
             start: Duration::from_secs(30),

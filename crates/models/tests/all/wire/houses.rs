@@ -8,6 +8,10 @@ pub(crate) struct House {
     pub(crate) part: &'static str,
     /// What ends an answer.
     pub(crate) end: &'static str,
+    /// The same with counts: `COUNT` stands for each of them, `ODD` for a value that nobody reads.
+    pub(crate) counted: &'static str,
+    /// An answer that comes at once, likewise.
+    pub(crate) whole: &'static str,
     /// An answer that is no answer: a server that has too much to do.
     pub(crate) error: &'static str,
 }
@@ -18,6 +22,8 @@ pub(crate) const HOUSES: &[House] = &[
         content_type: "text/event-stream",
         part: "data: {\"choices\":[{\"delta\":{\"content\":\"TEXT\"}}]}\n\n",
         end: "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
+        counted: "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}],\"odd\":ODD}\n\ndata: {\"choices\":[],\"usage\":{\"prompt_tokens\":COUNT,\"completion_tokens\":COUNT}}\n\ndata: [DONE]\n\n",
+        whole: r#"{"choices":[{"message":{"content":"TEXT"},"finish_reason":"stop"}],"usage":{"prompt_tokens":COUNT,"completion_tokens":COUNT},"odd":ODD}"#,
         error: r#"{"error":{"message":"overloaded","code":503}}"#,
     },
     House {
@@ -25,6 +31,8 @@ pub(crate) const HOUSES: &[House] = &[
         content_type: "application/x-ndjson",
         part: "{\"message\":{\"role\":\"assistant\",\"content\":\"TEXT\"},\"done\":false}\n",
         end: "{\"message\":{\"role\":\"assistant\",\"content\":\"\"},\"done\":true,\"done_reason\":\"stop\"}\n",
+        counted: "{\"message\":{\"role\":\"assistant\",\"content\":\"\"},\"done\":true,\"done_reason\":\"stop\",\"prompt_eval_count\":COUNT,\"eval_count\":COUNT,\"odd\":ODD}\n",
+        whole: r#"{"message":{"role":"assistant","content":"TEXT"},"done":true,"done_reason":"stop","prompt_eval_count":COUNT,"eval_count":COUNT,"odd":ODD}"#,
         error: r#"{"error":"overloaded"}"#,
     },
     House {
@@ -32,6 +40,8 @@ pub(crate) const HOUSES: &[House] = &[
         content_type: "text/event-stream",
         part: "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"TEXT\"}}\n\n",
         end: "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":1}}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
+        counted: "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"input_tokens\":COUNT,\"output_tokens\":COUNT},\"odd\":ODD}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
+        whole: r#"{"type":"message","content":[{"type":"text","text":"TEXT"}],"stop_reason":"end_turn","usage":{"input_tokens":COUNT,"output_tokens":COUNT},"odd":ODD}"#,
         error: r#"{"type":"error","error":{"type":"overloaded_error","message":"overloaded"}}"#,
     },
     House {
@@ -39,6 +49,8 @@ pub(crate) const HOUSES: &[House] = &[
         content_type: "text/event-stream",
         part: "data: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[{\"text\":\"TEXT\"}]}}]}\r\n\r\n",
         end: "data: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[{\"text\":\"\"}]},\"finishReason\":\"STOP\"}]}\r\n\r\n",
+        counted: "data: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[{\"text\":\"\"}]},\"finishReason\":\"STOP\",\"avgLogprobs\":ODD}],\"usageMetadata\":{\"promptTokenCount\":COUNT,\"candidatesTokenCount\":COUNT}}\r\n\r\n",
+        whole: r#"{"candidates":[{"content":{"role":"model","parts":[{"text":"TEXT"}]},"finishReason":"STOP","avgLogprobs":ODD}],"usageMetadata":{"promptTokenCount":COUNT,"candidatesTokenCount":COUNT}}"#,
         error: r#"{"error":{"code":503,"message":"overloaded","status":"UNAVAILABLE"}}"#,
     },
     House {
@@ -46,6 +58,8 @@ pub(crate) const HOUSES: &[House] = &[
         content_type: "text/event-stream",
         part: "event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"item_id\":\"m\",\"output_index\":0,\"content_index\":0,\"delta\":\"TEXT\"}\n\n",
         end: "event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"status\":\"completed\",\"output\":[],\"usage\":{\"input_tokens\":1,\"output_tokens\":1}}}\n\n",
+        counted: "event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"status\":\"completed\",\"output\":[],\"usage\":{\"input_tokens\":COUNT,\"output_tokens\":COUNT},\"odd\":ODD}}\n\n",
+        whole: r#"{"object":"response","status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"TEXT"}]}],"usage":{"input_tokens":COUNT,"output_tokens":COUNT},"odd":ODD}"#,
         error: r#"{"type":"error","code":"server_error","message":"overloaded"}"#,
     },
 ];

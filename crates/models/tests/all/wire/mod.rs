@@ -14,6 +14,7 @@ mod gemini_body;
 mod gemini_credentials;
 mod gemini_trouble;
 mod houses;
+mod lenient;
 mod ollama;
 mod responses;
 mod responses_body;

@@ -1,0 +1,34 @@
+//! The one revision of the protocol that a server is to be spoken to in, where its entry says so.
+
+use std::fmt;
+
+use rmcp::model::ProtocolVersion;
+
+use super::{Wrong, wrong};
+
+/// A revision that is known here.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Revision(ProtocolVersion);
+
+impl Revision {
+    /// What is meant by the field: a revision as `2025-06-18`, or nothing. The error says what was expected.
+    pub(super) fn meant_by(written: Option<&str>) -> Result<Option<Self>, Wrong> {
+        let Some(text) = written else { return Ok(None) };
+        let known = ProtocolVersion::KNOWN_VERSIONS;
+        if let Some(version) = known.iter().find(|version| version.as_str() == text) {
+            return Ok(Some(Self(version.clone())));
+        }
+        let names: Vec<&str> = known.iter().map(ProtocolVersion::as_str).collect();
+        wrong("revision", format!("`{text}` is no revision that is known here; expected one of {}", names.join(", ")))
+    }
+
+    pub(crate) fn version(&self) -> &ProtocolVersion {
+        &self.0
+    }
+}
+
+impl fmt::Display for Revision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
