@@ -48,14 +48,17 @@ impl Run {
             Phase::Running | Phase::Cancelling { .. } => self.busy > 0,
             Phase::New | Phase::Paused | Phase::Exhausted(_) | Phase::Over { .. } => false,
         };
-        if at_work && !idle {
-            let passed = now.since(self.clock).0;
-            self.worked.0 += passed;
-            // Only a limit on the time of a step makes anyone ask for it.
-            if self.settings.step_budget.time.is_some() {
-                for at in self.busy_steps() {
-                    self.steps[at].worked.0 += passed;
-                }
+        if !at_work || idle {
+            // Another process may go by another clock, and what counts begins here.
+            self.clock = now;
+            return;
+        }
+        let passed = now.since(self.clock).0;
+        self.worked.0 += passed;
+        // Only a limit on the time of a step makes anyone ask for it.
+        if self.settings.step_budget.time.is_some() {
+            for at in self.busy_steps() {
+                self.steps[at].worked.0 += passed;
             }
         }
         self.clock = self.clock.max(now);
