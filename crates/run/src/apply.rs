@@ -10,7 +10,7 @@ pub use taint::{DOCUMENTS, paths_meet};
 use std::sync::Arc;
 
 use crate::event::{Event, Judgement};
-use crate::goal::{Approvals, Budget, Start};
+use crate::goal::{Approvals, Budget, GrantFlags, Start};
 use crate::id::Timestamp;
 use crate::input::{Input, Record};
 use crate::origins::Origins;
@@ -113,7 +113,7 @@ impl Run {
             Event::Paused => self.phase = Phase::Paused,
             Event::Resumed { budget, approvals } => self.resumed(budget.as_ref(), *approvals),
             Event::Marked { files } => self.is_marked(files),
-            Event::Confined { level } => Arc::make_mut(&mut self.settings).sandbox.clone_from(level),
+            Event::Confined { level, flags } => self.confined(level, flags.as_ref()),
             Event::Tightened { rules, deny, distrusts } => {
                 let settings = Arc::make_mut(&mut self.settings);
                 settings.rules.ask.extend(rules.ask.iter().cloned());
@@ -166,6 +166,17 @@ impl Run {
         }
         self.let_go_on();
         self.phase = Phase::Running;
+    }
+
+    fn confined(&mut self, level: &str, flags: Option<&GrantFlags>) {
+        let settings = Arc::make_mut(&mut self.settings);
+        level.clone_into(&mut settings.sandbox);
+        if let Some((grants, flags)) = settings.grants.as_mut().zip(flags) {
+            grants.flags = flags.clone();
+            if let Some(network) = &flags.network {
+                grants.network.clone_from(network);
+            }
+        }
     }
 
     fn judged(&mut self, step: &crate::StepId, verdict: &Judgement) {

@@ -123,8 +123,8 @@ impl Run {
             Input::Fork { from, at, change } => self.fork(from, *at, change),
             Input::Mark { files } if self.are_news(files) => vec![Event::Marked { files: files.clone() }],
             Input::Mark { .. } => Vec::new(),
-            Input::Confine { level } if *level != self.settings.sandbox => {
-                vec![Event::Confined { level: level.clone() }]
+            Input::Confine { level, flags } if *level != self.settings.sandbox || flags.is_some() => {
+                vec![Event::Confined { level: level.clone(), flags: flags.clone() }]
             }
             Input::Confine { .. } => Vec::new(),
             Input::Tighten { rules, deny, distrusts } => self.tighten(rules, deny, *distrusts),

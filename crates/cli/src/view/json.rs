@@ -132,7 +132,7 @@ fn lines(event: &Event, run: &Run) -> Vec<Line> {
         Event::Paused => one("run.paused", json!({})),
         Event::Resumed { budget, .. } => one("run.resumed", json!({ "budget": budget })),
         Event::Marked { files } => one("run.marked", json!({ "files": files })),
-        Event::Confined { level } => one("run.confined", json!({ "sandbox": level })),
+        Event::Confined { level, .. } => one("run.confined", json!({ "sandbox": level })),
         Event::Tightened { rules, deny, distrusts } => {
             one("run.tightened", json!({ "rules": rules, "deny": deny, "distrusts": distrusts }))
         }

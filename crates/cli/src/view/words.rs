@@ -201,7 +201,7 @@ pub(crate) fn event_words(event: &Event) -> String {
             (budget, approvals) => serde_json::json!({ "budget": budget, "approvals": approvals }).to_string(),
         },
         Event::Marked { files } => marked(files),
-        Event::Confined { level } => format!("sandbox level {level}"),
+        Event::Confined { level, .. } => format!("sandbox level {level}"),
         Event::Tightened { rules, deny, distrusts } => tightened(rules, deny, *distrusts),
         Event::Reloaded { roster, .. } => count(roster.agents.len() as u64, "agent"),
         Event::Imported => String::new(),
