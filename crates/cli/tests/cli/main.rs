@@ -20,6 +20,7 @@ mod import;
 mod injection;
 mod input;
 mod kill;
+mod lack;
 mod manage;
 mod marks;
 mod mcp;
