@@ -366,9 +366,7 @@ impl Model for Remote {
 
     fn ceiling(&self, prompt: &Prompt<'_>) -> Ceiling {
         let tuned = self.tuned(prompt);
-        let cap = tuned.max_output + self.dialect.room_to_think(tuned.think);
-        let output = if self.dialect.bills_within_cap() { cap } else { cap.saturating_mul(2) };
-        let usage = Usage { input: prompt.estimated_tokens(), output, ..Usage::default() };
+        let usage = Usage { input: prompt.estimated_tokens(), output: self.dialect.cap(&tuned), ..Usage::default() };
         Ceiling { tokens: usage.tokens(), cost: self.price().map(|price| price.ceiling(&usage)) }
     }
 }
