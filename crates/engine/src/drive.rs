@@ -1,6 +1,7 @@
 //! The loop that drives one run: take what waits, decide, write it down, and only then act.
 
 mod begin;
+mod careful;
 mod code;
 mod gather;
 mod log;

@@ -84,7 +84,7 @@ impl Run {
             Event::Wanted { id, effect } => self.wanted(id, effect),
             Event::Reserved { id, ceiling } => self.reserved(id, *ceiling),
             Event::Held { id, ceiling } => self.held(id, *ceiling),
-            Event::Begun { id, epoch, facts, .. } => self.begun(id, *epoch, facts),
+            Event::Begun { id, attempt, epoch, facts } => self.begun(id, *attempt, *epoch, facts),
             Event::Noted { id, handle } => {
                 if let Some(open) = self.open.get_mut(id) {
                     open.handle = Some(handle.clone());
@@ -135,6 +135,7 @@ impl Run {
                 self.phase = Phase::Over { answer: answer.as_str().into(), failed: failed.clone() };
                 self.open.clear();
                 self.held.clear();
+                self.again.clear();
                 self.busy = 0;
             }
         }

@@ -97,6 +97,9 @@ impl Run {
                 }
                 events
             }
+            Input::Replied { id, attempt, reply: Reply::TimedOut { limit }, .. } if self.is_asked(id, *attempt) => {
+                self.after_silence(id, *attempt, *limit)
+            }
             Input::Replied { id, attempt, reply: Reply::Failed(why), .. }
                 if why.kind == FailureKind::Outage && self.is_current(id, *attempt) && self.can_halt(id) =>
             {
@@ -154,6 +157,9 @@ impl Run {
         }
         if let Some(at) = self.attention.first() {
             return self.attend(*at);
+        }
+        if let Some(events) = self.again.first().and_then(|id| self.turns_break(self.step(&id.step)?)) {
+            return events;
         }
         if let Some(events) = self.settle_funds() {
             return events;

@@ -32,6 +32,7 @@ mod mcp_many;
 mod mcp_shelf;
 mod mcp_trust;
 mod mcp_words;
+mod money;
 mod networkx;
 mod outage;
 mod permissions;
