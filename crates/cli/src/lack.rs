@@ -33,6 +33,9 @@ pub(crate) fn end_plainly() {
 
 fn lack<'a>(info: &'a PanicHookInfo<'_>) -> Option<&'a str> {
     let payload = info.payload();
-    let words = payload.downcast_ref::<String>().map(String::as_str).or_else(|| payload.downcast_ref().copied())?;
+    let words = payload
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| payload.downcast_ref::<&'static str>().copied())?;
     SIGNS.iter().any(|sign| words.contains(sign)).then_some(words)
 }
