@@ -75,22 +75,35 @@ pub(crate) fn bounded(args: &Confine, bounds: &Bounds) -> Result<WrittenSandbox,
 pub(crate) fn grants(settings: &Settings, args: &Confine) -> Grants {
     let meant = &settings.meant.sandbox;
     let all = |paths: &[PathBuf]| paths.iter().map(|path| path.display().to_string()).collect();
-    let real = |paths: &[PathBuf]| {
-        let real = paths.iter().filter_map(|path| path.canonicalize().ok());
-        real.map(|path| path.display().to_string()).collect()
-    };
-    let flags = GrantFlags {
-        network: args.network.as_ref().map(ToString::to_string),
-        read: real(&args.readable),
-        write: real(&args.writable),
-        level: if args.no_sandbox { Some("none".to_owned()) } else { args.level.clone() },
-    };
     Grants {
         network: meant.network.value.to_string(),
         read: all(&meant.read.value),
         write: all(&meant.write.value),
-        flags,
+        flags: grant_flags(args),
     }
+}
+
+/// The flags as they are recorded.
+pub(crate) fn grant_flags(args: &Confine) -> GrantFlags {
+    let real = |paths: &[PathBuf]| {
+        let real = paths.iter().filter_map(|path| path.canonicalize().ok());
+        real.map(|path| path.display().to_string()).collect()
+    };
+    GrantFlags {
+        network: args.network.as_ref().map(ToString::to_string),
+        read: real(&args.readable),
+        write: real(&args.writable),
+        level: if args.no_sandbox { Some("none".to_owned()) } else { args.level.clone() },
+    }
+}
+
+/// What a run is told that goes on with flags which were said now: whoever resumes it next keeps them.
+pub(crate) fn remembering(run: &Run, confined: Option<Input>, flags: GrantFlags) -> Input {
+    let level = match confined {
+        Some(Input::Confine { level, .. }) => level,
+        _ => run.settings().sandbox.clone(),
+    };
+    Input::Confine { level, flags: Some(flags) }
 }
 
 /// The flags that a run goes on with: those that are said now, and else those that it began with. Says which those are.
@@ -200,7 +213,7 @@ pub(crate) async fn level_of(places: &Places, settings: &Settings) -> Result<Str
 /// The level that commands run at where so much is offered; refused where more is wanted.
 pub(crate) fn level_at(wanted: Option<Level>, probe: &Probe) -> Result<String, Fault> {
     match wanted {
-        Some(wanted) if wanted > probe.level => Err(not_to_be_had(&wanted.to_string(), probe)),
+        Some(wanted) if wanted > probe.level => Err(level_unavailable(&wanted.to_string(), probe)),
         Some(wanted) => Ok(wanted.to_string()),
         None if probe.level == Level::None => Ok(UNAVAILABLE.to_owned()),
         None => Ok(probe.level.to_string()),
@@ -231,10 +244,10 @@ pub(crate) async fn going_on(
         if began == UNAVAILABLE {
             return Err(never_run());
         }
-        return Err(not_to_be_had(began, &offered::probe(places).await?)
+        return Err(level_unavailable(began, &offered::probe(places).await?)
             .hint(format!("the run began at level {began}; `--level landlock` or `--no-sandbox` goes on with less")));
     }
-    Ok(Some(Input::Confine { level: level.to_owned() }))
+    Ok(Some(Input::Confine { level: level.to_owned(), flags: None }))
 }
 
 /// Whether commands would be confined less at one level than at another.
@@ -259,7 +272,7 @@ fn never_run() -> Fault {
     fault.hint("`--no-sandbox` agrees to that; `--level landlock` confines them, where the machine can")
 }
 
-fn not_to_be_had(level: &str, probe: &Probe) -> Fault {
+fn level_unavailable(level: &str, probe: &Probe) -> Fault {
     let why =
         probe.missing.first().map_or_else(String::new, |missing| format!(": {} ({})", missing.cause, missing.remedy));
     let message = format!("the sandbox level {level} is not to be had here{why}");
@@ -298,7 +311,7 @@ mod tests {
         let places = Places { config: at(), data: at(), state: at() };
         let told = on_resume(&places, &run, level, args).await?;
         Ok(told.map(|input| match input {
-            Input::Confine { level } => level,
+            Input::Confine { level, .. } => level,
             other => panic!("{other:?}"),
         }))
     }

@@ -6,6 +6,7 @@ mod complete;
 mod confine;
 mod dropins;
 mod fault;
+mod lack;
 mod log;
 mod moment;
 mod offered;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|first| first == updraft_sandbox::launch::ARGUMENT) {
         updraft_sandbox::launch::main();
     }
+    lack::end_plainly();
     if places::env("COMPLETE").is_some() {
         clap_complete::CompleteEnv::with_factory(Arguments::command).complete();
     }

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use updraft_models::{
-    Access, Cache, Error, Google, Http, Limits, Model, Patience, Reach, Recordings, Token, for_purpose, is_purpose,
-    providers,
+    Access, Cache, Error, Google, Http, Keys, Limits, Model, Patience, Reach, Recordings, Token, for_purpose,
+    is_purpose, providers,
 };
 
 use crate::fault::Fault;
 use crate::places::{self, Places};
-use crate::settings::{Settings, read_dotenv};
+use crate::settings::{Settings, Written, read_dotenv};
 use crate::wire;
 
 /// What is needed to reach models. `.env` counts only in a trusted workspace, and never over the environment.
@@ -54,13 +54,26 @@ pub(crate) fn access(places: &Places, settings: &Settings, workspace: &Path) -> 
         profiles: models.profiles.iter().map(|(name, spec)| (name.clone(), spec.value.clone())).collect(),
         probe: settings.meant.probe.value,
         patience: Patience {
+            silence: Duration::from_millis(settings.meant.silence.value.0.max(1_000)),
             stall: Duration::from_millis(settings.meant.stall.value.0.max(1_000)),
             outage: Duration::from_millis(settings.meant.max_wait.value.0),
             ..Patience::default()
         },
         cache: settings.meant.cache.value.then(|| Cache::at(places.data.join("answers"))),
         recorded: Some(recordings(places)),
+        keys: Some(keys(places, workspace)),
     }
+}
+
+/// Reads the keys again, as they are set when it is asked: in settings, and in `.env` of a trusted workspace.
+fn keys(places: &Places, workspace: &Path) -> Keys {
+    let (places, workspace) = (places.clone(), workspace.to_owned());
+    Keys(Arc::new(move || {
+        // Settings that cannot be read change nothing.
+        let Ok(settings) = Settings::load(&places, &workspace, Written::default()) else { return BTreeMap::new() };
+        let reach = access(&places, &settings, &workspace).reach;
+        reach.into_iter().filter_map(|(provider, reach)| Some((provider, reach.key?))).collect()
+    }))
 }
 
 /// A model's name with the earlier run it means written out: `last` means another one by tomorrow.

@@ -8,6 +8,7 @@ use updraft_run::{Answer, Ceiling, Finish, Message, Output, Reply, ToolCall};
 use updraft_tools::Called;
 
 use crate::effects::{Listener, failed};
+use crate::outage::{Renewal, renewed_after};
 
 /// Characters of an answer that an agent is shown.
 const LONGEST: usize = 64 * 1024;
@@ -59,9 +60,13 @@ impl Question {
         model.ceiling(&self.prompt())
     }
 
-    /// Asks it once. Dropping this closes the connection.
-    pub(crate) async fn put_to(&self, model: &Arc<dyn Model>, mut hear: Listener) -> Called {
-        match model.ask(&self.prompt(), &mut Draft::default(), &mut *hear).await {
+    /// Asks it once, or once more where its key is another one by now. Dropping this closes the connection.
+    pub(crate) async fn put_to(&self, (model, renewal): (Arc<dyn Model>, &Renewal), mut hear: Listener) -> Called {
+        let mut answer = model.ask(&self.prompt(), &mut Draft::default(), &mut *hear).await;
+        if let Some(renewed) = answer.as_ref().err().and_then(|error| renewed_after(error, &model, renewal)) {
+            answer = renewed.ask(&self.prompt(), &mut Draft::default(), &mut *hear).await;
+        }
+        match answer {
             Ok(answer) => {
                 let output = match &self.from {
                     Some(from) => sampled(answer, from, model.name()),

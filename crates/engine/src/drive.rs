@@ -1,6 +1,7 @@
 //! The loop that drives one run: take what waits, decide, write it down, and only then act.
 
 mod begin;
+mod careful;
 mod code;
 mod gather;
 mod log;
@@ -20,6 +21,7 @@ use updraft_journal::{Batch, Blob, Lease, Status};
 use updraft_run::{Address, Event, Input, Limit, Phase, Record, Reply, Run, RunId, StepId};
 
 use crate::Error;
+use crate::clock::RunClock;
 use crate::context::Context;
 use crate::conversation::Conversation;
 use crate::effects::Effects;
@@ -45,6 +47,7 @@ pub(crate) struct Drive {
     pub(crate) engine: Arc<Inner>,
     pub(crate) id: RunId,
     pub(crate) run: Run,
+    pub(crate) clock: RunClock,
     pub(crate) lease: Lease,
     pub(crate) kit: Arc<Kit>,
     /// The version of the tools that the run has heard of.
@@ -149,7 +152,7 @@ impl Drive {
             handled.extend(mail.row);
             // An input from which nothing follows leaves no trace, but for the end of a downtime: it is not time at work.
             let ends_downtime = matches!(mail.input, Input::Recovered { .. }) && !self.run.is_at_rest();
-            let record = self.run.advance(mail.input, self.engine.now());
+            let record = self.run.advance(mail.input, self.clock.now());
             if let Some(heard) = mail.heard {
                 self.remember(heard, &record);
             }

@@ -7,12 +7,12 @@ use std::time::Duration;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio_util::sync::CancellationToken;
 use updraft_models::{Delta, Model};
-use updraft_run::{Address, Answer, Failure, FailureKind, Reply, ToolCall};
+use updraft_run::{Address, Answer, Failure, FailureKind, Millis, Reply, ToolCall};
 use updraft_tools::{Around, Called, Log};
 
 use crate::consult::Question;
 use crate::conversation::{Conversation, Way};
-use crate::outage::{self, Patience};
+use crate::outage::{self, Patience, Renewal};
 use crate::perform::{Doing, Given, Perform};
 
 /// An effect that has ended.
@@ -38,7 +38,7 @@ pub(crate) type Listener = Box<dyn FnMut(Delta<'_>) + Send>;
 pub(crate) struct Effects {
     running: FuturesUnordered<Doing<'static, Ended>>,
     stops: BTreeMap<Address, CancellationToken>,
-    /// Ends the waits for models that cannot be had.
+    /// Ends the waits for models that are not available.
     hurry: CancellationToken,
 }
 
@@ -63,18 +63,18 @@ impl Effects {
     pub(crate) fn ask(&mut self, id: Address, attempt: u32, asking: Asking) {
         let (stop, hurry) = (self.stop_for(&id), self.hurry.clone());
         self.running.push(Box::pin(async move {
-            let Asking { model, mut conversation, way, mut hear, limit } = asking;
+            let Asking { model, renewal, mut conversation, way, mut hear, limit } = asking;
             let (prompt, draft) = conversation.parts(way);
             let patience = Patience { limit, hurry };
             let answer = tokio::select! {
-                answer = outage::ask(&*model, (&prompt, draft), &mut hear, &patience) => answer,
+                answer = outage::ask((model, &renewal), (&prompt, draft), &mut hear, &patience) => answer,
                 () = stop.cancelled() => Err(Reply::Cancelled),
             };
             Ended { id, attempt, what: What::Asked(answer, conversation) }
         }));
     }
 
-    /// Whether models that cannot be had are waited for. Where not, those waits end that are under way.
+    /// Whether models that are not available are waited for. Where not, those waits end that are under way.
     pub(crate) fn let_wait(&mut self, waits: bool) {
         match (waits, self.hurry.is_cancelled()) {
             (true, true) => self.hurry = CancellationToken::new(),
@@ -98,14 +98,14 @@ impl Effects {
         &mut self,
         id: Address,
         attempt: u32,
-        model: Arc<dyn Model>,
+        (model, renewal): (Arc<dyn Model>, Renewal),
         question: Question,
         hear: Listener,
     ) {
         let stop = self.stop_for(&id);
         self.running.push(Box::pin(async move {
             let called = tokio::select! {
-                called = question.put_to(&model, hear) => called,
+                called = question.put_to((model, &renewal), hear) => called,
                 () = stop.cancelled() => Called::of(Reply::Cancelled),
             };
             Ended { id, attempt, what: What::Called(called) }
@@ -135,10 +135,12 @@ impl Effects {
 /// Everything a model call needs.
 pub(crate) struct Asking {
     pub(crate) model: Arc<dyn Model>,
+    /// Sets it up again where its key was refused.
+    pub(crate) renewal: Renewal,
     pub(crate) conversation: Box<Conversation>,
     pub(crate) way: Way,
     pub(crate) hear: Listener,
-    /// How long it is waited for where it cannot be had.
+    /// How long it is waited for where it is not available.
     pub(crate) limit: Duration,
 }
 
@@ -160,6 +162,9 @@ pub(crate) fn failed(error: &updraft_models::Error) -> Reply {
         let evidence = error.to_string();
         let failed = |evidence| Reply::Failed(Failure::new(FailureKind::InDoubt, evidence));
         return if *again { Reply::InDoubt { evidence } } else { failed(evidence) };
+    }
+    if let updraft_models::Error::Silent { limit, .. } = error {
+        return Reply::TimedOut { limit: Millis(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)) };
     }
     let kind = match error {
         updraft_models::Error::Config { .. }

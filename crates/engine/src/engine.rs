@@ -12,6 +12,7 @@ use updraft_journal::{Batch, Blob, Head, Journal, Lease};
 use updraft_run::{Effect, Finding, ForkChange, Found, Hash, Input, Record, Roster, Run, RunId, Timestamp};
 
 use crate::Error;
+use crate::clock::RunClock;
 use crate::context::Context;
 use crate::drive::{Drive, Known, MOST_WISHES, Mail, Rested, log, status_of};
 use crate::effects::Effects;
@@ -37,6 +38,7 @@ pub(crate) struct Inner {
     pub(crate) watch: Arc<dyn Watch>,
     pub(crate) stop: CancellationToken,
     clock: fn() -> Timestamp,
+    steady: Option<fn() -> Duration>,
     marks: Option<Marks>,
     /// The runs that are being driven, and how to reach them.
     driven: Mutex<BTreeMap<RunId, mpsc::UnboundedSender<Mail>>>,
@@ -53,13 +55,22 @@ pub struct Options {
     pub stop: CancellationToken,
     /// What time it is.
     pub clock: fn() -> Timestamp,
+    /// How much time has passed since some moment, by a clock that nobody sets: it measures how long runs work. `None`: the
+    /// other does.
+    pub steady: Option<fn() -> Duration>,
     /// Where it is kept which files hold words from outside; `None`: nowhere, so that each run knows of its own only.
     pub marks: Option<Marks>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { watch: Arc::new(Nobody), stop: CancellationToken::new(), clock: system_clock, marks: None }
+        Self {
+            watch: Arc::new(Nobody),
+            stop: CancellationToken::new(),
+            clock: system_clock,
+            steady: Some(crate::clock::steady),
+            marks: None,
+        }
     }
 }
 
@@ -78,6 +89,7 @@ impl Engine {
             watch: options.watch,
             stop: options.stop,
             clock: options.clock,
+            steady: options.steady,
             marks: options.marks,
             driven: Mutex::default(),
             kits: Mutex::default(),
@@ -259,6 +271,7 @@ impl Engine {
             head: run.events(),
             status: status_of(&run),
             marks: self.0.marks.as_ref().map(|marks| Known::of(marks, &run)),
+            clock: RunClock::new(self.0.clock, self.0.steady),
             run,
             lease,
             kit,

@@ -18,6 +18,7 @@
 mod agents;
 mod between;
 mod changed;
+mod clock;
 mod consult;
 mod context;
 mod conversation;

@@ -3,6 +3,7 @@
 //! A mark is on disk before the words are. It stays, whatever becomes of the file's content, until a person clears it, the
 //! run is undone, or the file was gone and another is there: nobody can tell how much of a changed file is still theirs.
 
+mod rows;
 mod scan;
 #[cfg(test)]
 mod tests;
@@ -17,7 +18,7 @@ use updraft_journal::hash_of;
 use updraft_run::{Hash, Origins, RunId, Timestamp};
 
 use crate::Error;
-use crate::undo::{private, write_whole};
+use crate::undo::private;
 
 /// What stands for every file of the workspace.
 const EVERYTHING: &str = ".";
@@ -37,7 +38,7 @@ impl Marks {
     /// Those of one workspace, by its canonical path.
     pub fn book(&self, workspace: &str) -> Book {
         let name = hash_of(workspace.as_bytes()).to_string();
-        Book { file: self.folder.join(format!("{name}.json")), workspace: workspace.to_owned() }
+        Book { file: self.folder.join(format!("{name}.rows")), workspace: workspace.to_owned() }
     }
 }
 
@@ -59,7 +60,7 @@ pub struct Marked {
     pub run: RunId,
 }
 
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Page {
     workspace: String,
     /// By path, and by the run that wrote there: what one run takes back, another may have written too.
@@ -70,7 +71,7 @@ struct Page {
     roaming: BTreeMap<RunId, Roaming>,
 }
 
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Mark {
     origins: Origins,
     /// Of the content that the run left.
@@ -81,7 +82,7 @@ struct Mark {
     gone: bool,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Roaming {
     origins: Origins,
     /// Nothing was changed before this moment.
@@ -183,7 +184,7 @@ impl Book {
 
     /// Which state the book is in; `None` where nothing was ever marked.
     pub(crate) fn stamp(&self) -> Option<Stamp> {
-        let about = fs::metadata(&self.file).ok()?;
+        let about = fs::metadata(&self.file).or_else(|_| fs::metadata(self.old())).ok()?;
         Some(Stamp(times::identity(&about), about.len(), times::modified(&about)))
     }
 
@@ -268,12 +269,25 @@ impl Book {
     }
 
     fn read(&self) -> Result<Page, Error> {
-        let failed = |source| Error::File { file: self.file.clone(), source };
-        match fs::read(&self.file) {
+        match rows::read(&self.file)? {
+            Some(contents) => Ok(contents.page),
+            None => self.read_old(),
+        }
+    }
+
+    /// What a version wrote that kept all marks in one piece.
+    fn read_old(&self) -> Result<Page, Error> {
+        let file = self.old();
+        let failed = |source| Error::File { file: file.clone(), source };
+        match fs::read(&file) {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| failed(error.into())),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Page::default()),
             Err(error) => Err(failed(error)),
         }
+    }
+
+    fn old(&self) -> PathBuf {
+        self.file.with_extension("json")
     }
 
     /// Changes the book while nobody else does. Whoever reads it finds it as it was or as it is now, whole.
@@ -288,11 +302,18 @@ impl Book {
             Ok(lock)
         };
         let _lock = lock().map_err(|source| Error::Unwritten { file: self.file.clone(), source })?;
-        let mut page = self.read()?;
+        let before = rows::read(&self.file)?;
+        let mut page = match &before {
+            Some(before) => before.page.clone(),
+            None => self.read_old()?,
+        };
         page.workspace.clone_from(&self.workspace);
         let done = act(&mut page);
-        let failed = |error: serde_json::Error| Error::Unwritten { file: self.file.clone(), source: error.into() };
-        write_whole(&self.file, &serde_json::to_vec(&page).map_err(failed)?)?;
+        rows::write(&self.file, before.as_ref(), &page)?;
+        if before.is_none() {
+            // Its marks are in the new file; without it they count once.
+            let _ = fs::remove_file(self.old());
+        }
         Ok(done)
     }
 }

@@ -1,5 +1,6 @@
-//! Models that cannot be had for a while: they are waited for, within a limit; then the run is told, and stops.
+//! Models that are not available for a while: they are waited for, within a limit; then the run is told, and stops.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -23,9 +24,12 @@ pub(crate) struct Patience {
     pub(crate) hurry: CancellationToken,
 }
 
-/// Asks a model, again and again where it cannot be had.
+/// Sets a model up again where the keys have changed since it was set up.
+pub(crate) type Renewal = Box<dyn Fn(&Arc<dyn Model>) -> Option<Arc<dyn Model>> + Send + Sync>;
+
+/// Asks a model, again and again while it is not available.
 pub(crate) async fn ask(
-    model: &dyn Model,
+    (mut model, renewal): (Arc<dyn Model>, &Renewal),
     (prompt, draft): (&Prompt<'_>, &mut Draft),
     hear: &mut Listener,
     patience: &Patience,
@@ -46,33 +50,45 @@ pub(crate) async fn ask(
         let limit = match error.outage() {
             None => return Err(failed(&error)),
             Some(Outage::Passing) => patience.limit,
+            Some(Outage::Failing) => Duration::ZERO,
             Some(Outage::Lasting) => patience.limit.min(ACCOUNT_LIMIT),
         };
-        attempts += if let Error::Unreachable { attempts, .. } = &error { *attempts } else { 1 };
+        if let Some(renewed) = renewed_after(&error, &model, renewal) {
+            model = renewed;
+            continue;
+        }
+        attempts += error.attempts();
         let left = limit.saturating_sub(begun.elapsed());
         let wait = FIRST_WAIT.saturating_mul(1 << rounds.min(8)).min(LONGEST_WAIT).min(left);
         if left.is_zero() || patience.hurry.is_cancelled() {
-            return Err(had_not(&error, attempts, begun.elapsed()));
+            return Err(unavailable(&error, attempts, begun.elapsed()));
         }
-        hear(Delta::Waiting(&waiting(model, &error, attempts + 1, wait)));
+        hear(Delta::Waiting(&waiting(&*model, &error, attempts + 1, wait)));
         tokio::select! {
             () = tokio::time::sleep(wait) => {}
-            () = patience.hurry.cancelled() => return Err(had_not(&error, attempts, begun.elapsed())),
+            () = patience.hurry.cancelled() => return Err(unavailable(&error, attempts, begun.elapsed())),
         }
         rounds += 1;
     }
 }
 
-/// What a run hears of a model that could not even be set up.
-pub(crate) fn not_to_be_had(error: &Error) -> Reply {
-    if error.outage().is_some() { had_not(error, 0, Duration::ZERO) } else { failed(error) }
+/// The same model with another key, where this one was refused and there is another by now.
+pub(crate) fn renewed_after(error: &Error, model: &Arc<dyn Model>, renewal: &Renewal) -> Option<Arc<dyn Model>> {
+    let is_about_key = matches!(error, Error::Refused { status: 401 | 403, .. });
+    if is_about_key { renewal(model) } else { None }
 }
 
-fn had_not(error: &Error, attempts: u32, time: Duration) -> Reply {
+/// What a run hears of a model that could not even be set up.
+pub(crate) fn setup_failure(error: &Error) -> Reply {
+    if error.outage().is_some() { unavailable(error, 0, Duration::ZERO) } else { failed(error) }
+}
+
+/// What a run hears of a model that was waited for in vain.
+fn unavailable(error: &Error, attempts: u32, time: Duration) -> Reply {
     let hint = error.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
     let words = match error {
         Error::Unreachable { model, message, .. } => {
-            format!("`{model}` cannot be had: {message}{hint}; tried {attempts} times in {}", length(time))
+            format!("`{model}` is not available: {message}{hint}; tried {attempts} times in {}", length(time))
         }
         other => format!("{other}{hint}"),
     };
@@ -93,5 +109,62 @@ fn length(time: Duration) -> String {
         0 => "less than a second".to_owned(),
         seconds @ 1..120 => format!("{seconds} s"),
         seconds => format!("{} min", seconds / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use updraft_models::{Asking, Brief, Hear, Price};
+
+    use super::*;
+
+    /// A model that fails the same way each time.
+    struct Failing(fn() -> Error, AtomicU32);
+
+    impl Model for Failing {
+        fn name(&self) -> &'static str {
+            "failing/m"
+        }
+
+        fn price(&self) -> Option<Price> {
+            None
+        }
+
+        fn ask<'a>(&'a self, _: &'a Prompt<'a>, _: &'a mut Draft, _: Hear<'a>) -> Asking<'a> {
+            self.1.fetch_add(1, Ordering::Relaxed);
+            Box::pin(async move { Err((self.0)()) })
+        }
+    }
+
+    async fn asked(model: &Arc<Failing>, renewal: Renewal) -> Result<Answer, Reply> {
+        let brief = Brief::default();
+        let patience = Patience { limit: Duration::from_mins(10), hurry: CancellationToken::new() };
+        let mut hear: Listener = Box::new(|_| {});
+        let model: Arc<dyn Model> = model.clone();
+        ask((model, &renewal), (&Prompt::empty(&brief), &mut Draft::default()), &mut hear, &patience).await
+    }
+
+    fn failing(error: fn() -> Error) -> Arc<Failing> {
+        Arc::new(Failing(error, AtomicU32::new(0)))
+    }
+
+    #[tokio::test]
+    async fn a_failure_of_the_server_itself_is_not_waited_for_like_an_overload() {
+        let own = failing(|| Error::Failing { model: "m".into(), attempts: 4, message: "status 500: oops".into() });
+        let reply = asked(&own, Box::new(|_| None)).await.unwrap_err();
+        assert_eq!(own.1.load(Ordering::Relaxed), 1);
+        let Reply::Failed(why) = reply else { panic!("{reply:?}") };
+        assert_eq!(why.kind, FailureKind::Outage, "the run stops, and can be resumed");
+    }
+
+    #[tokio::test]
+    async fn a_refused_key_is_read_again_before_the_model_is_given_up() {
+        let refused = || Error::Refused { model: "m".into(), status: 401, message: "old".into() };
+        let fresh = failing(|| Error::Script { message: "it was asked".into() });
+        let (old, renewed) = (failing(refused), fresh.clone());
+        let reply = asked(&old, Box::new(move |_| Some(renewed.clone() as Arc<dyn Model>))).await.unwrap_err();
+        assert_eq!((old.1.load(Ordering::Relaxed), fresh.1.load(Ordering::Relaxed)), (1, 1), "{reply:?}");
     }
 }

@@ -21,7 +21,13 @@ pub trait Perform: Send + Sync {
     /// The model of this name.
     fn model(&self, name: &str) -> Result<Arc<dyn Model>, updraft_models::Error>;
 
-    /// How long a model that cannot be had is waited for.
+    /// The same set up again after its key was refused, where the keys have changed since.
+    fn renewed_model(&self, name: &str, refused: &Arc<dyn Model>) -> Option<Arc<dyn Model>> {
+        let _ = (name, refused);
+        None
+    }
+
+    /// How long a model that is not available is waited for.
     fn patience(&self) -> Duration {
         Duration::ZERO
     }
@@ -73,23 +79,45 @@ pub struct Given {
 
 /// The real hands: models by name, tools by the dispatcher, each run in its own workspace.
 pub struct Hands {
-    access: Access,
+    access: Mutex<Arc<Access>>,
     dispatcher: Dispatcher,
-    models: Mutex<BTreeMap<String, Arc<dyn Model>>>,
+    models: Mutex<BTreeMap<String, Cached>>,
     places: Mutex<BTreeMap<String, Place>>,
+}
+
+/// A model that was set up.
+struct Cached {
+    model: Arc<dyn Model>,
+    /// With these keys; absent where it was given.
+    access: Option<Arc<Access>>,
 }
 
 impl Hands {
     /// Hands that reach models this way and have these tools.
     pub fn new(access: Access, dispatcher: Dispatcher) -> Self {
-        Self { access, dispatcher, models: Mutex::default(), places: Mutex::default() }
+        Self { access: Mutex::new(Arc::new(access)), dispatcher, models: Mutex::default(), places: Mutex::default() }
     }
 
     /// Puts a model that was set up already under its name.
     #[must_use]
     pub fn with_model(self, name: &str, model: Arc<dyn Model>) -> Self {
-        self.models.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), model);
+        self.models
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(name.to_owned(), Cached { model, access: None });
         self
+    }
+
+    /// How models are reached now.
+    fn access(&self) -> Arc<Access> {
+        Arc::clone(&self.access.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Reads the keys again. How models are reached from now on, where some have changed.
+    fn renew(&self) -> Option<Arc<Access>> {
+        let mut access = self.access.lock().unwrap_or_else(PoisonError::into_inner);
+        *access = Arc::new(access.renewed()?);
+        Some(Arc::clone(&access))
     }
 
     /// The dispatcher.
@@ -116,14 +144,14 @@ impl Hands {
     /// The model that an agent means, if it is one that the user has set up. An agent sets none up itself: a name with an
     /// address in it would send what it says there.
     fn may_consult(&self, name: &str) -> Result<String, String> {
-        let name = name.trim();
+        let (name, access) = (name.trim(), self.access());
         let not_set_up = |why: &str| {
-            let providers = updraft_models::providers().into_iter().filter(|provider| self.access.can_use(provider));
+            let providers = updraft_models::providers().into_iter().filter(|provider| access.can_use(provider));
             let providers = providers.map(|provider| format!("{}/NAME", provider.name));
-            let all: Vec<String> = self.access.profiles.keys().cloned().chain(providers).collect();
+            let all: Vec<String> = access.profiles.keys().cloned().chain(providers).collect();
             format!("`{name}` is not a model that is set up here{why}; there are: {}", all.join(", "))
         };
-        if let Some(own) = self.access.profiles.get(name) {
+        if let Some(own) = access.profiles.get(name) {
             return Ok(own.clone());
         }
         let is_known = self.models.lock().unwrap_or_else(PoisonError::into_inner).contains_key(name);
@@ -153,16 +181,38 @@ impl Hands {
 impl Perform for Hands {
     fn model(&self, name: &str) -> Result<Arc<dyn Model>, updraft_models::Error> {
         let mut models = self.models.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(model) = models.get(name) {
-            return Ok(model.clone());
+        if let Some(cached) = models.get(name) {
+            return Ok(cached.model.clone());
         }
-        let model = updraft_models::resolve(name, &self.access)?;
-        models.insert(name.to_owned(), model.clone());
+        let access = self.access();
+        let resolved = updraft_models::resolve(name, &access).map(|model| (model, access));
+        // A key may have been set since the process began.
+        let (model, access) = resolved.or_else(|error| {
+            let access = self.renew().ok_or(error)?;
+            Ok((updraft_models::resolve(name, &access)?, access))
+        })?;
+        models.insert(name.to_owned(), Cached { model: model.clone(), access: Some(access) });
         Ok(model)
     }
 
+    fn renewed_model(&self, name: &str, refused: &Arc<dyn Model>) -> Option<Arc<dyn Model>> {
+        let mut models = self.models.lock().unwrap_or_else(PoisonError::into_inner);
+        let cached = models.get(name)?;
+        if !Arc::ptr_eq(&cached.model, refused) {
+            return Some(cached.model.clone());
+        }
+        let used = cached.access.as_ref()?;
+        let access = self.renew().unwrap_or_else(|| self.access());
+        if Arc::ptr_eq(used, &access) {
+            return None;
+        }
+        let model = updraft_models::resolve(name, &access).ok()?;
+        models.insert(name.to_owned(), Cached { model: model.clone(), access: Some(access) });
+        Some(model)
+    }
+
     fn patience(&self) -> Duration {
-        self.access.patience.outage
+        self.access().patience.outage
     }
 
     fn full_name(&self, called: &str) -> Option<String> {

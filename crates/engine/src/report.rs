@@ -7,7 +7,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use updraft_journal::{Journal, Summary};
 use updraft_run::{
-    Effect, Event, Ledger, Outcome, Phase, Record, Reply, Run, RunId, State, Step, StepId, Timestamp, argument_lines,
+    Cost, Effect, Event, Ledger, Outcome, Phase, Record, Reply, Run, RunId, State, Step, StepId, Timestamp,
+    argument_lines,
 };
 
 use crate::Error;
@@ -149,12 +150,13 @@ impl StepReport {
             "reads": spec.reads, "writes": spec.writes, "after": spec.after,
             "status": self.step.status(), "output": self.step.output.as_deref(), "error": self.error(),
             "visits": self.step.visit + u32::from(self.began.is_some()),
-            "turns": ledger.turns, "calls": ledger.calls, "tools": self.tools,
+            "turns": ledger.requests(), "calls": ledger.calls, "tools": self.tools,
             "input_tokens": ledger.usage.input, "output_tokens": ledger.usage.output,
             "cached_tokens": ledger.usage.cached, "reasoning_tokens": ledger.usage.reasoning,
             "cache_hits": ledger.cache_hits, "cache_misses": ledger.answers - ledger.cache_hits,
             "estimated": ledger.usage.estimated,
-            "cost": dollars(ledger), "began": self.began, "ended": self.ended,
+            "cost": dollars(ledger), "doubtful": in_dollars(ledger.outstanding().cost.unwrap_or_default()),
+            "began": self.began, "ended": self.ended,
         })
     }
 }
@@ -162,7 +164,7 @@ impl StepReport {
 /// The figures of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Statistics {
-    /// Questions to models.
+    /// Questions to models, those included that were put again because the answer was cut off.
     pub turns: u64,
     /// Tool calls.
     pub tool_calls: u64,
@@ -184,8 +186,10 @@ pub struct Statistics {
     pub estimated: bool,
     /// Dollars, cut-off calls included; absent where a price is not known.
     pub cost: Option<f64>,
-    /// Of those dollars, what calls that broke off may have cost, or not.
+    /// Of those dollars, what may have been billed for calls that were cut off or have not answered yet.
     pub doubtful: f64,
+    /// How many calls that is.
+    pub doubtful_calls: u64,
     /// Milliseconds at work.
     pub time_ms: u64,
 }
@@ -195,7 +199,7 @@ impl Statistics {
     pub fn of(run: &Run) -> Self {
         let ledger = run.ledger();
         Self {
-            turns: ledger.turns,
+            turns: ledger.requests(),
             tool_calls: ledger.calls,
             reasoning_steps: ledger.reasoning_steps,
             input_tokens: ledger.usage.input,
@@ -206,7 +210,8 @@ impl Statistics {
             reasoning_tokens: ledger.usage.reasoning,
             estimated: ledger.usage.estimated,
             cost: dollars(ledger),
-            doubtful: ledger.doubtful.cost.unwrap_or_default().0 as f64 / 1e9,
+            doubtful: in_dollars(ledger.outstanding().cost.unwrap_or_default()),
+            doubtful_calls: ledger.cut_off + u64::from(ledger.reservations),
             time_ms: run.worked().0,
         }
     }
@@ -214,7 +219,11 @@ impl Statistics {
 
 /// Money in dollars; nothing where some calls have no price.
 pub fn dollars(ledger: &Ledger) -> Option<f64> {
-    (ledger.unpriced == 0).then(|| ledger.cost().0 as f64 / 1e9)
+    (ledger.unpriced == 0).then(|| in_dollars(ledger.at_most()))
+}
+
+fn in_dollars(cost: Cost) -> f64 {
+    cost.0 as f64 / 1e9
 }
 
 /// Why a run counts as failed.

@@ -39,7 +39,7 @@ pub fn command_to_go_on(id: &RunId, run: &Run) -> String {
 fn more_turns(run: &Run) -> u64 {
     let unfinished = run.steps().filter(|step| !step.has_ended());
     let more: u64 = unfinished.map(|step| u64::from(run.turns_of(step))).sum();
-    rounded(run.ledger().turns + more, 10)
+    rounded(run.ledger().requests() + more, 10)
 }
 
 fn rounded(number: u64, to: u64) -> u64 {

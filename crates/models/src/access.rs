@@ -32,6 +32,8 @@ pub struct Access {
     pub http: Http,
     /// Whether `auto` may look for servers on this machine.
     pub probe: bool,
+    /// Reads the keys again, for processes that live longer than a key.
+    pub keys: Option<Keys>,
     /// Answers to requests that were made before, where they are kept.
     pub cache: Option<Cache>,
     /// Finds the answers of an earlier run, for `recorded/RUN`.
@@ -63,6 +65,16 @@ pub struct Google {
     pub metadata: Option<String>,
 }
 
+/// Reads the keys of all providers, by their names, as they are set now.
+#[derive(Clone)]
+pub struct Keys(pub Arc<dyn Fn() -> BTreeMap<String, Token> + Send + Sync>);
+
+impl fmt::Debug for Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Keys(..)")
+    }
+}
+
 /// Finds a model that says what an earlier run heard.
 #[derive(Clone)]
 pub struct Recordings(pub Arc<Finder>);
@@ -80,6 +92,17 @@ impl Access {
     /// The key for a provider.
     pub fn key(&self, provider: &str) -> Option<&Token> {
         self.reach.get(provider)?.key.as_ref().filter(|key| !key.is_empty())
+    }
+
+    /// The same with the keys of now, where some have changed. Addresses stay: nothing goes elsewhere than before.
+    #[must_use]
+    pub fn renewed(&self) -> Option<Self> {
+        let keys = (self.keys.as_ref()?.0)();
+        let mut renewed = self.clone();
+        for (provider, key) in keys {
+            renewed.reach.entry(provider).or_default().key = Some(key);
+        }
+        (renewed.reach != self.reach).then_some(renewed)
     }
 
     /// Whether what a provider needs is there, as far as can be told without asking it.

@@ -94,8 +94,7 @@ impl Dialect for Messages {
     fn finish(&self, bytes: &mut Vec<u8>, prompt: &Prompt<'_>) -> serde_json::Result<()> {
         bytes.push(b']');
         let thinking = self.thinking(prompt);
-        let room = if thinking.is_some() { self.room_to_think(prompt.think) } else { 0 };
-        field(bytes, "max_tokens", &(prompt.max_output + room))?;
+        field(bytes, "max_tokens", &self.cap(prompt))?;
         if let Some(temperature) = self.temperature.filter(|_| thinking.is_none() && self.mind.takes_temperature()) {
             field(bytes, "temperature", &temperature.min(1.0))?;
         }
@@ -124,6 +123,11 @@ impl Dialect for Messages {
 
     fn room_to_think(&self, think: Think) -> u64 {
         self.mind.room(think)
+    }
+
+    fn cap(&self, prompt: &Prompt<'_>) -> u64 {
+        let room = if self.thinking(prompt).is_some() { self.room_to_think(prompt.think) } else { 0 };
+        prompt.max_output.saturating_add(room)
     }
 
     fn takes_schema_beside_tools(&self) -> bool {

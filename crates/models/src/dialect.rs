@@ -49,9 +49,9 @@ pub(crate) trait Dialect: Send + Sync + fmt::Debug {
     /// Whether this model can be told to think as this prompt wishes.
     fn can_be_told_to_think(&self, prompt: &Prompt<'_>) -> bool;
 
-    /// Whether the provider never bills more than the cap. One that may think beyond it is reserved more for.
-    fn bills_within_cap(&self) -> bool {
-        true
+    /// The cap on the answer that is asked for, thinking included. A budget reserves this much.
+    fn cap(&self, prompt: &Prompt<'_>) -> u64 {
+        prompt.max_output.saturating_add(self.room_to_think(prompt.think))
     }
 
     /// Whether a schema for the answer may stand beside tools.

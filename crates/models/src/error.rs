@@ -42,6 +42,16 @@ pub enum Error {
         /// What went wrong last.
         message: String,
     },
+    /// Its server failed at the request itself, also after all attempts; another request may do.
+    #[error("`{model}` failed {attempts} times: {message}")]
+    Failing {
+        /// The model.
+        model: String,
+        /// How often it was asked.
+        attempts: u32,
+        /// What it said last.
+        message: String,
+    },
     /// The answer broke off when it may have begun: it may be billed, so whoever keeps the account decides whether to
     /// ask again.
     #[error("`{model}` broke off: {message}")]
@@ -52,6 +62,14 @@ pub enum Error {
         message: String,
         /// Whether asking again may help.
         again: bool,
+    },
+    /// It was asked, and said nothing within the limit: it may be billed all the same.
+    #[error("`{model}` said nothing for {} s", .limit.as_secs_f64())]
+    Silent {
+        /// The model.
+        model: String,
+        /// How long it was waited for.
+        limit: std::time::Duration,
     },
     /// It answered with something that is not an answer.
     #[error("`{model}` sent an answer that cannot be read: {message}")]
@@ -79,29 +97,41 @@ pub enum Error {
     },
 }
 
-/// Why a model cannot be had for now, whatever it is asked.
+/// Why a model is not available for now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outage {
     /// It may be back by itself: no connection, an overload, a limit.
     Passing,
+    /// Its server fails at this request (500), which waiting longer hardly changes.
+    Failing,
     /// Somebody must do something about it: a key, a bill, a setting.
     Lasting,
 }
 
 impl Error {
-    /// Whether the model cannot be had for now, whatever it is asked.
+    /// Whether the model is not available for now.
     pub fn outage(&self) -> Option<Outage> {
         match self {
             Error::Unreachable { .. } => Some(Outage::Passing),
+            Error::Failing { .. } => Some(Outage::Failing),
             Error::Unknown { .. } | Error::Config { .. } => Some(Outage::Lasting),
             // 429 is here where the wait that is asked for is too long.
             Error::Refused { status: 401..=403 | 429, .. } => Some(Outage::Lasting),
             Error::Refused { message, .. } if hint::is_about_account(message) => Some(Outage::Lasting),
             Error::Refused { .. }
             | Error::Broken { .. }
+            | Error::Silent { .. }
             | Error::Garbled { .. }
             | Error::Unheard { .. }
             | Error::Script { .. } => None,
+        }
+    }
+
+    /// How often the model was asked.
+    pub fn attempts(&self) -> u32 {
+        match self {
+            Error::Unreachable { attempts, .. } | Error::Failing { attempts, .. } => *attempts,
+            _ => 1,
         }
     }
 
@@ -118,6 +148,10 @@ impl Error {
             Error::Garbled { model, .. } => hint::about_address(model),
             Error::Unheard { .. } => {
                 Some("this run went another way than the earlier one; go on from there with a real model".to_owned())
+            }
+            Error::Failing { .. } => None,
+            Error::Silent { .. } => {
+                Some("a longer `silence` in the settings waits longer for its first word".to_owned())
             }
             Error::Broken { .. } | Error::Script { .. } => None,
         }

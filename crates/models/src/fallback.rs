@@ -84,7 +84,7 @@ impl Model for Fallback {
                         return Ok(answer);
                     }
                     // It may be billed: whoever keeps the account decides, and then another is asked first.
-                    Err(broken @ Error::Broken { .. }) => {
+                    Err(broken @ (Error::Broken { .. } | Error::Silent { .. })) => {
                         self.note(at, true);
                         return Err(broken);
                     }

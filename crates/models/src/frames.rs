@@ -20,7 +20,13 @@ impl Frames {
     }
 
     /// Takes the next piece and gives the data of each part that it completes.
-    pub(crate) fn feed(&mut self, piece: &[u8], each: impl FnMut(&[u8]) -> Result<(), Trouble>) -> Result<(), Trouble> {
+    pub(crate) fn feed(
+        &mut self,
+        piece: &[u8],
+        mut each: impl FnMut(&[u8]) -> Result<(), Trouble>,
+    ) -> Result<(), Trouble> {
+        // An event without data is sent to keep the connection open.
+        let each = |data: &[u8]| if data.trim_ascii().is_empty() { Ok(()) } else { each(data) };
         match self {
             Frames::Events(events) => events.feed(piece, each),
             Frames::Lines(lines) => lines.feed(piece, each),

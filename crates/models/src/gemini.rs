@@ -60,9 +60,8 @@ impl Gemini {
     fn config<'a>(&self, prompt: &Prompt<'a>) -> body::Config<'a> {
         let fits = prompt.tools.is_empty() || self.takes_schema_beside_tools();
         let schema = prompt.schema.filter(|_| fits);
-        let cap = prompt.max_output + self.room_to_think(prompt.think);
         body::Config {
-            max_output_tokens: cap.min(self.family().most_output()),
+            max_output_tokens: self.cap(prompt),
             temperature: self.temperature,
             response_mime_type: schema.map(|_| "application/json"),
             response_json_schema: schema,
@@ -134,9 +133,8 @@ impl Dialect for Gemini {
         self.family().room(think)
     }
 
-    fn bills_within_cap(&self) -> bool {
-        // Thoughts are kept to their budget as well as the model can, not strictly.
-        false
+    fn cap(&self, prompt: &Prompt<'_>) -> u64 {
+        prompt.max_output.saturating_add(self.room_to_think(prompt.think)).min(self.family().most_output())
     }
 
     fn takes_schema_beside_tools(&self) -> bool {

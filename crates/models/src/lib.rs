@@ -72,7 +72,7 @@ mod tokens;
 mod told;
 mod watch;
 
-pub use access::{Access, Finder, Google, Reach, Recordings, shown};
+pub use access::{Access, Finder, Google, Keys, Reach, Recordings, shown};
 pub use auth::{Auth, Mint};
 pub use auto::{Chosen, choose, for_purpose, is_purpose};
 pub use builtin::Builtin;

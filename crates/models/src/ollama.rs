@@ -109,7 +109,7 @@ impl Dialect for Ollama {
         if let Some(think) = self.think(prompt.think) {
             field(bytes, "think", &think)?;
         }
-        let cap = prompt.max_output.saturating_add(self.room_to_think(prompt.think));
+        let cap = self.cap(prompt);
         let most = self.found.get().and_then(|found| found.context);
         let mut options = json!({ "num_ctx": self.window.for_prompt(prompt, cap, most), "num_predict": cap });
         if let Some(temperature) = self.temperature {

@@ -139,8 +139,7 @@ impl Dialect for Chat {
         if let Some(schema) = prompt.schema.filter(|_| prompt.tools.is_empty() || self.takes_schema_beside_tools()) {
             field(bytes, "response_format", &body::Format::of(schema))?;
         }
-        let cap = prompt.max_output + self.room_to_think(prompt.think);
-        field(bytes, if self.reasons() { "max_completion_tokens" } else { "max_tokens" }, &cap)?;
+        field(bytes, if self.reasons() { "max_completion_tokens" } else { "max_tokens" }, &self.cap(prompt))?;
         if let Some(temperature) = self.temperature.filter(|_| !self.reasons()) {
             field(bytes, "temperature", &temperature)?;
         }
@@ -184,11 +183,6 @@ impl Dialect for Chat {
 
     fn can_be_told_to_think(&self, prompt: &Prompt<'_>) -> bool {
         self.thinks.get() == Some(&true) || self.effort(prompt).is_some_and(|effort| effort != "none")
-    }
-
-    fn bills_within_cap(&self) -> bool {
-        // Some count reasoning on top of the cap.
-        self.house == House::OpenAi
     }
 
     fn takes_schema_beside_tools(&self) -> bool {

@@ -152,6 +152,9 @@ impl Remote {
                 }
                 Err(trouble) => trouble.without(&self.endpoint.auth),
             };
+            if let (Began::Perhaps, Trouble::Silent(limit)) = (began, &trouble) {
+                return Err(Error::Silent { model: self.name.clone(), limit: *limit });
+            }
             if began == Began::Perhaps {
                 let again = trouble.passes();
                 return Err(Error::Broken { model: self.name.clone(), message: trouble.words(), again });
@@ -161,7 +164,7 @@ impl Remote {
             }
             tracing::debug!(model = %self.name, attempt, ?trouble, "asking again");
             trouble.tell(hear);
-            tokio::time::sleep(patience.wait(attempt, trouble.asked_wait(), salt)).await;
+            tokio::time::sleep(patience.wait_after(&trouble, attempt, salt)).await;
             attempt += 1;
         }
     }
@@ -176,7 +179,7 @@ impl Remote {
         let sent = body.len();
         let request = self.request(body).await?;
         let permit = self.admit(prompt, hear).await;
-        let mut watch = Watch::new(self.endpoint.patience.first_part());
+        let mut watch = Watch::new(self.endpoint.patience.silence);
         *began = Began::Perhaps;
         let response = watch.over(self.client.execute(request)).await?;
         let response = response.map_err(|why| {
@@ -263,10 +266,8 @@ impl Remote {
         let mut frames = Frames::new(self.dialect.framing());
         let mut decoder = self.dialect.decoder();
         let mut fold = Fold::default();
+        let mut heard = 0;
         while !fold.done {
-            if fold.has_begun() {
-                watch.limit(self.endpoint.patience.stall);
-            }
             let Some(piece) = watch.over(response.chunk()).await?.map_err(cut)? else {
                 frames.finish(|data| decoder.take(&legible(data), &mut fold, hear))?;
                 return Ok(fold);
@@ -278,6 +279,10 @@ impl Remote {
                 *began = Began::No;
             }
             fed?;
+            let now = if fold.has_begun() { fold.amount() } else { 0 };
+            if std::mem::replace(&mut heard, now) != now {
+                watch.progress(self.endpoint.patience.stall);
+            }
         }
         let _ = tokio::time::timeout(FAREWELL, response.chunk()).await;
         Ok(fold)
@@ -289,6 +294,10 @@ impl Remote {
         let mut fold = Fold::default();
         while let Some(piece) = watch.over(response.chunk()).await?.map_err(cut)? {
             fold.weigh(piece.len())?;
+            // Some servers send blanks to keep the connection open.
+            if !piece.trim_ascii().is_empty() {
+                watch.progress(self.endpoint.patience.stall);
+            }
             all.extend_from_slice(&piece);
         }
         self.dialect.decoder().take(&legible(&all), &mut fold, hear)?;
@@ -367,9 +376,7 @@ impl Model for Remote {
 
     fn ceiling(&self, prompt: &Prompt<'_>) -> Ceiling {
         let tuned = self.tuned(prompt);
-        let cap = tuned.max_output + self.dialect.room_to_think(tuned.think);
-        let output = if self.dialect.bills_within_cap() { cap } else { cap.saturating_mul(2) };
-        let usage = Usage { input: prompt.estimated_tokens(), output, ..Usage::default() };
+        let usage = Usage { input: prompt.estimated_tokens(), output: self.dialect.cap(&tuned), ..Usage::default() };
         Ceiling { tokens: usage.tokens(), cost: self.price().map(|price| price.ceiling(&usage)) }
     }
 }

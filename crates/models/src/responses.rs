@@ -68,8 +68,7 @@ impl Dialect for Responses {
 
     fn finish(&self, bytes: &mut Vec<u8>, prompt: &Prompt<'_>) -> serde_json::Result<()> {
         bytes.push(b']');
-        let cap = prompt.max_output + self.room_to_think(prompt.think);
-        field(bytes, "max_output_tokens", &cap.max(LEAST_CAP))?;
+        field(bytes, "max_output_tokens", &self.cap(prompt))?;
         if reasons(&self.model) {
             let effort = effort(&self.model, prompt.think);
             let summary = Some("auto").filter(|_| effort != Some("none"));
@@ -97,6 +96,10 @@ impl Dialect for Responses {
                 think.tokens().unwrap_or_default().max(LITTLE_ROOM)
             }
         }
+    }
+
+    fn cap(&self, prompt: &Prompt<'_>) -> u64 {
+        prompt.max_output.saturating_add(self.room_to_think(prompt.think)).max(LEAST_CAP)
     }
 
     fn can_be_told_to_think(&self, _: &Prompt<'_>) -> bool {

@@ -16,10 +16,12 @@ pub struct Patience {
     pub first_wait: Duration,
     /// No wait is longer, also where the provider asks for more.
     pub longest_wait: Duration,
-    /// A provider that sends nothing for this long in the midst of an answer is given up. Its beginning is waited for
-    /// five times as long: some load a model first, or think in silence.
+    /// A provider that says nothing for this long before its answer begins is given up. Some load a model first, or
+    /// think in silence. Bytes that say nothing (comments, empty events, pings) do not count.
+    pub silence: Duration,
+    /// The same in the midst of an answer.
     pub stall: Duration,
-    /// Whoever asks on behalf of a run waits so long for a model that cannot be had, after the attempts above.
+    /// Whoever asks on behalf of a run waits so long for a model that is not available, after the attempts above.
     pub outage: Duration,
 }
 
@@ -29,6 +31,7 @@ impl Default for Patience {
             attempts: 4,
             first_wait: Duration::from_millis(250),
             longest_wait: Duration::from_mins(1),
+            silence: Duration::from_mins(5),
             stall: Duration::from_mins(2),
             outage: Duration::from_mins(10),
         }
@@ -36,21 +39,31 @@ impl Default for Patience {
 }
 
 impl Patience {
-    /// How long the beginning of an answer is waited for.
-    pub(crate) fn first_part(&self) -> Duration {
-        self.stall.saturating_mul(5)
-    }
-
     /// The wait after this attempt, counted from one: what the provider asked for, or else between half and the whole
     /// of a time that grows. `salt` sets those apart who failed at the same time.
+    pub(crate) fn wait_after(&self, trouble: &Trouble, attempt: u32, salt: u64) -> Duration {
+        let asked = trouble.asked_wait();
+        if asked.is_none() && matches!(trouble, Trouble::Busy { status: 500, .. }) && attempt > 1 {
+            // No longer outage is waited for behind these attempts: this request may be what the server fails at.
+            let whole = self.first_wait.saturating_mul(40 * (attempt - 1)).min(self.outage).min(self.longest_wait);
+            return whole.mul_f64(scattered(salt, attempt));
+        }
+        self.wait(attempt, asked, salt)
+    }
+
+    /// The same for what passes by itself.
     pub(crate) fn wait(&self, attempt: u32, asked: Option<Duration>, salt: u64) -> Duration {
         if let Some(asked) = asked {
             return asked.min(self.longest_wait);
         }
         let whole = self.first_wait.saturating_mul(3_u32.saturating_pow(attempt.saturating_sub(1)));
-        let share = 0.5 + 0.5 * fraction(salt ^ u64::from(attempt));
-        whole.min(self.longest_wait).mul_f64(share)
+        whole.min(self.longest_wait).mul_f64(scattered(salt, attempt))
     }
+}
+
+/// Between half and the whole of a wait.
+fn scattered(salt: u64, attempt: u32) -> f64 {
+    0.5 + 0.5 * fraction(salt ^ u64::from(attempt))
 }
 
 /// A number from 0 to 1 that neighbours do not share (the finisher of splitmix64).
@@ -68,7 +81,9 @@ pub(crate) enum Trouble {
     Busy { status: u16, message: String, after: Option<Duration> },
     /// No connection, or one that ended too early.
     Cut(String),
-    /// Nothing came for this long.
+    /// Nothing was said for this long before the answer began.
+    Silent(Duration),
+    /// Nothing was said for this long in the midst of an answer.
     Stalled(Duration),
     /// What came in the middle of an answer cannot be read.
     Garbled(String),
@@ -99,7 +114,9 @@ impl Trouble {
     /// Whether another attempt may help.
     pub(crate) fn passes(&self) -> bool {
         match self {
-            Trouble::Busy { .. } | Trouble::Cut(_) | Trouble::Stalled(_) | Trouble::Garbled(_) => true,
+            Trouble::Busy { .. } | Trouble::Cut(_) | Trouble::Silent(_) | Trouble::Stalled(_) | Trouble::Garbled(_) => {
+                true
+            }
             Trouble::Useless(_) | Trouble::Refused { .. } => false,
         }
     }
@@ -109,6 +126,7 @@ impl Trouble {
         match self {
             Trouble::Busy { after, .. } => *after,
             Trouble::Cut(_)
+            | Trouble::Silent(_)
             | Trouble::Stalled(_)
             | Trouble::Garbled(_)
             | Trouble::Useless(_)
@@ -131,7 +149,7 @@ impl Trouble {
                 format!("status {status}: {message}")
             }
             Trouble::Cut(message) | Trouble::Garbled(message) | Trouble::Useless(message) => message.clone(),
-            Trouble::Stalled(limit) => format!("nothing came for {limit:?}"),
+            Trouble::Silent(limit) | Trouble::Stalled(limit) => format!("it said nothing for {limit:?}"),
         }
     }
 
@@ -140,6 +158,7 @@ impl Trouble {
         match self {
             Trouble::Busy { status, message, after } => Trouble::Busy { status, message: key.redact(message), after },
             Trouble::Cut(message) => Trouble::Cut(key.redact(message)),
+            Trouble::Silent(limit) => Trouble::Silent(limit),
             Trouble::Stalled(limit) => Trouble::Stalled(limit),
             Trouble::Garbled(message) => Trouble::Garbled(key.redact(message)),
             Trouble::Useless(message) => Trouble::Useless(key.redact(message)),
@@ -151,9 +170,10 @@ impl Trouble {
     pub(crate) fn into_error(self, model: &str, attempts: u32) -> Error {
         let model = model.to_owned();
         match self {
+            Trouble::Busy { status: 500, .. } => Error::Failing { model, attempts, message: self.words() },
             Trouble::Busy { .. } => Error::Unreachable { model, attempts, message: self.words() },
             Trouble::Cut(message) => Error::Unreachable { model, attempts, message },
-            Trouble::Stalled(_) => Error::Unreachable { model, attempts, message: self.words() },
+            Trouble::Silent(_) | Trouble::Stalled(_) => Error::Unreachable { model, attempts, message: self.words() },
             Trouble::Garbled(message) | Trouble::Useless(message) => Error::Garbled { model, message },
             Trouble::Refused { status, message } => Error::Refused { model, status, message },
         }
@@ -206,6 +226,17 @@ mod tests {
         assert_ne!(patience.wait(1, None, 7), patience.wait(1, None, 8));
         assert_eq!(patience.wait(1, Some(Duration::from_secs(3)), 7), Duration::from_secs(3));
         assert_eq!(patience.wait(1, Some(Duration::from_hours(1)), 7), Duration::from_mins(1));
+    }
+
+    #[test]
+    fn a_servers_own_failure_is_waited_for_about_half_a_minute_in_all() {
+        let trouble = Trouble::of_status(500, "oops".to_owned(), None);
+        let patience = Patience::default();
+        let waits: Vec<Duration> = (1..4).map(|attempt| patience.wait_after(&trouble, attempt, 7)).collect();
+        let all: f64 = waits.iter().map(Duration::as_secs_f64).sum();
+        assert!((15.0..=31.0).contains(&all), "{waits:?}");
+        let hurried = Patience { outage: Duration::ZERO, ..patience };
+        assert_eq!(hurried.wait_after(&trouble, 2, 7), Duration::ZERO);
     }
 
     #[test]

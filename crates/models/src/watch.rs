@@ -1,4 +1,4 @@
-//! A limit on silence: whatever is awaited must move within it.
+//! A limit on silence: whatever is awaited must make progress within it. Bytes that say nothing are no progress.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -12,14 +12,16 @@ use crate::retry::Trouble;
 /// Silence is noticed at most so much of the limit too late.
 const PARTS: u32 = 8;
 
-/// Ends a wait in which nothing came for too long.
+/// Ends a wait in which nothing was said for too long.
 ///
 /// One timer serves a whole answer. It is not set anew for each piece, and no clock is read: it rings several times
-/// within the limit, and the rings since the last piece are counted.
+/// within the limit, and the rings since the last progress are counted.
 pub(crate) struct Watch {
     limit: Duration,
+    /// Whether something was said already.
+    has_begun: bool,
     timer: Pin<Box<Sleep>>,
-    /// Rings since something came.
+    /// Rings since the last progress.
     rings: u32,
     /// Whom the timer wakes.
     waker: Option<Waker>,
@@ -27,28 +29,36 @@ pub(crate) struct Watch {
 
 impl Watch {
     pub(crate) fn new(limit: Duration) -> Self {
-        Self { limit, timer: Box::pin(tokio::time::sleep(limit / PARTS)), rings: 0, waker: None }
+        // The timer begins with the silence, so its first ring counts in full.
+        let timer = Box::pin(tokio::time::sleep(limit / PARTS));
+        Self { limit, has_begun: false, timer, rings: 1, waker: None }
     }
 
-    /// Another limit from here on.
-    pub(crate) fn limit(&mut self, limit: Duration) {
-        if self.limit != limit {
-            (self.limit, self.rings, self.waker) = (limit, 0, None);
-            self.timer.as_mut().reset(Instant::now() + limit / PARTS);
+    /// Something was said. From the first time on, this is the limit.
+    pub(crate) fn progress(&mut self, limit: Duration) {
+        if self.has_begun {
+            self.rings = 0;
+            return;
         }
+        (self.limit, self.has_begun, self.rings, self.waker) = (limit, true, 1, None);
+        self.timer.as_mut().reset(Instant::now() + limit / PARTS);
     }
 
-    /// Awaits the next thing to come.
+    /// Awaits the next thing to come. That it comes is no progress by itself.
     pub(crate) async fn over<T>(&mut self, next: impl Future<Output = T>) -> Result<T, Trouble> {
         let mut next = pin!(next);
         poll_fn(|context| match next.as_mut().poll(context) {
-            Poll::Ready(value) => {
-                self.rings = 0;
-                Poll::Ready(Ok(value))
-            }
-            Poll::Pending => self.poll_silence(context).map(|()| Err(Trouble::Stalled(self.limit))),
+            Poll::Ready(value) => match self.poll_silence(context) {
+                Poll::Ready(()) => Poll::Ready(Err(self.trouble())),
+                Poll::Pending => Poll::Ready(Ok(value)),
+            },
+            Poll::Pending => self.poll_silence(context).map(|()| Err(self.trouble())),
         })
         .await
+    }
+
+    fn trouble(&self) -> Trouble {
+        if self.has_begun { Trouble::Stalled(self.limit) } else { Trouble::Silent(self.limit) }
     }
 
     fn poll_silence(&mut self, context: &mut Context<'_>) -> Poll<()> {
@@ -76,18 +86,41 @@ mod tests {
     const LIMIT: Duration = Duration::from_millis(40);
 
     #[tokio::test]
-    async fn what_moves_in_time_is_awaited_however_long_it_takes() {
+    async fn what_makes_progress_in_time_is_awaited_however_long_it_takes() {
         let mut watch = Watch::new(LIMIT);
         for _ in 0..8 {
             assert!(watch.over(tokio::time::sleep(LIMIT / 2)).await.is_ok());
+            watch.progress(LIMIT);
         }
+    }
+
+    #[tokio::test]
+    async fn what_comes_without_progress_is_awaited_no_longer_than_the_limit() {
+        let mut watch = Watch::new(LIMIT);
+        let silent = loop {
+            if let Err(trouble) = watch.over(tokio::time::sleep(LIMIT / 20)).await {
+                break trouble;
+            }
+        };
+        assert_eq!(silent, Trouble::Silent(LIMIT));
+        watch.progress(LIMIT * 2);
+        let stalled = loop {
+            // Always ready: nothing is ever waited for.
+            if let Err(trouble) = watch.over(tokio::task::yield_now()).await {
+                break trouble;
+            }
+        };
+        assert_eq!(stalled, Trouble::Stalled(LIMIT * 2));
     }
 
     #[tokio::test]
     async fn silence_is_not_called_so_before_the_limit() {
         for piece in 0..5 {
             let mut watch = Watch::new(LIMIT);
-            assert!(watch.over(tokio::time::sleep(LIMIT / PARTS * piece / 2)).await.is_ok());
+            for _ in 0..2 {
+                assert!(watch.over(tokio::time::sleep(LIMIT / PARTS * piece / 2)).await.is_ok());
+                watch.progress(LIMIT);
+            }
             let begun = Instant::now();
 
             let stalled = watch.over(std::future::pending::<()>()).await;

@@ -10,7 +10,7 @@ pub use taint::{DOCUMENTS, paths_meet};
 use std::sync::Arc;
 
 use crate::event::{Event, Judgement};
-use crate::goal::{Approvals, Budget, Start};
+use crate::goal::{Approvals, Budget, GrantFlags, Start};
 use crate::id::Timestamp;
 use crate::input::{Input, Record};
 use crate::origins::Origins;
@@ -48,14 +48,17 @@ impl Run {
             Phase::Running | Phase::Cancelling { .. } => self.busy > 0,
             Phase::New | Phase::Paused | Phase::Exhausted(_) | Phase::Over { .. } => false,
         };
-        if at_work && !idle {
-            let passed = now.since(self.clock).0;
-            self.worked.0 += passed;
-            // Only a limit on the time of a step makes anyone ask for it.
-            if self.settings.step_budget.time.is_some() {
-                for at in self.busy_steps() {
-                    self.steps[at].worked.0 += passed;
-                }
+        if !at_work || idle {
+            // Another process may go by another clock, and what counts begins here.
+            self.clock = now;
+            return;
+        }
+        let passed = now.since(self.clock).0;
+        self.worked.0 += passed;
+        // Only a limit on the time of a step makes anyone ask for it.
+        if self.settings.step_budget.time.is_some() {
+            for at in self.busy_steps() {
+                self.steps[at].worked.0 += passed;
             }
         }
         self.clock = self.clock.max(now);
@@ -81,7 +84,7 @@ impl Run {
             Event::Wanted { id, effect } => self.wanted(id, effect),
             Event::Reserved { id, ceiling } => self.reserved(id, *ceiling),
             Event::Held { id, ceiling } => self.held(id, *ceiling),
-            Event::Begun { id, epoch, facts, .. } => self.begun(id, *epoch, facts),
+            Event::Begun { id, attempt, epoch, facts } => self.begun(id, *attempt, *epoch, facts),
             Event::Noted { id, handle } => {
                 if let Some(open) = self.open.get_mut(id) {
                     open.handle = Some(handle.clone());
@@ -110,7 +113,7 @@ impl Run {
             Event::Paused => self.phase = Phase::Paused,
             Event::Resumed { budget, approvals } => self.resumed(budget.as_ref(), *approvals),
             Event::Marked { files } => self.is_marked(files),
-            Event::Confined { level } => Arc::make_mut(&mut self.settings).sandbox.clone_from(level),
+            Event::Confined { level, flags } => self.confined(level, flags.as_ref()),
             Event::Tightened { rules, deny, distrusts } => {
                 let settings = Arc::make_mut(&mut self.settings);
                 settings.rules.ask.extend(rules.ask.iter().cloned());
@@ -132,6 +135,7 @@ impl Run {
                 self.phase = Phase::Over { answer: answer.as_str().into(), failed: failed.clone() };
                 self.open.clear();
                 self.held.clear();
+                self.again.clear();
                 self.busy = 0;
             }
         }
@@ -163,6 +167,17 @@ impl Run {
         }
         self.let_go_on();
         self.phase = Phase::Running;
+    }
+
+    fn confined(&mut self, level: &str, flags: Option<&GrantFlags>) {
+        let settings = Arc::make_mut(&mut self.settings);
+        level.clone_into(&mut settings.sandbox);
+        if let Some((grants, flags)) = settings.grants.as_mut().zip(flags) {
+            grants.flags = flags.clone();
+            if let Some(network) = &flags.network {
+                grants.network.clone_from(network);
+            }
+        }
     }
 
     fn judged(&mut self, step: &crate::StepId, verdict: &Judgement) {

@@ -18,8 +18,12 @@ pub struct Ledger {
     pub reserved: Ceiling,
     /// How many calls that is.
     pub reservations: u32,
+    /// Calls that were cut off, which may have been billed.
+    pub cut_off: u64,
     /// Questions to models that were wanted.
     pub turns: u64,
+    /// Further attempts at those whose answer was cut off.
+    pub repeats: u64,
     /// Tool calls that were wanted.
     pub calls: u64,
     /// Answers that showed reasoning.
@@ -37,6 +41,17 @@ impl Ledger {
         Cost(known.0.saturating_add(self.doubtful.cost.unwrap_or_default().0))
     }
 
+    /// Requests to models: each question, and each further attempt at one.
+    pub fn requests(&self) -> u64 {
+        self.turns.saturating_add(self.repeats)
+    }
+
+    /// Money spent or possibly spent, calls included that have not answered.
+    pub fn at_most(&self) -> Cost {
+        let known = self.usage.cost.unwrap_or_default();
+        Cost(known.0.saturating_add(self.outstanding().cost.unwrap_or_default().0))
+    }
+
     /// The first limit that is broken where this comes on top of what models reported.
     pub(crate) fn breaks(&self, budget: &Budget, expected: &Ceiling) -> Option<Limit> {
         let cost = self.usage.cost.unwrap_or_default().0.saturating_add(expected.cost.unwrap_or_default().0);
@@ -48,13 +63,13 @@ impl Ledger {
     }
 
     /// What was promised and not reported: the ceilings of calls that are open or were cut off.
-    pub(crate) fn outstanding(&self) -> Ceiling {
+    pub fn outstanding(&self) -> Ceiling {
         plus(&self.reserved, &self.doubtful)
     }
 
     /// The limit that one more question or some more calls would break.
     pub(crate) fn counts_break(&self, budget: &Budget, turns: u64, calls: u64) -> Option<Limit> {
-        if budget.turns.is_some_and(|limit| self.turns.saturating_add(turns) > limit) {
+        if budget.turns.is_some_and(|limit| self.requests().saturating_add(turns) > limit) {
             return Some(Limit::Turns);
         }
         budget.calls.is_some_and(|limit| self.calls.saturating_add(calls) > limit).then_some(Limit::Calls)
@@ -72,6 +87,8 @@ impl Ledger {
 
     /// A call with this ceiling was cut off: it may have been billed.
     pub(crate) fn doubt(&mut self, ceiling: &Ceiling) {
+        self.cut_off += 1;
+        self.unpriced += u64::from(ceiling.cost.is_none());
         self.doubtful = plus(&self.doubtful, ceiling);
     }
 

@@ -98,6 +98,9 @@ impl Run {
                 }
                 events
             }
+            Input::Replied { id, attempt, reply: Reply::TimedOut { limit }, .. } if self.is_asked(id, *attempt) => {
+                self.after_silence(id, *attempt, *limit)
+            }
             Input::Replied { id, attempt, reply: Reply::Failed(why), .. }
                 if why.kind == FailureKind::Outage && self.is_current(id, *attempt) && self.can_halt(id) =>
             {
@@ -124,8 +127,8 @@ impl Run {
             Input::Fork { from, at, change } => self.fork(from, *at, change),
             Input::Mark { files } if self.are_news(files) => vec![Event::Marked { files: files.clone() }],
             Input::Mark { .. } => Vec::new(),
-            Input::Confine { level } if *level != self.settings.sandbox => {
-                vec![Event::Confined { level: level.clone() }]
+            Input::Confine { level, flags } if *level != self.settings.sandbox || flags.is_some() => {
+                vec![Event::Confined { level: level.clone(), flags: flags.clone() }]
             }
             Input::Confine { .. } => Vec::new(),
             Input::Tighten { rules, deny, distrusts } => self.tighten(rules, deny, *distrusts),
@@ -155,6 +158,9 @@ impl Run {
         }
         if let Some(at) = self.attention.first() {
             return self.attend(*at);
+        }
+        if let Some(events) = self.again.first().and_then(|id| self.turns_break(self.step(&id.step)?)) {
+            return events;
         }
         if let Some(events) = self.settle_funds() {
             return events;

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::arguments::Likeness;
+use crate::goal::Ceiling;
 use crate::id::{Hash, Timestamp};
 use crate::message::is_false;
 use crate::origins::Origins;
@@ -285,6 +286,9 @@ pub struct Facts {
     /// The context that is told holds documents of the workspace.
     #[serde(default, skip_serializing_if = "is_false")]
     pub documents: bool,
+    /// The most that a question to a model can use, where no budget had it reserved: what it is taken for if it is cut off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ceiling: Option<Ceiling>,
     /// Files about to be written, with the hash of their content before and after (absent: no such file).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<Expected>,

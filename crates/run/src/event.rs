@@ -234,6 +234,9 @@ pub enum Event {
     Confined {
         /// The level, as in the settings.
         level: String,
+        /// What holds from here on of what is said on the command line; absent where nothing else was said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        flags: Option<crate::goal::GrantFlags>,
     },
     /// More is asked about or denied from here on, than when the run began.
     Tightened {

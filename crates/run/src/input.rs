@@ -145,6 +145,9 @@ pub enum Input {
     Confine {
         /// The level, as in the settings.
         level: String,
+        /// What holds from here on of what is said on the command line; absent where nothing else was said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        flags: Option<crate::goal::GrantFlags>,
     },
     /// Ask about and deny this as well: what the user's settings say by now.
     Tighten {
@@ -317,7 +320,7 @@ fn told_by(event: &Event) -> Option<Input> {
         Event::Paused => Some(Input::Pause),
         Event::Resumed { budget, approvals } => Some(Input::Resume { budget, approvals }),
         Event::Marked { files } => Some(Input::Mark { files }),
-        Event::Confined { level } => Some(Input::Confine { level }),
+        Event::Confined { level, flags } => Some(Input::Confine { level, flags }),
         Event::Tightened { rules, deny, distrusts } => Some(Input::Tighten { rules, deny, distrusts }),
         Event::Reloaded { roster, strange } => Some(Input::Reload { roster, strange }),
         Event::Imported => Some(Input::Import),

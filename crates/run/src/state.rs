@@ -51,6 +51,8 @@ pub struct Run {
     pub(crate) planner: Option<usize>,
     /// Model calls that wait until others give money back.
     pub(crate) held: BTreeSet<Address>,
+    /// Questions whose last attempt was cut off, and whose next has not begun.
+    pub(crate) again: BTreeSet<Address>,
     pub(crate) replans: u32,
     /// The failed step for which a new plan is being made.
     pub(crate) replanning: Option<usize>,

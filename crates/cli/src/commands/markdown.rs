@@ -42,7 +42,7 @@ pub(super) fn of(report: &Report) -> String {
             spec.id,
             spec.agent,
             step.step.status(),
-            ledger.turns,
+            ledger.requests(),
             ledger.calls
         );
     }

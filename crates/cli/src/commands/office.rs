@@ -77,6 +77,7 @@ pub(super) async fn open(places: &Places, served: &Served, stop: &CancellationTo
     let spec = reach::settled(places, &wire::model_spec(&settings.meant.model.value))?;
     let starter = Starter {
         workspace: root.display().to_string(),
+        confine: served.confine.clone(),
         level,
         settings,
         agents,
@@ -130,6 +131,8 @@ fn flags(served: &Served) -> Result<Written, Fault> {
 /// Starts runs with the agents, models and settings of a workspace.
 struct Starter {
     workspace: String,
+    /// The flags on commands' rights: whoever resumes a run keeps them.
+    confine: Confine,
     /// The level that commands are confined at.
     level: String,
     settings: Settings,
@@ -154,7 +157,7 @@ impl Starter {
         rules.model.clone_from(name);
         rules.workspace.clone_from(&self.workspace);
         rules.sandbox.clone_from(&self.level);
-        rules.grants = Some(confine::grants(&self.settings, &Confine::default()));
+        rules.grants = Some(confine::grants(&self.settings, &self.confine));
         rules.workspace_trusted = self.settings.standing.is_trusted();
         wire::name_in_full(&self.dispatcher, &self.servers, &mut rules);
         rules.strange_tools = self.dispatcher.registry().strange();
@@ -206,7 +209,7 @@ impl Begin for Starter {
             return Err(format!("{first}; `updraft resume` goes on with what it began with"));
         }
         let has_changed = began.sandbox != self.level;
-        let confined = has_changed.then(|| Input::Confine { level: self.level.clone() });
+        let confined = has_changed.then(|| Input::Confine { level: self.level.clone(), flags: None });
         let tightened = tighten::by(&self.settings, &self.dispatcher, &self.servers);
         Ok(confined.into_iter().chain([tightened]).collect())
     }

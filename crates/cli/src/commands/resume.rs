@@ -105,8 +105,11 @@ async fn one(places: &Places, journal: &Journal, id: &RunId, args: &Resume) -> O
     };
     let ended = match engine(places, journal, &workspace, &args.output, dispatcher, Some((&face, stop))) {
         Ok(engine) => {
+            // What is said now is remembered, together with what was kept.
+            let said = !confine::grant_flags(&args.confine).is_empty();
+            let flags = said.then(|| confine::grant_flags(&confine));
             let args = Resume { confine, ..args.clone() };
-            go_on(places, (&engine, journal, id), (&args, &level, told), &face, &mut signals).await
+            go_on(places, (&engine, journal, id), (&args, &level, told, flags), &face, &mut signals).await
         }
         Err(fault) => Err(fault),
     };
@@ -140,7 +143,7 @@ fn still_there(run: &Run, id: &RunId) -> Result<PathBuf, Fault> {
 async fn go_on(
     places: &Places,
     (engine, journal, id): (&Engine, &Journal, &RunId),
-    (args, level, told): (&Resume, &str, Input),
+    (args, level, told, flags): (&Resume, &str, Input, Option<GrantFlags>),
     face: &Face,
     signals: &mut Signals,
 ) -> Outcome {
@@ -153,10 +156,15 @@ async fn go_on(
                 for unused in unused_words(journal, id, handle.run())? {
                     face.say(&out::harmless(&unused));
                 }
-                if !matches!(told, Input::Adopt { .. })
-                    && let Some(confined) = confine::on_resume(places, handle.run(), level, &args.confine).await?
-                {
-                    handle.send(confined);
+                if !matches!(told, Input::Adopt { .. }) {
+                    let confined = confine::on_resume(places, handle.run(), level, &args.confine).await?;
+                    let confined = match flags.filter(|_| !handle.run().is_over()) {
+                        Some(flags) => Some(confine::remembering(handle.run(), confined, flags)),
+                        None => confined,
+                    };
+                    if let Some(confined) = confined {
+                        handle.send(confined);
+                    }
                 }
                 handle.send(told);
                 handle.send(steer::resume_input(&args.permission, &args.spending));
@@ -291,8 +299,11 @@ fn began_with(journal: &Journal, id: &RunId) -> Result<(Option<Grants>, Option<A
                     granted.flags.clone_from(&flags);
                 }
             }
-            // What was said later about the level counts in the place of what it began with.
-            Input::Confine { level } => {
+            // What was said later counts in the place of what it began with.
+            Input::Confine { flags: Some(flags), .. } => {
+                granted.iter_mut().for_each(|granted| granted.flags.clone_from(flags));
+            }
+            Input::Confine { level, flags: None } => {
                 if let Some(granted) = granted.as_mut().filter(|granted| granted.flags.level.is_some()) {
                     granted.flags.level = Some(level.clone());
                 }

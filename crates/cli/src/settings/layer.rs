@@ -50,6 +50,8 @@ impl Layer {
             query_turns: number("UPDRAFT_QUERY_TURNS")?,
             agent_turns: number("UPDRAFT_AGENT_TURNS")?,
             max_wait: parsed("UPDRAFT_MAX_WAIT", time)?,
+            silence: parsed("UPDRAFT_SILENCE", time)?,
+            stall: parsed("UPDRAFT_STALL", time)?,
             parallel: number("UPDRAFT_PARALLEL")?,
             revisits: number("UPDRAFT_REVISITS")?,
             replans: number("UPDRAFT_REPLANS")?,

@@ -79,7 +79,9 @@ pub(crate) struct Meant {
     pub(crate) step_budget: Spending,
     /// How much models think.
     pub(crate) think: Sourced<Think>,
-    /// How long a model may be silent in the midst of an answer.
+    /// How long a model may say nothing before its answer begins.
+    pub(crate) silence: Sourced<Millis>,
+    /// How long it may say nothing in the midst of an answer.
     pub(crate) stall: Sourced<Millis>,
     /// How long a model that cannot be had is waited for.
     pub(crate) max_wait: Sourced<Millis>,
@@ -127,6 +129,7 @@ impl Default for Meant {
             budget: Spending::default(),
             step_budget: Spending::default(),
             think: Sourced::default_of(Think::Auto),
+            silence: Sourced::default_of(Millis(300_000)),
             stall: Sourced::default_of(Millis(120_000)),
             max_wait: Sourced::default_of(Millis(600_000)),
             probe: Sourced::default_of(true),
@@ -189,6 +192,7 @@ impl Meant {
             };
             taking.free("think", &mut self.think, Some(&Spanned::new(think.span(), meant)));
         }
+        taking.free("silence", &mut self.silence, written.silence.as_ref());
         taking.free("stall", &mut self.stall, written.stall.as_ref());
         taking.free("max_wait", &mut self.max_wait, written.max_wait.as_ref());
         taking.free("probe", &mut self.probe, written.probe.as_ref());
@@ -266,6 +270,7 @@ impl Meant {
             row("approvals", &self.approvals, |value| format!("{:?}", value.word())),
             row("deny", &self.deny, |value| format!("{value:?}")),
             row("think", &self.think, |value| format!("{:?}", format!("{value:?}").to_lowercase())),
+            row("silence", &self.silence, |value| format!("\"{} s\"", value.0 / 1000)),
             row("stall", &self.stall, |value| format!("\"{} s\"", value.0 / 1000)),
             row("max_wait", &self.max_wait, |value| format!("\"{} s\"", value.0 / 1000)),
             row("probe", &self.probe, ToString::to_string),

@@ -41,6 +41,8 @@ pub(crate) struct Written {
     pub(crate) step_budget: WrittenBudget,
     pub(crate) think: Option<Spanned<String>>,
     #[serde(deserialize_with = "time")]
+    pub(crate) silence: Option<Spanned<Millis>>,
+    #[serde(deserialize_with = "time")]
     pub(crate) stall: Option<Spanned<Millis>>,
     #[serde(deserialize_with = "time")]
     pub(crate) max_wait: Option<Spanned<Millis>>,

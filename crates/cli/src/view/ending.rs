@@ -151,7 +151,7 @@ fn costs(run: &Run) -> Vec<(String, String)> {
     let mut agents: BTreeMap<&str, (u64, bool, bool)> = BTreeMap::new();
     for step in run.steps().filter(|step| step.ledger.turns > 0) {
         let (cost, is_estimate, is_unknown) = agents.entry(&step.spec.agent).or_default();
-        *cost = cost.saturating_add(step.ledger.cost().0);
+        *cost = cost.saturating_add(step.ledger.at_most().0);
         *is_estimate |= step.ledger.usage.estimated;
         *is_unknown |= step.ledger.unpriced > 0;
     }

@@ -115,7 +115,7 @@ fn lines(event: &Event, run: &Run) -> Vec<Line> {
         Event::StepDone { step, best_effort, .. } => {
             let found = run.step(step);
             let output = found.and_then(|step| step.output.as_deref());
-            let turns = found.map_or(0, |step| step.ledger.turns);
+            let turns = found.map_or(0, |step| step.ledger.requests());
             one(
                 "step.completed",
                 json!({ "step": step, "agent": agent(step), "output": output, "turns": turns, "best_effort": best_effort }),
@@ -132,7 +132,7 @@ fn lines(event: &Event, run: &Run) -> Vec<Line> {
         Event::Paused => one("run.paused", json!({})),
         Event::Resumed { budget, .. } => one("run.resumed", json!({ "budget": budget })),
         Event::Marked { files } => one("run.marked", json!({ "files": files })),
-        Event::Confined { level } => one("run.confined", json!({ "sandbox": level })),
+        Event::Confined { level, .. } => one("run.confined", json!({ "sandbox": level })),
         Event::Tightened { rules, deny, distrusts } => {
             one("run.tightened", json!({ "rules": rules, "deny": deny, "distrusts": distrusts }))
         }

@@ -104,7 +104,7 @@ impl Log {
             Event::Paused => "paused".into(),
             Event::Resumed { .. } => "resumed".into(),
             Event::Marked { files } => out::harmless(&words::marked(files)),
-            Event::Confined { level } => format!("sandbox level {level}"),
+            Event::Confined { level, .. } => format!("sandbox level {level}"),
             Event::Tightened { rules, deny, distrusts } => out::harmless(&words::tightened(rules, deny, *distrusts)),
             Event::Adopted { settings } => format!("taken over, in {}", settings.workspace),
             Event::Cancelled { by } => format!("cancelled by {by}"),

@@ -33,7 +33,7 @@ pub(super) fn arguments(args: &Value) -> String {
 
 /// `$0.12`, `about $0.12` where a provider reported no figures, `cost unknown` where a price is missing.
 pub(crate) fn cost(ledger: &Ledger) -> String {
-    let cost = ledger.cost();
+    let cost = ledger.at_most();
     match (ledger.unpriced, ledger.usage.estimated && cost.0 > 0) {
         (0, true) => format!("about {cost}"),
         (0, false) => cost.to_string(),
@@ -51,8 +51,9 @@ pub(crate) fn figures(run: &Run) -> String {
     }
     words.push(match all.cost {
         Some(_) if all.doubtful > 0.0 => {
-            let doubtful = run.ledger().doubtful.cost.unwrap_or_default();
-            format!("{}, of which {doubtful} may not have been billed", cost(run.ledger()))
+            let doubtful = run.ledger().outstanding().cost.unwrap_or_default();
+            let calls = count(all.doubtful_calls, "call");
+            format!("{}, of which {doubtful} may have been billed for {calls} without an answer", cost(run.ledger()))
         }
         _ => cost(run.ledger()),
     });
@@ -86,8 +87,12 @@ pub(crate) fn graph_lines(steps: &[StepReport], run: &Run, paint: Paint) -> Vec<
         if let Some(began) = step.began {
             let until = step.ended.map_or_else(|| "…".into(), |ended| moment::length(ended.since(began)));
             let ledger = &step.step.ledger;
-            let _ =
-                write!(text, "  {until:>11}  {:>8}  {:>8}", count(ledger.turns, "turn"), count(ledger.calls, "call"));
+            let _ = write!(
+                text,
+                "  {until:>11}  {:>8}  {:>8}",
+                count(ledger.requests(), "turn"),
+                count(ledger.calls, "call")
+            );
             if ledger.usage.tokens() > 0 {
                 let about = if ledger.usage.estimated { "about " } else { "" };
                 let _ = write!(text, "  {about}{} tokens", ledger.usage.tokens());
@@ -96,7 +101,7 @@ pub(crate) fn graph_lines(steps: &[StepReport], run: &Run, paint: Paint) -> Vec<
                 let (cached, hits, answers) = (ledger.usage.cached, ledger.cache_hits, ledger.answers);
                 let _ = write!(text, " ({cached} cached, {hits} of {answers} answers)");
             }
-            if ledger.unpriced > 0 || ledger.usage.cost.is_some_and(|cost| cost.0 > 0) {
+            if ledger.unpriced > 0 || ledger.at_most().0 > 0 {
                 let _ = write!(text, "  {}", cost(ledger));
             }
         }
@@ -201,7 +206,7 @@ pub(crate) fn event_words(event: &Event) -> String {
             (budget, approvals) => serde_json::json!({ "budget": budget, "approvals": approvals }).to_string(),
         },
         Event::Marked { files } => marked(files),
-        Event::Confined { level } => format!("sandbox level {level}"),
+        Event::Confined { level, .. } => format!("sandbox level {level}"),
         Event::Tightened { rules, deny, distrusts } => tightened(rules, deny, *distrusts),
         Event::Reloaded { roster, .. } => count(roster.agents.len() as u64, "agent"),
         Event::Imported => String::new(),

@@ -1,4 +1,4 @@
-//! Models that cannot be had for a while: the server is gone, the key is wrong, the account is empty. No run is lost by it,
+//! Models that are not available for a while: the server is gone, the key is wrong, the account is empty. No run is lost by it,
 //! and nothing that is done is done again.
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -248,4 +248,58 @@ fn an_interrupt_while_it_waits_ends_it_at_once_however_often() {
     server.come_back();
     ended(with_server(&world, &server, &["resume", &id])).code(0);
     assert_eq!(server.answered(), ["task-one", "task-two"]);
+}
+
+#[test]
+fn a_failure_of_the_server_itself_is_tried_a_few_times_and_loses_nothing() {
+    let (world, server) = (World::new(), Server::new());
+    server.set(|state| state.refuses = Some((1, "500 Internal Server Error", "the prompt broke it")));
+    let ran = ended(run(&world, &server)).code(4);
+    ran.says("failed 4 times: status 500").says("updraft resume");
+    server.set(|state| state.refuses = None);
+    assert_eq!(ended(with_server(&world, &server, &["resume", &world.last()])).code(0).out, "task-two is done\n");
+    assert_eq!(server.answered(), ["task-one", "task-two"]);
+}
+
+#[test]
+fn a_key_that_was_set_anew_counts_in_a_process_that_runs() {
+    let (world, server) = (World::new(), Server::new());
+    server.set(|state| state.refuses = Some((1, "401 Unauthorized", "invalid_api_key")));
+    world.file(".env", "OPENAI_API_KEY=old-key\n");
+    world.updraft(&["trust", "--yes"]).code(0);
+    let mut command = run(&world, &server);
+    let child = command.env_remove("OPENAI_API_KEY").env("UPDRAFT_MAX_WAIT", "1m").spawn().unwrap();
+    World::until("the first step is done", || server.answered().len() == 1);
+    world.file(".env", "OPENAI_API_KEY=good-key\n");
+    let ran = Ran::of(child.wait_with_output().unwrap()).code(0);
+    assert_eq!(ran.out, "task-two is done\n");
+}
+
+#[test]
+fn a_server_that_says_nothing_is_asked_twice_and_then_the_run_stops() {
+    let world = World::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let heard = asked.clone();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            // Held open, with comments that say nothing.
+            let mut stream = stream.unwrap();
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n");
+            heard.lock().unwrap().push(stream.try_clone().unwrap());
+            std::thread::spawn(move || {
+                while stream.write_all(b": still here\n\n").is_ok() {
+                    std::thread::sleep(Duration::from_millis(50));
+                }
+            });
+        }
+    });
+    let mut command = world.command(&["run", "--agent", "thinker", "--model", "openai/m", "think"]);
+    command.env("OPENAI_BASE_URL", format!("http://{address}/v1")).env("OPENAI_API_KEY", "a-key-of-ours");
+    command.env("UPDRAFT_SILENCE", "1s");
+    ended(command).code(4).says("said nothing for 1 s (attempt 2)").says("updraft resume");
+    assert_eq!(asked.lock().unwrap().len(), 2);
+    let shown = world.updraft(&["show", "--json", &world.last()]).code(0).value();
+    assert_eq!((&shown["statistics"]["doubtful_calls"], &shown["statistics"]["turns"]), (&json!(2), &json!(2)));
 }

@@ -254,6 +254,25 @@ fn a_run_goes_on_with_the_flags_it_was_started_with() {
 }
 
 #[test]
+fn flags_that_a_run_was_resumed_with_hold_for_the_next_resume() {
+    let world = World::new();
+    if !is_to_be_had(&world) {
+        return;
+    }
+    let ask = json!({"name": "ask_user", "args": {"question": "which?"}});
+    let script = json!({"rules": [{"when": {"turn": 0}, "answer": {"calls": [ask]}}], "default": {"text": "done"}});
+    let model = world.script("s.json", &script);
+    world.config("agents/asker.md", "---\nname: asker\npurpose: Asks.\ntools: [ask_user]\n---\nAsk.\n");
+    world.config("config.toml", "[sandbox]\nnetwork = \"host\"\n");
+    world.updraft(&["run", "--model", &model, "--agent", "asker", "go"]).code(3);
+    let run = world.last();
+    world.updraft(&["resume", &run, "--network", "none"]).code(3);
+    world.updraft(&["resume", &run]).code(3).says("keeping what the run was started with: --network none");
+    world.updraft(&["resume", &run, "--network", "host"]).code(3);
+    world.updraft(&["resume", &run]).code(3).says("keeping what the run was started with: --network host");
+}
+
+#[test]
 fn without_the_sandbox_only_by_the_flag_and_with_a_warning() {
     let world = World::new();
     let model = runs(&world, "echo free > free.txt");

@@ -152,3 +152,20 @@ fn a_task_is_cancelled_and_a_failed_run_is_a_complete_task_with_an_error() {
     assert_eq!(done["result"]["structuredContent"]["status"], "failed");
     assert_eq!(client.ask("tasks/get", json!({ "taskId": "unknown" })).unwrap_err()["code"], -32602);
 }
+
+#[test]
+fn a_run_that_was_begun_by_a_server_is_resumed_with_the_flags_of_the_server() {
+    let world = World::new();
+    let model = world.script("script.json", &json!({ "default": { "text": "It is made.", "delay_ms": 60_000 } }));
+    world.config("config.toml", "[sandbox]\nnetwork = \"host\"\n");
+    let command = world.command(&["mcp", "serve", "--model", &model, "--network", "none"]);
+    let mut client = Client::of(command, Era::New, takes_tasks());
+    let call = json!({ "name": "dispatch_agent_task", "arguments": { "prompt": "make it", "agent": "coder" } });
+    let id = client.ask("tools/call", call).unwrap()["taskId"].clone();
+    client.child.kill().unwrap();
+    drop(client);
+    let quick = world.script("quick.json", &json!({ "default": { "text": "It is made." } }));
+    std::fs::copy(quick.trim_start_matches("scripted/"), model.trim_start_matches("scripted/")).unwrap();
+    let resumed = world.updraft(&["resume", id.as_str().unwrap()]).code(0);
+    assert!(resumed.err.contains("keeping what the run was started with: --network none"), "{}", resumed.err);
+}

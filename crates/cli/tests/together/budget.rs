@@ -91,6 +91,17 @@ fn a_dollar_holds(fake: Fake, price: Price, reasoning: Reasoning, seed: u64) {
     assert_eq!(replayed.code, Some(0), "{what}: {replayed:?}");
 }
 
+#[test]
+fn a_dollar_is_used_for_all_the_answers_that_fit_in_it() {
+    // An answer that fills its cap of a thousand tokens costs 33 cents.
+    let price = Price { read: 0, written: 330_000 };
+    let biller = Biller::start(Fake::Chat, price, inside(0), 1);
+    let world = World::new(&format!("max_output = 1000\n{}", config(Fake::Chat, price, &biller)));
+    let ended = world.updraft(&["run", "--agent", "retriever", "--model", "fake/m", "--budget", "1.00", "look"]);
+    assert_eq!(ended.code, USED_UP, "{ended:?}");
+    assert_eq!((biller.requests(), biller.cost()), (3, 990_000_000), "a fourth does not fit: {}", ended.err);
+}
+
 /// Lets a process work until so many more requests have reached the provider, and a little longer.
 fn work_and_kill(world: &World, arguments: &[&str], biller: &Biller, requests: u64, then: u64) -> bool {
     let before = biller.requests();

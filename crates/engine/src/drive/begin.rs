@@ -9,13 +9,14 @@ use updraft_run::{
 };
 use updraft_tools::Log;
 
+use super::careful::{Careful, Question};
 use super::{Begin, Drive};
 use crate::Error;
-use crate::consult::Question;
+use crate::consult;
 use crate::context::Context;
 use crate::conversation::{Conversation, Sources, Way};
 use crate::effects::{Asking, Calling, Listener, failed};
-use crate::outage::not_to_be_had;
+use crate::outage::setup_failure;
 use crate::watch::{showing, telling};
 
 /// A conversation to go on with, and the context it began with, where that is not the run's.
@@ -52,11 +53,11 @@ impl Drive {
                     self.queued.push(Input::Begun { id, attempt, epoch, facts: Facts::default() }.into());
                 }
                 Effect::Ask if matches!(open.funds, Funds::None) && self.run.needs_estimates() => self.estimate(&id)?,
-                Effect::Ask if self.run.may_begin(&id) => self.ask(&id)?,
-                Effect::Call if self.run.is_paid(&id) => self.consult(&id),
+                Effect::Ask if self.run.may_begin(&id) => careful.extend(self.ask(&id)?),
+                Effect::Call if self.run.is_paid(&id) => careful.extend(self.consult(&id)),
                 Effect::Call => match self.run.call_at(&id) {
                     Some(call) if self.run.class_of(&id).is_repeatable() => self.call(id, call),
-                    Some(call) => careful.push((id, call)),
+                    Some(call) => careful.push(Careful::Call(id, call)),
                     None => {
                         let why = "this version no longer reads the call from the model's text; call it again";
                         let reply = Reply::Failed(Failure::new(FailureKind::Validation, why));
@@ -100,30 +101,7 @@ impl Drive {
         }
     }
 
-    /// Calls that may not simply be made again: their beginning is on disk before they begin.
-    async fn begin_careful(&mut self, calls: Vec<(Address, ToolCall)>) -> Result<(), Error> {
-        if calls.is_empty() {
-            return Ok(());
-        }
-        let workspace = self.run.settings().workspace.clone();
-        let epoch = self.lease.epoch();
-        let mut begun = std::mem::take(&mut self.riding);
-        for (id, call) in &calls {
-            let facts = self.engine.hands.facts(&workspace, call).await;
-            let images = self.engine.hands.images(&workspace, call).await;
-            self.blobs.extend(images.into_iter().map(Blob::new));
-            let attempt = self.attempt(id);
-            begun.push(Input::Begun { id: id.clone(), attempt, epoch, facts }.into());
-        }
-        let (records, handled) = self.decide(begun);
-        self.append(records, handled).await?;
-        for (id, call) in calls {
-            self.call(id, call);
-        }
-        Ok(())
-    }
-
-    fn call(&mut self, id: Address, call: ToolCall) {
+    pub(super) fn call(&mut self, id: Address, call: ToolCall) {
         let attempt = self.attempt(&id);
         if self.is_another_tool(&id, &call) {
             let why = format!(
@@ -146,54 +124,57 @@ impl Drive {
         self.effects.call(id, attempt, calling);
     }
 
-    /// Asks a model. That it began rides with the next append: a model call may be made again.
-    fn ask(&mut self, id: &Address) -> Result<(), Error> {
-        let Some((conversation, context)) = self.conversation(id)? else { return Ok(()) };
+    /// Asks a model, or gives the question back where its beginning must be on disk first.
+    fn ask(&mut self, id: &Address) -> Result<Option<Careful>, Error> {
+        let Some((mut conversation, context)) = self.conversation(id)? else { return Ok(None) };
         let attempt = self.attempt(id);
         let model = match self.engine.hands.model(self.run.model_of(&id.step)) {
             Ok(model) => model,
             Err(error) => {
-                let reply = not_to_be_had(&error);
+                let reply = setup_failure(&error);
                 self.queued.push(Input::Replied { id: id.clone(), attempt, reply, prepared: Vec::new() }.into());
-                return Ok(());
+                return Ok(None);
             }
         };
+        let way = self.way(id);
         let facts = Facts {
             prompt: Some(conversation.hash()),
             context,
             documents: conversation.documents && id.kind == Kind::Ask && id.turn == 0,
+            ceiling: self.unreserved(id, || model.ceiling(&conversation.parts(way).0)),
             ..Facts::default()
         };
-        self.riding.push(Input::Begun { id: id.clone(), attempt, epoch: self.lease.epoch(), facts }.into());
         let limit = self.engine.hands.patience();
-        let asking = Asking { model, conversation, way: self.way(id), hear: self.listener(id), limit };
-        self.effects.ask(id.clone(), attempt, asking);
-        Ok(())
+        let renewal = self.renewal_of(self.run.model_of(&id.step));
+        let asking = Asking { model, renewal, conversation, way, hear: self.listener(id), limit };
+        Ok(self.put(id, facts, Question::Own(Box::new(asking))))
     }
 
     /// Asks another model on an agent's behalf: estimated first, where there is a budget to keep.
-    fn consult(&mut self, id: &Address) {
-        let Some((open, call)) = self.run.open().get(id).zip(self.run.call_at(id)) else { return };
+    fn consult(&mut self, id: &Address) -> Option<Careful> {
+        let (open, call) = self.run.open().get(id).zip(self.run.call_at(id))?;
         let (attempt, name) = (open.attempt, self.run.consulted(id).unwrap_or_default());
         let must_estimate = matches!(open.funds, Funds::None) && self.run.needs_estimates();
         let from = self.run.on_behalf_of(id);
-        let question = Question::of(&call, from, id.step.as_str(), self.run.settings().max_output, attempt);
+        let question = consult::Question::of(&call, from, id.step.as_str(), self.run.settings().max_output, attempt);
         match self.engine.hands.model(name) {
             Err(error) => {
                 let (id, reply) = (id.clone(), failed(&error));
                 self.queued.push(Input::Replied { id, attempt, reply, prepared: Vec::new() }.into());
+                None
             }
             Ok(model) if must_estimate => {
                 let ceiling = question.ceiling(model.as_ref());
                 self.queued.push(Input::Estimated { id: id.clone(), ceiling }.into());
+                None
             }
             Ok(model) if self.run.may_begin(id) => {
-                let (epoch, facts) = (self.lease.epoch(), Facts::default());
-                self.riding.push(Input::Begun { id: id.clone(), attempt, epoch, facts }.into());
-                let hear = self.listener(id);
-                self.effects.consult(id.clone(), attempt, model, question, hear);
+                let ceiling = self.unreserved(id, || question.ceiling(model.as_ref()));
+                let facts = Facts { ceiling, ..Facts::default() };
+                let (hear, model) = (self.listener(id), (model, self.renewal_of(name)));
+                self.put(id, facts, Question::Anothers { model, question: Box::new(question), hear })
             }
-            Ok(_) => {}
+            Ok(_) => None,
         }
     }
 
@@ -209,7 +190,7 @@ impl Drive {
             Err(error) => Input::Replied {
                 id: id.clone(),
                 attempt: self.attempt(id),
-                reply: not_to_be_had(&error),
+                reply: setup_failure(&error),
                 prepared: Vec::new(),
             },
         };
@@ -281,7 +262,7 @@ impl Drive {
         }
     }
 
-    fn attempt(&self, id: &Address) -> u32 {
+    pub(super) fn attempt(&self, id: &Address) -> u32 {
         self.run.open().get(id).map_or(1, |open| open.attempt)
     }
 

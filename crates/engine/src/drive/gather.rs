@@ -90,7 +90,7 @@ impl Drive {
 
     /// How long the run may still work before its time, or that of a step, is up.
     fn time_left(&self) -> Option<Duration> {
-        let left = self.run.time_left(self.engine.now()).filter(|_| *self.run.phase() == Phase::Running)?;
+        let left = self.run.time_left(self.clock.now()).filter(|_| *self.run.phase() == Phase::Running)?;
         Some(Duration::from_millis(left.0 + 1))
     }
 

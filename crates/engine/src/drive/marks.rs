@@ -54,7 +54,9 @@ impl Drive {
             return Ok(None);
         }
         known.heard = stamp;
-        let files = known.book.by_others(&self.id)?;
+        let mut files = known.book.by_others(&self.id)?;
+        // Only what is new to the run is told: the journal of each would hold all marks again and again.
+        files.retain(|path, origins| self.run.is_news(path, origins));
         Ok((!files.is_empty()).then(|| Input::Mark { files }.into()))
     }
 

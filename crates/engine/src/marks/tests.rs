@@ -202,3 +202,63 @@ fn a_book_that_cannot_be_read_is_an_error_and_not_an_empty_one() {
     std::fs::write(&world.book().file, "{").unwrap();
     assert!(world.book().all().is_err() && world.book().add(&run("one"), &of("b", "p"), Timestamp(0)).is_err());
 }
+
+#[test]
+fn a_change_of_one_file_costs_one_row_however_many_are_marked() {
+    let world = World::new();
+    let book = world.book();
+    let many = (0..3_000).map(|n| (format!("f{n}"), Origins::of("p"))).collect();
+    book.add(&run("one"), &many, Timestamp(0)).unwrap();
+    let length = || std::fs::metadata(&book.file).unwrap().len();
+    let before = length();
+    book.add(&run("two"), &of("f7", "q"), Timestamp(0)).unwrap();
+    assert!(length() - before < 100, "{} bytes", length() - before);
+    let before = length();
+    book.add(&run("two"), &of("f7", "q"), Timestamp(0)).unwrap();
+    assert_eq!(length(), before, "nothing is written where nothing has changed");
+    assert_eq!(world.marked().len(), 3_001);
+}
+
+#[test]
+fn a_file_of_outdated_rows_is_written_anew() {
+    let world = World::new();
+    let book = world.book();
+    for _ in 0..600 {
+        book.add(&run("one"), &of("a", "p"), Timestamp(0)).unwrap();
+        book.clear(Some("a")).unwrap();
+    }
+    book.add(&run("one"), &of("b", "p"), Timestamp(0)).unwrap();
+    let rows = std::fs::read_to_string(&book.file).unwrap().lines().count();
+    assert!(rows < 1_100, "{rows} rows");
+    assert_eq!(world.marked(), ["b"]);
+}
+
+#[test]
+fn a_row_that_was_cut_off_counts_for_nothing_and_damages_no_later_one() {
+    let world = World::new();
+    let book = world.book();
+    book.add(&run("one"), &of("a", "p"), Timestamp(0)).unwrap();
+    let mut text = std::fs::read_to_string(&book.file).unwrap();
+    text.push_str("{\"mark\":[\"b");
+    std::fs::write(&book.file, text).unwrap();
+    assert_eq!(world.marked(), ["a"]);
+    book.add(&run("one"), &of("c", "p"), Timestamp(0)).unwrap();
+    assert_eq!(world.marked(), ["a", "c"]);
+}
+
+#[test]
+fn marks_of_an_older_version_still_count() {
+    let world = World::new();
+    let book = world.book();
+    let old =
+        r#"{"workspace":"/w","files":{"a":{"one":{"origins":["p"]}}},"roaming":{"two":{"origins":["q"],"since":5}}}"#;
+    std::fs::create_dir_all(book.file.parent().unwrap()).unwrap();
+    std::fs::write(book.file.with_extension("json"), old).unwrap();
+    assert!(book.stamp().is_some());
+    assert_eq!(world.marked(), [".", "a"]);
+    book.add(&run("one"), &of("b", "p"), Timestamp(0)).unwrap();
+    assert_eq!(world.marked(), [".", "a", "b"]);
+    assert!(!book.file.with_extension("json").exists());
+    book.clear(None).unwrap();
+    assert_eq!(world.marked(), [""; 0]);
+}

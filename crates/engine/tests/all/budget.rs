@@ -223,3 +223,63 @@ async fn what_may_have_been_billed_when_the_process_ended_stays_on_the_account()
     let doubtful = next.load(&id()).unwrap().ledger().doubtful.cost.unwrap().0;
     assert_eq!(doubtful, reserved.values().sum::<u64>());
 }
+
+/// A model at a price that says nothing until the process has ended.
+struct Hanging(Priced, Arc<Notify>);
+
+impl Model for Hanging {
+    fn name(&self) -> &'static str {
+        "scripted/test"
+    }
+
+    fn price(&self) -> Option<Price> {
+        self.0.price()
+    }
+
+    fn ask<'a>(&'a self, prompt: &'a Prompt<'a>, draft: &'a mut Draft, hear: Hear<'a>) -> Asking<'a> {
+        if prompt.attempt > 1 {
+            return self.0.ask(prompt, draft, hear);
+        }
+        self.1.notify_one();
+        Box::pin(std::future::pending())
+    }
+}
+
+#[tokio::test]
+async fn a_call_cut_off_without_a_budget_is_on_the_account_before_it_is_made() {
+    let (world, asked) = (World::quick(), Arc::new(Notify::new()));
+    let price = Price::per_million(1.0, 10.0, None, None);
+    let hanging = || Hanging(Priced { price, billed: Arc::default() }, Arc::clone(&asked));
+    let engine = world.engine_with(Arc::new(hanging()), Options::default());
+    let (agents, prompts) = (Agents::compiled_in().unwrap(), Prompts::compiled_in());
+    let new = NewRun {
+        goal: goal("do it"),
+        settings: settings(&world.workspace()),
+        budget: Budget::default(),
+        plan: Some(Graph { steps: vec![step("s0", "retriever", &[], &["s0"])] }),
+        agents: &agents,
+        prompts: &prompts,
+        tools: &specs,
+        models: &|_| None,
+        only_reads: &|_| true,
+        pictures: Vec::new(),
+    };
+    let handle = engine.start(id(), new).await.unwrap();
+    tokio::select! {
+        biased;
+        () = asked.notified() => {}
+        _ = handle.drive() => panic!("it was to be cut off"),
+    }
+    let cut = engine.load(&id()).unwrap();
+    let ceiling = cut.ledger().outstanding().cost.unwrap().0;
+    assert!(ceiling > 0 && cut.ledger().reservations == 1, "{:?}", cut.ledger());
+    engine.journal().clone().close().await;
+
+    let next = world.engine_with(Arc::new(hanging()), Options::default());
+    let rested = next.open(&id()).await.unwrap().drive().await.unwrap();
+    let ledger = rested.run.ledger();
+    assert_eq!(rested.run.status(), "done", "{:?}", rested.run.phase());
+    assert_eq!((ledger.doubtful.cost.unwrap().0, ledger.cut_off, ledger.requests()), (ceiling, 1, 2));
+    assert_eq!(replay(next.journal(), &id()).unwrap().differences, []);
+    next.journal().clone().close().await;
+}

@@ -83,7 +83,7 @@ async fn runs(crash: Crash, wrong: Wrong) -> Option<Came> {
             _ => None,
         }));
         let hands = ScriptedHands::new(&outside, wrong);
-        let options = Options { watch: Arc::new(watch), clock, ..Options::default() };
+        let options = Options { watch: Arc::new(watch), clock, steady: None, ..Options::default() };
         let engine = Engine::new(world.journal(), Arc::new(hands), options);
         let lived = AssertUnwindSafe(live(&engine, &id, &world, started)).catch_unwind().await;
         DECISIONS.with(|left| left.set(None));

@@ -3,6 +3,7 @@
 mod answers;
 mod budget;
 mod changing;
+mod clock;
 mod compact;
 mod crash;
 mod drive;

@@ -70,7 +70,8 @@ async fn tell(name: &str, sync: Sync, dawdle: bool) -> Story {
     let outside = Outside { moment: Some(Box::new(move || now.position())), ..Outside::default() };
     let outside = Arc::new(Mutex::new(outside));
     let hands = Arc::new(ScriptedHands { dawdle, ..ScriptedHands::new(&outside, Wrong::Nothing) });
-    let engine = Engine::new(journal, hands, Options { watch: Arc::new(watch), clock, ..Options::default() });
+    let engine =
+        Engine::new(journal, hands, Options { watch: Arc::new(watch), clock, steady: None, ..Options::default() });
     let handle = begin(&engine, &id(), &world.workspace()).await;
     to_the_end(&engine, handle).await;
     engine.journal().clone().close().await;
@@ -95,7 +96,7 @@ impl Story {
         let performed: Vec<Performed> = self.performed[..acted].to_vec();
         let outside = Arc::new(Mutex::new(Outside { performed, ..Outside::default() }));
         let hands = Arc::new(ScriptedHands::new(&outside, Wrong::Nothing));
-        let engine = Engine::new(journal, hands, Options { clock, ..Options::default() });
+        let engine = Engine::new(journal, hands, Options { clock, steady: None, ..Options::default() });
         let ended = self.ends_well(&engine, &outside, moment, acted).await;
         engine.journal().clone().close().await;
         ended

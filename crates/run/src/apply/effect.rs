@@ -233,9 +233,22 @@ impl Run {
         }
     }
 
-    pub(super) fn begun(&mut self, id: &Address, epoch: u64, facts: &Facts) {
+    pub(super) fn begun(&mut self, id: &Address, attempt: u32, epoch: u64, facts: &Facts) {
+        if let Some(ceiling) = facts.ceiling
+            && self.open.get(id).is_some_and(|open| !matches!(open.funds, Funds::Reserved(_)))
+        {
+            // No budget asked for it; should it be cut off, this is what it may have been billed.
+            self.reserved(id, ceiling);
+        }
         if let Some(open) = self.open.get_mut(id) {
             open.begun = Some((epoch, facts.clone()));
+        }
+        if attempt > 1
+            && self.again.remove(id)
+            && let Some(at) = self.places.get(&id.step).copied()
+        {
+            self.ledger.repeats += 1;
+            self.steps[at].ledger.repeats += 1;
         }
         if id.kind == Kind::Ask
             && facts.context.is_some()
@@ -254,6 +267,7 @@ impl Run {
         let was_busy = self.open.get(id).is_some_and(|open| self.is_busy(id, &open.effect));
         let open = self.open.remove(id)?;
         self.held.remove(id);
+        self.again.remove(id);
         self.busy = self.busy.saturating_sub(u32::from(was_busy));
         self.count_outer(id, before);
         if let Funds::Reserved(ceiling) = open.funds {
@@ -276,10 +290,14 @@ impl Run {
     }
 
     pub(super) fn interrupted(&mut self, id: &Address) {
+        let is_paid = self.is_paid(id);
         let Some(open) = self.close(id, true) else { return };
         let again = Open { attempt: open.attempt + 1, funds: Funds::None, begun: None, payee: None, ..open };
         let effect = again.effect.clone();
         self.open.insert(id.clone(), again);
+        if is_paid {
+            self.again.insert(id.clone());
+        }
         self.busy += u32::from(self.is_busy(id, &effect));
     }
 

@@ -149,8 +149,12 @@ impl Run {
     /// A step stops where it is. What it had asked is open again, and nobody has begun it.
     pub(super) fn step_halted(&mut self, id: &StepId, ask: Option<&Address>, why: &Failure) {
         let Some(at) = self.places.get(id).copied().filter(|at| self.steps[*at].is_at_work()) else { return };
+        let is_made_again = ask.is_some_and(|ask| self.again.contains(ask));
         if let Some((ask, open)) = ask.and_then(|ask| Some((ask, self.close(ask, false)?))) {
             let effect = open.effect.clone();
+            if is_made_again {
+                self.again.insert(ask.clone());
+            }
             self.open.insert(ask.clone(), Open { funds: Funds::None, begun: None, payee: None, ..open });
             self.busy += u32::from(self.is_busy(ask, &effect));
         }

@@ -255,11 +255,13 @@ impl Run {
 
     /// Whether a run does not know yet all that these files hold.
     pub(crate) fn are_news(&self, files: &BTreeMap<String, Origins>) -> bool {
-        let is_known = |(path, origins): (&String, &Origins)| {
-            let known = self.marked.get(path).map(Origins::names).unwrap_or_default();
-            self.still_strange(origins).are_within(known)
-        };
-        !files.iter().all(is_known)
+        files.iter().any(|(path, origins)| self.is_news(path, origins))
+    }
+
+    /// Whether a run does not know yet that words from these places are in a file.
+    pub fn is_news(&self, path: &str, origins: &Origins) -> bool {
+        let known = self.marked.get(path).map(Origins::names).unwrap_or_default();
+        !self.still_strange(origins).are_within(known)
     }
 }
 

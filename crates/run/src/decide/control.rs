@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::effect::{Class, Effect, Prepared};
 use crate::event::{Event, Judgement};
 use crate::goal::{Approvals, Budget, Limit, Settings};
-use crate::id::{Address, Kind, RunId, StepId};
+use crate::id::{Address, Kind, Millis, RunId, StepId};
 use crate::input::{Finding, ForkChange, Found};
 use crate::origins::Origins;
 use crate::reply::{Failure, FailureKind, Reply, Verdict};
@@ -20,6 +20,9 @@ const CUT_OFF_ASKS: u32 = 10;
 
 /// Answers that break off while our process lives, before the question fails.
 const BROKEN_ANSWERS: u32 = 4;
+
+/// Questions to which a model said nothing for minutes, before the run stops: it would be hours with more.
+const UNANSWERED_ASKS: u32 = 2;
 
 impl Run {
     pub(super) fn hear_answer(&self, id: Option<&Address>, text: &str) -> Vec<Event> {
@@ -68,10 +71,10 @@ impl Run {
         let mut budget = budget.cloned();
         if let Some(turns) = budget.as_mut().and_then(|budget| budget.turns.as_mut())
             && self.budget.turns.is_none()
-            && *turns <= self.ledger.turns
+            && *turns <= self.ledger.requests()
         {
             // Nobody had counted the turns so far: a number that is used up already means so many more.
-            *turns += self.ledger.turns;
+            *turns += self.ledger.requests();
         }
         let mut events = vec![Event::Resumed { budget, approvals }];
         if approvals == Some(Approvals::Allow) {
@@ -206,6 +209,21 @@ impl Run {
     pub(super) fn may_ask_again(&self, id: &Address, attempt: u32) -> bool {
         let stopping = matches!(self.phase, Phase::Cancelling { .. });
         self.is_asked(id, attempt) && attempt < BROKEN_ANSWERS && !stopping
+    }
+
+    /// What follows where a model was asked and said nothing. The attempt may have been billed.
+    pub(super) fn after_silence(&self, id: &Address, attempt: u32, limit: Millis) -> Vec<Event> {
+        let mut events = vec![Event::Interrupted { id: id.clone(), attempt }];
+        if attempt >= UNANSWERED_ASKS || !self.may_ask_again(id, attempt) {
+            let why =
+                format!("`{}` said nothing for {} s (attempt {attempt})", self.payee_of(id), limit.0.div_ceil(1000));
+            if self.can_halt(id) {
+                events.extend(self.halt(id, Failure::new(FailureKind::Outage, why)));
+            } else {
+                events.push(self.gives_up(id, attempt + 1, why));
+            }
+        }
+        events
     }
 
     /// Whether a question of a step can be put again later. One that the agent's own call puts fails instead.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::support::{World, at, calls, costs, given, gives, outside, raise, resume, says, used};
 use updraft_run::{
-    Budget, Ceiling, Cost, Failure, FailureKind, Input, Limit, Millis, Output, Phase, Prepared, Reply, Settings, Start,
-    ToolCall,
+    Budget, Ceiling, Cost, Facts, Failure, FailureKind, Input, Limit, Millis, Output, Phase, Prepared, Reply, Settings,
+    Start, ToolCall,
 };
 
 fn tokens(limit: u64, start: Start) -> Start {
@@ -312,4 +312,78 @@ fn a_question_to_another_model_that_does_not_fit_stops_the_run_or_fails_the_code
     world.feed(Input::Estimated { id: under.within(0), ceiling });
     assert!(world.last().contains("the run has used up its budget of tokens"), "{}", world.last());
     assert_eq!(world.open(), ["a/0/0/call.0"], "the code goes on");
+}
+
+fn begin_at(world: &mut World, ceiling: Ceiling) {
+    let id = at("a/0/0/ask.0");
+    let (attempt, epoch) = (world.run.open()[&id].attempt, world.epoch);
+    let facts = Facts { ceiling: Some(ceiling), ..Facts::default() };
+    world.feed(Input::Begun { id, attempt, epoch, facts });
+}
+
+#[test]
+fn a_question_cut_off_without_a_budget_may_have_been_billed() {
+    let ceiling = Ceiling { tokens: 20, cost: Some(Cost(70)) };
+    let mut world = World::of(given(&["a"]));
+    begin_at(&mut world, ceiling);
+    let ledger = world.run.ledger();
+    assert_eq!((ledger.outstanding().cost, ledger.cut_off), (Some(Cost(70)), 0), "it has not answered yet");
+    world.recover(Vec::new());
+    begin_at(&mut world, ceiling);
+    world.reply(&at("a/0/0/ask.0"), costs(10, says("A")));
+    let ledger = world.run.ledger();
+    assert_eq!((ledger.doubtful.cost, ledger.cut_off, ledger.reservations), (Some(Cost(70)), 1, 0));
+    assert_eq!(world.step("a").ledger.doubtful.cost, Some(Cost(70)));
+    assert_eq!(world.answer(), "A");
+}
+
+#[test]
+fn a_question_cut_off_at_an_unknown_price_makes_the_cost_unknown() {
+    let mut world = World::of(given(&["a"]));
+    begin_at(&mut world, Ceiling { tokens: 20, cost: None });
+    world.feed(crate::support::cancel());
+    world.reply(&at("a/0/0/ask.0"), Reply::Cancelled);
+    assert_eq!((world.run.ledger().cut_off, world.run.ledger().unpriced), (1, 1));
+}
+
+#[test]
+fn a_budget_given_later_counts_what_may_have_been_billed_before() {
+    let mut world = World::of(given(&["a"]));
+    begin_at(&mut world, Ceiling { tokens: 20, cost: Some(Cost(20)) });
+    world.recover(Vec::new());
+    world.feed(raise(Budget { cost: Some(Cost(30)), ..Budget::default() }));
+    estimate(&mut world, "a/0/0/ask.0", 20);
+    assert_eq!(*world.run.phase(), Phase::Exhausted(Limit::Cost));
+}
+
+#[test]
+fn requests_that_were_cut_off_count_as_turns() {
+    let mut world = World::of(Start { budget: Budget { turns: Some(2), ..Budget::default() }, ..given(&["a"]) });
+    let ask = at("a/0/0/ask.0");
+    world.begin(&ask);
+    world.recover(Vec::new());
+    assert_eq!((world.run.phase(), world.run.ledger().requests()), (&Phase::Running, 1));
+    world.begin(&ask);
+    assert_eq!(world.run.ledger().requests(), 2);
+    world.recover(Vec::new());
+    assert_eq!(*world.run.phase(), Phase::Exhausted(Limit::Turns));
+    world.feed(resume());
+    assert_eq!(*world.run.phase(), Phase::Exhausted(Limit::Turns), "the same limit is as used up as before");
+    world.feed(raise(Budget { turns: Some(3), ..Budget::default() }));
+    world.begin(&ask);
+    world.reply(&ask, says("A"));
+    assert_eq!((world.answer(), world.run.ledger().requests()), ("A".to_owned(), 3));
+}
+
+#[test]
+fn a_clock_that_was_set_back_between_two_processes_gives_no_more_time() {
+    let budget = Budget { time: Some(Millis(1_000)), ..Budget::default() };
+    let mut world = World::of(Start { budget, ..given(&["a"]) });
+    world.begin(&at("a/0/0/ask.0"));
+    world.now -= 3_600_000;
+    world.recover(Vec::new());
+    world.begin(&at("a/0/0/ask.0"));
+    world.now += 1_000;
+    world.feed(Input::Due);
+    assert_eq!(*world.run.phase(), Phase::Exhausted(Limit::Time));
 }

@@ -1,7 +1,7 @@
 //! A model that cannot be had: the run stops where it is, and goes on when it is resumed. No step fails by it.
 
 use crate::support::{World, at, calls, given, gives, plan, says, start};
-use updraft_run::{Failure, FailureKind, Input, Limit, Mode, Phase, Reply};
+use updraft_run::{Failure, FailureKind, Input, Limit, Millis, Mode, Phase, Reply};
 
 fn away() -> Reply {
     Reply::Failed(Failure::new(FailureKind::Outage, "nobody answers"))
@@ -53,6 +53,20 @@ fn answers_that_break_off_again_and_again_stop_the_run_too() {
     world.feed(crate::support::resume());
     let (id, reply) = (at("a/0/0/ask.0"), says("A"));
     world.feed(Input::Replied { id, attempt: 5, reply, prepared: Vec::new() });
+    assert_eq!(world.answer(), "A");
+}
+
+#[test]
+fn a_model_that_says_nothing_is_asked_twice_and_then_the_run_stops() {
+    let silent = || Reply::TimedOut { limit: Millis(300_000) };
+    let mut world = World::of(given(&["a"]));
+    world.reply(&at("a/0/0/ask.0"), silent());
+    assert_eq!(*world.run.phase(), Phase::Running);
+    world.reply(&at("a/0/0/ask.0"), silent());
+    assert!(world.last().contains("said nothing for 300 s (attempt 2)"), "{}", world.last());
+    assert_eq!(*world.run.phase(), Phase::Exhausted(Limit::Model));
+    world.feed(crate::support::resume());
+    world.reply(&at("a/0/0/ask.0"), says("A"));
     assert_eq!(world.answer(), "A");
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use updraft_models::{Access, Error, Patience, resolve};
+use updraft_models::{Access, Error, Outage, Patience, resolve};
 
 use super::houses::{HOUSES, House};
 use super::server::{Act, Server, chunk, chunked, head, status, whole};
@@ -17,6 +17,8 @@ enum Then {
     MadeAgain,
     /// Something may have been written and counted: whoever pays is told, with these words, and may ask again.
     Told(&'static str),
+    /// Nothing was said: whoever pays is told, and may ask again.
+    Unanswered,
     /// It is given up with these words: it would be the same the next time.
     GivenUp(&'static str),
 }
@@ -40,6 +42,11 @@ async fn check(house: &House, what: &str, first: Vec<Act>, then: Then) {
         }
         (Err(Error::Broken { message, again: true, .. }), Then::Told(words)) => {
             assert!(message.contains(words), "{what}: {message}");
+            assert_eq!(asked, 1, "{what}");
+            talk.attempt = 2;
+            assert_eq!(talk.ask(&*model).await.unwrap().text, "whole", "{what}");
+        }
+        (Err(Error::Silent { .. }), Then::Unanswered) => {
             assert_eq!(asked, 1, "{what}");
             talk.attempt = 2;
             assert_eq!(talk.ask(&*model).await.unwrap().text, "whole", "{what}");
@@ -126,14 +133,58 @@ async fn an_answer_that_is_cut_anywhere_is_none() {
 #[tokio::test]
 async fn silence_is_not_waited_for_without_end() {
     let long = Duration::from_mins(1);
-    check_all("silence", |_| vec![Act::Pause(long)], Then::Told("nothing came for 1.5s")).await;
+    check_all("silence", |_| vec![Act::Pause(long)], Then::Unanswered).await;
     let half = |house: &House| [head(house.content_type), chunk(house.part("half").as_bytes())].concat();
     check_all(
         "silence in the midst",
         |house| vec![Act::Send(half(house)), Act::Pause(long)],
-        Then::Told("nothing came for 300ms"),
+        Then::Told("it said nothing for 300ms"),
     )
     .await;
+}
+
+#[tokio::test]
+async fn bytes_that_say_nothing_are_no_progress() {
+    let every = Duration::from_millis(20);
+    let blanks = |house: &House| match house.content_type {
+        "text/event-stream" => ": still here\n\nevent: ping\ndata:\n\n",
+        _ => "\n\n",
+    };
+    check_all(
+        "comments before the answer",
+        |house| vec![Act::Send(head(house.content_type)), Act::Drip(chunk(blanks(house).as_bytes()), every)],
+        Then::Unanswered,
+    )
+    .await;
+    let half = |house: &House| [head(house.content_type), chunk(house.part("half").as_bytes())].concat();
+    check_all(
+        "comments in the midst",
+        |house| vec![Act::Send(half(house)), Act::Drip(chunk(blanks(house).as_bytes()), every)],
+        Then::Told("it said nothing for 300ms"),
+    )
+    .await;
+    check_all(
+        "blanks before an answer in one piece",
+        |_| vec![Act::Send(head("application/json")), Act::Drip(chunk(b" \n"), every)],
+        Then::Unanswered,
+    )
+    .await;
+    let pings = |house: &House| house.spec.starts_with("anthropic/");
+    for house in HOUSES.iter().filter(|house| pings(house)) {
+        let ping = chunk(b"event: ping\ndata: {\"type\":\"ping\"}\n\n");
+        let acts = vec![Act::Send(half(house)), Act::Drip(ping, every)];
+        check(house, "pings", acts, Then::Told("it said nothing for 300ms")).await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_fails_at_the_request_is_asked_four_times_and_told_from_an_overload() {
+    for house in HOUSES {
+        let server = Server::always(status(500, "", r#"{"error":{"message":"oops"}}"#)).await;
+        let error = Talk::new().ask(&*resolve(house.spec, &access(&server)).unwrap()).await.unwrap_err();
+        assert!(matches!(error, Error::Failing { attempts: 4, .. }), "{error}");
+        assert_eq!((error.outage(), server.bodies().len()), (Some(Outage::Failing), 4));
+    }
 }
 
 #[tokio::test]
@@ -163,7 +214,7 @@ async fn no_refusal_is_read_to_an_end_that_never_comes() {
 
         let error = Talk::new().ask(&*resolve(house.spec, &access(&server)).unwrap()).await.unwrap_err();
 
-        assert!(matches!(error, Error::Unreachable { attempts: 4, .. }), "{error}");
+        assert!(matches!(error, Error::Failing { attempts: 4, .. }), "{error}");
         assert!(error.to_string().len() < 1_000, "{error}");
         assert!(server.repeated() < 40 << 20, "{} bytes", server.repeated());
     }

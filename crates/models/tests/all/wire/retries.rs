@@ -47,7 +47,7 @@ async fn a_half_streamed_answer_is_never_used_and_whoever_pays_is_told() {
         (stream(HALF), "the stream ended before the answer did"),
         (stream(&error), "status 500: slot lost"),
         (stream(&garbled), "expected value at line 1 column 13 in `{\"choices\": oops`"),
-        (silent_after(HALF), "nothing came for 300ms"),
+        (silent_after(HALF), "it said nothing for 300ms"),
     ];
     for (first, why) in cases {
         let server = Server::new(vec![first, stream(&says("whole"))]).await;
@@ -97,12 +97,12 @@ async fn a_request_that_is_blamed_in_mid_stream_is_refused() {
 async fn four_attempts_are_made_and_the_last_words_kept() {
     let server = Server::always(status(500, "", r#"{"error":{"message":"on fire"}}"#)).await;
     let error = Talk::new().ask(&*model(&server)).await.unwrap_err();
-    assert_eq!(error.to_string(), "`openai-compatible/test` gave no answer after 4 attempts: status 500: on fire");
+    assert_eq!(error.to_string(), "`openai-compatible/test` failed 4 times: status 500: on fire");
     assert_eq!(server.bodies().len(), 4);
 
     let silent = Server::always(vec![Act::Pause(Duration::from_mins(1))]).await;
     let error = Talk::new().ask(&*model(&silent)).await.unwrap_err();
-    assert_eq!(error.to_string(), "`openai-compatible/test` broke off: nothing came for 1.5s");
+    assert_eq!(error.to_string(), "`openai-compatible/test` said nothing for 1.5 s");
     assert_eq!(silent.bodies().len(), 1);
 }
 

@@ -13,6 +13,8 @@ pub(crate) enum Act {
     Send(Vec<u8>),
     /// The same again and again, until the client has had enough.
     Repeat(Vec<u8>, usize),
+    /// The same again and again, each after a while, until the client has had enough.
+    Drip(Vec<u8>, Duration),
     /// A byte at a time.
     Trickle(Vec<u8>, Duration),
     Pause(Duration),
@@ -144,6 +146,12 @@ async fn serve(mut socket: TcpStream, seen: Arc<Mutex<Seen>>) {
                         lock(&seen).repeated += bytes.len();
                     }
                 }
+                Act::Drip(bytes, every) => loop {
+                    tokio::time::sleep(every).await;
+                    if socket.write_all(&bytes).await.is_err() {
+                        return;
+                    }
+                },
                 Act::Trickle(bytes, every) => {
                     for byte in bytes {
                         tokio::time::sleep(every).await;

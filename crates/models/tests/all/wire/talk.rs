@@ -90,6 +90,7 @@ pub(crate) fn access(server: &Server) -> Access {
         reach: everybody.iter().map(|(name, path)| ((*name).to_owned(), reach(path))).collect(),
         patience: Patience {
             first_wait: Duration::from_millis(1),
+            silence: Duration::from_millis(1_500),
             stall: Duration::from_millis(300),
             ..Patience::default()
         },

@@ -1,0 +1,101 @@
+//! Effects whose beginning is on disk before they touch the world: calls that may not be made twice, and questions that
+//! somebody may bill.
+
+use std::sync::Arc;
+
+use updraft_journal::Blob;
+use updraft_models::Model;
+use updraft_run::{Address, Ceiling, Cost, Facts, Funds, Input, ToolCall};
+
+use super::Drive;
+use crate::Error;
+use crate::consult;
+use crate::effects::{Asking, Listener};
+use crate::outage::Renewal;
+
+/// An effect that is to begin once that is on disk.
+pub(super) enum Careful {
+    /// A call that may not simply be made again.
+    Call(Address, ToolCall),
+    /// A question that may be billed, and what is known as it begins.
+    Question(Address, Facts, Question),
+}
+
+/// A question to a model.
+pub(super) enum Question {
+    /// The next turn of an agent.
+    Own(Box<Asking>),
+    /// One that an agent puts to another model.
+    Anothers { model: (Arc<dyn Model>, Renewal), question: Box<consult::Question>, hear: Listener },
+}
+
+impl Drive {
+    /// The most that a question can use, where no budget has reserved it and somebody may bill it.
+    pub(super) fn unreserved(&self, id: &Address, ceiling: impl FnOnce() -> Ceiling) -> Option<Ceiling> {
+        let is_reserved = self.run.open().get(id).is_some_and(|open| matches!(open.funds, Funds::Reserved(_)));
+        if is_reserved { None } else { Some(ceiling()).filter(|ceiling| ceiling.cost != Some(Cost(0))) }
+    }
+
+    /// Puts a question, or gives it back where its beginning must be on disk first: it may be billed, or it is put once
+    /// more. That others began rides with the next append, since they may be put again.
+    pub(super) fn put(&mut self, id: &Address, facts: Facts, question: Question) -> Option<Careful> {
+        let attempt = self.attempt(id);
+        if facts.ceiling.is_some() || attempt > 1 {
+            return Some(Careful::Question(id.clone(), facts, question));
+        }
+        self.riding.push(Input::Begun { id: id.clone(), attempt, epoch: self.lease.epoch(), facts }.into());
+        self.send(id.clone(), attempt, question);
+        None
+    }
+
+    /// Writes down that these begin, in one append, and begins them.
+    pub(super) async fn begin_careful(&mut self, all: Vec<Careful>) -> Result<(), Error> {
+        if all.is_empty() {
+            return Ok(());
+        }
+        let workspace = self.run.settings().workspace.clone();
+        let epoch = self.lease.epoch();
+        let mut begun = std::mem::take(&mut self.riding);
+        let (mut calls, mut questions) = (Vec::new(), Vec::new());
+        for one in all {
+            let (id, attempt, facts) = match one {
+                Careful::Call(id, call) => {
+                    let facts = self.engine.hands.facts(&workspace, &call).await;
+                    let images = self.engine.hands.images(&workspace, &call).await;
+                    self.blobs.extend(images.into_iter().map(Blob::new));
+                    calls.push((id.clone(), call));
+                    let attempt = self.attempt(&id);
+                    (id, attempt, facts)
+                }
+                Careful::Question(id, facts, question) => {
+                    let attempt = self.attempt(&id);
+                    questions.push((id.clone(), attempt, question));
+                    (id, attempt, facts)
+                }
+            };
+            begun.push(Input::Begun { id, attempt, epoch, facts }.into());
+        }
+        let (records, handled) = self.decide(begun);
+        self.append(records, handled).await?;
+        for (id, call) in calls {
+            self.call(id, call);
+        }
+        for (id, attempt, question) in questions {
+            self.send(id, attempt, question);
+        }
+        Ok(())
+    }
+
+    /// Sets a model up again, should its key be refused and be another one by then.
+    pub(super) fn renewal_of(&self, model: &str) -> Renewal {
+        let (hands, name) = (Arc::clone(&self.engine.hands), model.to_owned());
+        Box::new(move |refused| hands.renewed_model(&name, refused))
+    }
+
+    fn send(&mut self, id: Address, attempt: u32, question: Question) {
+        match question {
+            Question::Own(asking) => self.effects.ask(id, attempt, *asking),
+            Question::Anothers { model, question, hear } => self.effects.consult(id, attempt, model, *question, hear),
+        }
+    }
+}

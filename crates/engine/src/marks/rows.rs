@@ -1,0 +1,140 @@
+//! Marks as rows of a file: each change appends the rows that differ, and the last row of a mark counts.
+//!
+//! So a change of one file costs one row, however many are marked. Once most rows are outdated, the file is written anew.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use updraft_run::RunId;
+
+use super::{Mark, Page, Roaming};
+use crate::Error;
+use crate::undo::{private, write_whole};
+
+/// Rows that may be outdated before the file is written anew, beside as many as count.
+const OUTDATED: usize = 1_000;
+
+/// One row of the file.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Row {
+    /// The first: whose marks these are.
+    Workspace(String),
+    /// A run's mark of a path; absent where it was taken away.
+    Mark(String, RunId, #[serde(default)] Option<Mark>),
+    /// A run that may be changing any file; absent where it no longer does.
+    Roaming(RunId, #[serde(default)] Option<Roaming>),
+}
+
+/// What a file holds, and how it can be added to.
+#[derive(Debug, Default)]
+pub(super) struct Contents {
+    pub(super) page: Page,
+    rows: usize,
+    /// Whether the last row is whole. One that was cut off was never relied on.
+    is_whole: bool,
+}
+
+/// Reads a file of rows; `None` where there is none.
+pub(super) fn read(file: &Path) -> Result<Option<Contents>, Error> {
+    let failed = |source| Error::File { file: file.to_owned(), source };
+    let text = match fs::read(file) {
+        Ok(bytes) => String::from_utf8(bytes).map_err(|error| failed(std::io::Error::other(error)))?,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(error)),
+    };
+    let end = text.rfind('\n').map_or(0, |at| at + 1);
+    let mut contents = Contents { is_whole: end == text.len(), ..Contents::default() };
+    for line in text[..end].lines() {
+        contents.rows += 1;
+        contents.page.take(serde_json::from_str(line).map_err(|error| failed(error.into()))?);
+    }
+    // The first row is put in place whole.
+    if contents.rows == 0 { Err(failed(std::io::Error::other("its first row is missing"))) } else { Ok(Some(contents)) }
+}
+
+/// Writes what is different from before: a few rows more, or the file anew.
+pub(super) fn write(file: &Path, before: Option<&Contents>, after: &Page) -> Result<(), Error> {
+    let unwritten = |source| Error::Unwritten { file: file.to_owned(), source };
+    let empty = Page::default();
+    let rows = after.rows_beyond(before.map_or(&empty, |before| &before.page));
+    let kept = before.filter(|before| before.is_whole && before.rows + rows.len() <= 2 * after.len() + OUTDATED);
+    let Some(_) = kept else {
+        let all = after.rows_beyond(&empty);
+        let head = Row::Workspace(after.workspace.clone());
+        return write_whole(file, &lines(std::iter::once(&head).chain(&all)).map_err(unwritten)?);
+    };
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let bytes = lines(rows.iter()).map_err(unwritten)?;
+    let append = || {
+        let mut opened = private().1.append(true).open(file)?;
+        opened.write_all(&bytes)?;
+        opened.sync_data()
+    };
+    append().map_err(unwritten)
+}
+
+fn lines<'a>(rows: impl Iterator<Item = &'a Row>) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    for row in rows {
+        serde_json::to_writer(&mut bytes, row)?;
+        bytes.push(b'\n');
+    }
+    Ok(bytes)
+}
+
+impl Page {
+    fn take(&mut self, row: Row) {
+        match row {
+            Row::Workspace(workspace) => self.workspace = workspace,
+            Row::Mark(path, run, Some(mark)) => {
+                self.files.entry(path).or_default().insert(run, mark);
+            }
+            Row::Mark(path, run, None) => {
+                if let Some(runs) = self.files.get_mut(&path) {
+                    runs.remove(&run);
+                    if runs.is_empty() {
+                        self.files.remove(&path);
+                    }
+                }
+            }
+            Row::Roaming(run, Some(roaming)) => {
+                self.roaming.insert(run, roaming);
+            }
+            Row::Roaming(run, None) => {
+                self.roaming.remove(&run);
+            }
+        }
+    }
+
+    /// The rows that make this page of another.
+    fn rows_beyond(&self, before: &Page) -> Vec<Row> {
+        let none = BTreeMap::new();
+        let mut rows = Vec::new();
+        for (path, runs) in &self.files {
+            let old = before.files.get(path).unwrap_or(&none);
+            let news = runs.iter().filter(|(run, mark)| old.get(run) != Some(mark));
+            rows.extend(news.map(|(run, mark)| Row::Mark(path.clone(), run.clone(), Some(mark.clone()))));
+        }
+        for (path, old) in &before.files {
+            let runs = self.files.get(path).unwrap_or(&none);
+            let gone = old.keys().filter(|run| !runs.contains_key(run));
+            rows.extend(gone.map(|run| Row::Mark(path.clone(), run.clone(), None)));
+        }
+        let news = self.roaming.iter().filter(|(run, roaming)| before.roaming.get(run) != Some(roaming));
+        rows.extend(news.map(|(run, roaming)| Row::Roaming(run.clone(), Some(roaming.clone()))));
+        let gone = before.roaming.keys().filter(|run| !self.roaming.contains_key(run));
+        rows.extend(gone.map(|run| Row::Roaming(run.clone(), None)));
+        rows
+    }
+
+    /// How many rows count.
+    fn len(&self) -> usize {
+        self.files.values().map(BTreeMap::len).sum::<usize>() + self.roaming.len()
+    }
+}
