@@ -19,7 +19,6 @@ mod handover;
 mod import;
 mod injection;
 mod input;
-mod kill;
 mod manage;
 mod marks;
 mod mcp;
