@@ -20,8 +20,8 @@ pub(crate) fn try_cell(table: &Table, way: Way, kind: Kind) {
 fn forks(stage: &Stage, run: &str) -> Result<(), String> {
     let events = stage.events(run);
     let effects = stage.outside.seen().effects;
-    let asks = events.iter().enumerate().filter(|(_, line)| is_wish_to_ask(line)).map(|(at, _)| at);
-    let at = asks.last().ok_or("it never asked")?.to_string();
+    let mut asks = events.iter().enumerate().filter(|(_, line)| is_wish_to_ask(line)).map(|(at, _)| at);
+    let at = asks.next_back().ok_or("it never asked")?.to_string();
     let mut forks = Vec::new();
     for _ in 0..2 {
         let made = stage.updraft(&["fork", run, "--at", &at, "--stay"]);

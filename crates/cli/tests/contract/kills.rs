@@ -42,13 +42,21 @@ struct Counts {
 }
 
 impl Counts {
-    fn add(&mut self, other: &Self) {
+    fn add(&mut self, other: &Self) -> &Self {
         self.kills += other.kills;
         self.runs += other.runs;
         self.effects += other.effects;
         self.doubts += other.doubts;
         self.happened_in_doubt += other.happened_in_doubt;
         self.refused += other.refused;
+        self
+    }
+
+    /// Says from time to time how far it is.
+    fn say(&self) {
+        if self.runs.is_multiple_of(100) {
+            println!("{self:?}");
+        }
     }
 }
 
@@ -132,7 +140,7 @@ fn killed_at_any_moment_it_goes_on_and_nothing_is_lost_or_repeated() {
                 while all.lock().unwrap().kills < kills {
                     let mut counts = Counts::default();
                     let came = one_run(&mut dice, time, &mut counts);
-                    all.lock().unwrap().add(&counts);
+                    all.lock().unwrap().add(&counts).say();
                     came.unwrap_or_else(|why| panic!("seed {seed}: {why}"));
                 }
             });

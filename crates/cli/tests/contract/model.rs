@@ -28,8 +28,11 @@ impl Asked {
         let messages = body["messages"].as_array().cloned().unwrap_or_default();
         let is_own = |message: &Value| message["role"] == "assistant";
         let after = messages.iter().rposition(is_own).map_or(0, |at| at + 1);
-        let text = |messages: &[Value]| messages.iter().map(|message| format!("{}\n", message["content"])).collect();
-        let all: String = text(&messages);
+        let text = |messages: &[Value]| -> String {
+            let contents: Vec<String> = messages.iter().map(|message| message["content"].to_string()).collect();
+            contents.join("\n")
+        };
+        let all = text(&messages);
         // Whoever plans anew is shown the prompts of the steps so far.
         let plans_anew = all.contains("met a failure");
         let step = all.split_once("[[").filter(|_| !plans_anew).and_then(|(_, rest)| rest.split_once("]]"));
