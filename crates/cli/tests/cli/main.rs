@@ -21,7 +21,6 @@ mod handover;
 mod import;
 mod injection;
 mod input;
-mod kill;
 mod lack;
 mod manage;
 mod marks;
