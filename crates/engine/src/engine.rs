@@ -107,7 +107,8 @@ impl Engine {
         // Before the tools are gathered: what changes from here on is heard of.
         let heard = self.0.hands.shelf().map(|shelf| shelf.version);
         let Prepared { start, words, context, context_blob, pictures, kit } = new.prepare(&self.0)?;
-        let now = self.0.now();
+        let clock = RunClock::new(self.0.clock, self.0.steady);
+        let now = clock.now();
         let head = Head {
             workspace: start.settings.workspace.clone(),
             model: start.settings.model.clone(),
@@ -123,7 +124,7 @@ impl Engine {
         self.0.watch.record(&id, 1, &watched, &run);
         let context = (context_blob.hash(), context);
         let mut handle = self.handle(id, run, lease, kit, context, Vec::new(), false);
-        handle.drive.heard = heard;
+        (handle.drive.heard, handle.drive.clock) = (heard, clock);
         Ok(handle)
     }
 

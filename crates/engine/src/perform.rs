@@ -88,8 +88,8 @@ pub struct Hands {
 /// A model that was set up.
 struct Cached {
     model: Arc<dyn Model>,
-    /// With these keys; absent where it was given.
-    access: Option<Arc<Access>>,
+    /// With these keys.
+    access: Arc<Access>,
 }
 
 impl Hands {
@@ -98,13 +98,11 @@ impl Hands {
         Self { access: Mutex::new(Arc::new(access)), dispatcher, models: Mutex::default(), places: Mutex::default() }
     }
 
-    /// Puts a model that was set up already under its name.
+    /// Puts a model that was set up already, with the same keys, under its name.
     #[must_use]
     pub fn with_model(self, name: &str, model: Arc<dyn Model>) -> Self {
-        self.models
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(name.to_owned(), Cached { model, access: None });
+        let cached = Cached { model, access: self.access() };
+        self.models.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), cached);
         self
     }
 
@@ -191,7 +189,7 @@ impl Perform for Hands {
             let access = self.renew().ok_or(error)?;
             Ok((updraft_models::resolve(name, &access)?, access))
         })?;
-        models.insert(name.to_owned(), Cached { model: model.clone(), access: Some(access) });
+        models.insert(name.to_owned(), Cached { model: model.clone(), access });
         Ok(model)
     }
 
@@ -201,13 +199,12 @@ impl Perform for Hands {
         if !Arc::ptr_eq(&cached.model, refused) {
             return Some(cached.model.clone());
         }
-        let used = cached.access.as_ref()?;
         let access = self.renew().unwrap_or_else(|| self.access());
-        if Arc::ptr_eq(used, &access) {
+        if Arc::ptr_eq(&cached.access, &access) {
             return None;
         }
         let model = updraft_models::resolve(name, &access).ok()?;
-        models.insert(name.to_owned(), Cached { model: model.clone(), access: Some(access) });
+        models.insert(name.to_owned(), Cached { model: model.clone(), access });
         Some(model)
     }
 

@@ -29,7 +29,8 @@ const PIECE: usize = 32 << 10;
 async fn ask(house: &House, begin: Vec<u8>, more: Vec<u8>) -> (Error, usize) {
     let times = 100_000_000 / more.len();
     let server = Server::always(vec![Act::Send(begin), Act::Repeat(more, times)]).await;
-    let patience = Patience { stall: Duration::from_secs(30), ..access(&server).patience };
+    let patience =
+        Patience { silence: Duration::from_secs(30), stall: Duration::from_secs(30), ..access(&server).patience };
     let model = resolve(house.spec, &Access { patience, ..access(&server) }).unwrap();
 
     let mut talk = Talk::new();

@@ -10,39 +10,56 @@ use crate::goal::Ceiling;
 use crate::id::Cost;
 use crate::message::Usage;
 
-/// What is expected of a call, in thousandths of its ceiling.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Share(u64);
+/// What is expected of a call, in thousandths of its ceiling: of its tokens, and of its cost. A prompt that has more tokens
+/// than was estimated says little about what answers cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Share {
+    tokens: u64,
+    cost: u64,
+}
 
 impl Share {
     /// No more than its ceiling.
-    pub(crate) const WHOLE: Self = Self(1_000);
+    pub(crate) const WHOLE: Self = Self::alike(1_000);
 
     /// While no bill was seen: an answer that fills its cap, and twice as much reasoning on top.
-    const UNSEEN: Self = Self(3_000);
+    const UNSEEN: Self = Self::alike(3_000);
 
-    const MOST: Self = Self(1_000_000);
+    const MOST: u64 = 1_000_000;
+
+    const fn alike(share: u64) -> Self {
+        Self { tokens: share, cost: share }
+    }
 
     /// What a bill was of the ceiling.
     fn of(usage: &Usage, ceiling: &Ceiling) -> Self {
         let share = |used: u64, reserved: u64| match reserved {
             0 => 0,
-            _ => u128::from(used).saturating_mul(1_000).div_ceil(u128::from(reserved)).min(1_000_000) as u64,
+            _ => u128::from(used).saturating_mul(1_000).div_ceil(u128::from(reserved)).min(Self::MOST.into()) as u64,
         };
-        let cost = share(usage.cost.unwrap_or_default().0, ceiling.cost.unwrap_or_default().0);
-        Self(cost.max(share(usage.tokens(), ceiling.tokens)))
+        Self {
+            tokens: share(usage.tokens(), ceiling.tokens),
+            cost: share(usage.cost.unwrap_or_default().0, ceiling.cost.unwrap_or_default().0),
+        }
     }
 
     /// What is to be expected after such a bill. What went beyond the ceiling may go a little further with another
     /// prompt: how much of a ceiling is prompt, and how much answer, differs.
     fn expected_next(self) -> Self {
-        let beyond = self.0.saturating_sub(Self::WHOLE.0);
-        Self(self.0 + beyond / 4).clamp(Self::WHOLE, Self::MOST)
+        let whole = Self::WHOLE.tokens;
+        let next = |share: u64| (share + share.saturating_sub(whole) / 4).clamp(whole, Self::MOST);
+        Self { tokens: next(self.tokens), cost: next(self.cost) }
+    }
+
+    fn or_more(self, other: Self) -> Self {
+        Self { tokens: self.tokens.max(other.tokens), cost: self.cost.max(other.cost) }
     }
 
     pub(crate) fn widen(self, ceiling: &Ceiling) -> Ceiling {
-        let more = |n: u64| (u128::from(n) * u128::from(self.0)).div_ceil(1_000).min(u128::from(u64::MAX)) as u64;
-        Ceiling { tokens: more(ceiling.tokens), cost: ceiling.cost.map(|cost| Cost(more(cost.0))) }
+        let more =
+            |n: u64, share: u64| (u128::from(n) * u128::from(share)).div_ceil(1_000).min(u128::from(u64::MAX)) as u64;
+        let cost = ceiling.cost.map(|cost| Cost(more(cost.0, self.cost)));
+        Ceiling { tokens: more(ceiling.tokens, self.tokens), cost }
     }
 }
 
@@ -110,7 +127,8 @@ impl Bills {
     /// Learns from a bill.
     pub(crate) fn learn(&mut self, model: &str, ceiling: &Ceiling, usage: &Usage) {
         if let Some(account) = self.0.get_mut(model) {
-            account.seen = account.seen.max(Some(Share::of(usage, ceiling).expected_next()));
+            let next = Share::of(usage, ceiling).expected_next();
+            account.seen = Some(account.seen.map_or(next, |seen| seen.or_more(next)));
         }
     }
 }

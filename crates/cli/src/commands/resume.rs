@@ -301,7 +301,9 @@ fn began_with(journal: &Journal, id: &RunId) -> Result<(Option<Grants>, Option<A
             }
             // What was said later counts in the place of what it began with.
             Input::Confine { flags: Some(flags), .. } => {
-                granted.iter_mut().for_each(|granted| granted.flags.clone_from(flags));
+                if let Some(granted) = &mut granted {
+                    granted.flags.clone_from(flags);
+                }
             }
             Input::Confine { level, flags: None } => {
                 if let Some(granted) = granted.as_mut().filter(|granted| granted.flags.level.is_some()) {

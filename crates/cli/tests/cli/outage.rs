@@ -265,12 +265,13 @@ fn a_failure_of_the_server_itself_is_tried_a_few_times_and_loses_nothing() {
 fn a_key_that_was_set_anew_counts_in_a_process_that_runs() {
     let (world, server) = (World::new(), Server::new());
     server.set(|state| state.refuses = Some((1, "401 Unauthorized", "invalid_api_key")));
-    world.file(".env", "OPENAI_API_KEY=old-key\n");
-    world.updraft(&["trust", "--yes"]).code(0);
+    let key_of = |variable: &str| world.config("config.toml", &format!("[providers.openai]\nkey_env = {variable:?}\n"));
+    key_of("OLD_KEY");
     let mut command = run(&world, &server);
-    let child = command.env_remove("OPENAI_API_KEY").env("UPDRAFT_MAX_WAIT", "1m").spawn().unwrap();
+    command.env_remove("OPENAI_API_KEY").env("OLD_KEY", "old-key").env("NEW_KEY", "good-key");
+    let child = command.env("UPDRAFT_MAX_WAIT", "1m").spawn().unwrap();
     World::until("the first step is done", || server.answered().len() == 1);
-    world.file(".env", "OPENAI_API_KEY=good-key\n");
+    key_of("NEW_KEY");
     let ran = Ran::of(child.wait_with_output().unwrap()).code(0);
     assert_eq!(ran.out, "task-two is done\n");
 }
@@ -286,6 +287,7 @@ fn a_server_that_says_nothing_is_asked_twice_and_then_the_run_stops() {
         for stream in listener.incoming() {
             // Held open, with comments that say nothing.
             let mut stream = stream.unwrap();
+            let _ = stream.read(&mut [0; 1 << 16]);
             let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n");
             heard.lock().unwrap().push(stream.try_clone().unwrap());
             std::thread::spawn(move || {

@@ -198,7 +198,7 @@ async fn an_answer_that_trickles_is_an_answer() {
         let acts = vec![Act::Send(head.into_bytes()), trickle, Act::Send(rest.to_vec()), Act::Close];
         let server = Server::new(vec![acts]).await;
         // Less than the whole takes.
-        let patience = Patience { stall: every * 60, ..access(&server).patience };
+        let patience = Patience { silence: every * 300, stall: every * 60, ..access(&server).patience };
         let model = resolve(house.spec, &Access { patience, ..access(&server) }).unwrap();
 
         assert_eq!(Talk::new().ask(&*model).await.unwrap().text, "whole");
