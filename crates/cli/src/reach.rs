@@ -39,6 +39,9 @@ pub(crate) fn access(places: &Places, settings: &Settings, workspace: &Path) -> 
         let is_known = updraft_models::provider(name).is_some();
         entry.speech = provider.value.speech.or((!is_known).then_some(updraft_models::Speech::Chat));
     }
+    let (silence, stall) = (&settings.meant.silence, settings.meant.stall.value.0);
+    // Whoever waits longer within an answer waits as long for its beginning.
+    let silence = if silence.is_default() { silence.value.0.max(stall) } else { silence.value.0 };
     Access {
         http: http(&find),
         reach,
@@ -54,8 +57,8 @@ pub(crate) fn access(places: &Places, settings: &Settings, workspace: &Path) -> 
         profiles: models.profiles.iter().map(|(name, spec)| (name.clone(), spec.value.clone())).collect(),
         probe: settings.meant.probe.value,
         patience: Patience {
-            silence: Duration::from_millis(settings.meant.silence.value.0.max(1_000)),
-            stall: Duration::from_millis(settings.meant.stall.value.0.max(1_000)),
+            silence: Duration::from_millis(silence.max(1_000)),
+            stall: Duration::from_millis(stall.max(1_000)),
             outage: Duration::from_millis(settings.meant.max_wait.value.0),
             ..Patience::default()
         },

@@ -74,8 +74,7 @@ pub(crate) async fn ask(
 
 /// The same model with another key, where this one was refused and there is another by now.
 pub(crate) fn renewed_after(error: &Error, model: &Arc<dyn Model>, renewal: &Renewal) -> Option<Arc<dyn Model>> {
-    let is_about_key = matches!(error, Error::Refused { status: 401 | 403, .. });
-    if is_about_key { renewal(model) } else { None }
+    if error.is_about_key() { renewal(model) } else { None }
 }
 
 /// What a run hears of a model that could not even be set up.

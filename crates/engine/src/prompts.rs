@@ -65,6 +65,11 @@ impl Prompts {
     }
 }
 
+/// A template as it comes with the program.
+pub(crate) fn compiled_in(name: &str) -> Option<&'static str> {
+    COMPILED_IN.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
 /// Puts values into `{{name}}` places, in one pass: what a value holds is never looked at again.
 pub(crate) fn fill(template: &str, values: &[(&str, &str)]) -> String {
     let room: usize = values.iter().map(|(_, value)| value.len()).sum();

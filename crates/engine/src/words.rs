@@ -142,8 +142,9 @@ impl Kit {
         self.agents.get(name)
     }
 
-    /// A template with its places filled; a missing template is empty.
+    /// A template with its places filled. One that a run from an older version lacks is that of the program.
     pub(crate) fn say(&self, template: &str, values: &[(&str, &str)]) -> String {
-        self.prompts.get(template).map(|text| prompts::fill(text, values)).unwrap_or_default()
+        let text = self.prompts.get(template).map(String::as_str).or_else(|| prompts::compiled_in(template));
+        text.map(|text| prompts::fill(text, values)).unwrap_or_default()
     }
 }

@@ -63,7 +63,7 @@ pub(crate) fn sum(row: &Row<'_>, columns: Range<usize>) -> rusqlite::Result<Link
             ValueRef::Integer(number) => hash.update([&[1][..], &number.to_le_bytes()].concat()),
             ValueRef::Real(number) => hash.update([&[2][..], &number.to_le_bytes()].concat()),
             ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
-                hash.update([&[3][..], &bytes.len().to_le_bytes()].concat());
+                hash.update([&[3][..], &(bytes.len() as u64).to_le_bytes()].concat());
                 hash.update(bytes);
             }
         }

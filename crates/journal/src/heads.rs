@@ -87,6 +87,12 @@ impl Heads {
         entries.filter_map(|(key, bytes)| Some((key, decode(key, bytes)?))).collect()
     }
 
+    /// A key that no entry has.
+    pub(crate) fn next_key(&self) -> i64 {
+        let len = self.with(false, |file| Ok(file.metadata()?.len())).unwrap_or_default();
+        (len / LEN as u64) as i64
+    }
+
     /// The run of this name.
     pub(crate) fn named(&self, name: &str) -> Option<(i64, End)> {
         self.all().into_iter().find(|(_, found)| found.name == name).map(|(key, found)| (key, found.end))
@@ -139,6 +145,10 @@ fn put(bytes: &mut [u8; LEN], at: usize, part: &[u8]) {
 
 fn decode(key: i64, bytes: &[u8]) -> Option<RunEnd> {
     let part = |at: usize, len: usize| bytes.get(at..at + len);
+    // Most entries of a long life are of runs that were removed.
+    if bytes.iter().all(|byte| *byte == 0) {
+        return None;
+    }
     if part(CHECK, size_of::<Link>())? != check(key, bytes) {
         return None;
     }

@@ -16,7 +16,8 @@ const PLENTY: u64 = 16 << 20;
 /// Keeps room back, if there is plenty. Whether it worked does not matter to anyone but a full disk.
 pub(crate) fn keep(journal: &Path) {
     let path = file(journal);
-    if !path.exists() && !is_cramped(journal) {
+    let is_there = path.metadata().is_ok_and(|about| about.len() >= RESERVE);
+    if !is_there && !is_cramped(journal) {
         let _ = place::open_private(&path, true).map(|file| allocate(&file));
     }
 }

@@ -58,6 +58,14 @@ CREATE TABLE inbox(
 ) STRICT;
 ";
 
+/// A process of an older version that has the file open goes on with a run only as long as none of its records has a hash.
+const KEEP_OUT: &str = "
+CREATE TRIGGER keep_hashes BEFORE INSERT ON records WHEN NEW.chain IS NULL AND (
+    SELECT chain FROM records WHERE id < NEW.id AND id >= NEW.id >> 40 << 40 ORDER BY id DESC LIMIT 1
+) IS NOT NULL
+BEGIN SELECT RAISE(ABORT, 'a newer version of Updraft works on this run: end this process, and start that version'); END;
+";
+
 /// A journal's file, and how to reach it.
 #[derive(Clone, Debug)]
 pub(crate) struct Store {
@@ -78,7 +86,7 @@ impl Store {
     pub(crate) fn writer(&self) -> Result<Connection, Error> {
         let mut connection = self.connect()?;
         self.refuse_newer(&connection)?;
-        self.told(add_hashes(&mut connection))?;
+        self.told(add_hashes(&mut connection, &self.options.version))?;
         let sync = match self.options.sync {
             Sync::Full => "FULL",
             Sync::Off => "OFF",
@@ -147,6 +155,7 @@ impl Store {
         let layout = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         if number(&layout, "schema_version")? == 0 {
             layout.execute_batch(TABLES)?;
+            layout.execute_batch(KEEP_OUT)?;
             layout.execute("INSERT INTO meta VALUES('version', ?1)", [&self.options.version])?;
             layout.pragma_update(None, "application_id", APPLICATION)?;
             layout.pragma_update(None, "user_version", LAYOUT)?;
@@ -261,6 +270,7 @@ fn image_of(version: &str) -> rusqlite::Result<Vec<u8>> {
     let mut connection = Connection::open_in_memory()?;
     connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL;")?;
     connection.execute_batch(TABLES)?;
+    connection.execute_batch(KEEP_OUT)?;
     connection.execute("INSERT INTO meta VALUES('version', ?1)", [version])?;
     connection.pragma_update(None, "application_id", APPLICATION)?;
     connection.pragma_update(None, "user_version", LAYOUT)?;
@@ -286,7 +296,7 @@ fn imitate_hashes(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Brings a file of layout 1 to layout 2.
-fn add_hashes(connection: &mut Connection) -> rusqlite::Result<()> {
+fn add_hashes(connection: &mut Connection, version: &str) -> rusqlite::Result<()> {
     if number(connection, "user_version")? != 1 {
         return Ok(());
     }
@@ -295,6 +305,8 @@ fn add_hashes(connection: &mut Connection) -> rusqlite::Result<()> {
         for (table, column) in HASHES {
             change.execute_batch(&format!("ALTER TABLE {table} ADD COLUMN {column} BLOB"))?;
         }
+        change.execute_batch(KEEP_OUT)?;
+        change.execute("UPDATE meta SET value = ?1 WHERE key = 'version'", [version])?;
         change.pragma_update(None, "user_version", LAYOUT)?;
     }
     change.commit()

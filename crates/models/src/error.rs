@@ -109,6 +109,12 @@ pub enum Outage {
 }
 
 impl Error {
+    /// Whether another key could help.
+    pub fn is_about_key(&self) -> bool {
+        matches!(self, Error::Refused { status: 401 | 403, .. })
+            || matches!(self, Error::Refused { message, .. } if hint::is_about_key(message))
+    }
+
     /// Whether the model is not available for now.
     pub fn outage(&self) -> Option<Outage> {
         match self {

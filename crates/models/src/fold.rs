@@ -100,15 +100,14 @@ impl Fold {
 
     /// How much was said so far: it grows with each part that says something.
     pub(crate) fn amount(&self) -> usize {
-        let calls = self.calls.last().map_or(0, |call| match &call.arguments {
-            Arguments::Text(text) => text.len(),
+        let written = |call: &Written| match &call.arguments {
+            Arguments::Text(text) => text.len() + 1,
             Arguments::Whole(_) | Arguments::Unreadable(_) => 1,
-        });
+        };
+        let calls: usize = self.calls.iter().map(written).sum();
         let ends = [self.finish.is_some(), self.usage.is_some(), self.done];
         let ends = ends.into_iter().filter(|is_there| *is_there).count();
-        // A call that follows a long one must not look like less.
-        let calls = calls.wrapping_add(self.calls.len().wrapping_mul(LARGEST_ANSWER));
-        calls.wrapping_add(self.text.len() + self.reasoning.len() + self.opaque.len() + ends)
+        calls + self.text.len() + self.reasoning.len() + self.opaque.len() + ends
     }
 
     /// Counts what arrived; an answer without end is given up.

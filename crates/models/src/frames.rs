@@ -34,7 +34,8 @@ impl Frames {
     }
 
     /// The stream is over: the last part may lack its end.
-    pub(crate) fn finish(&mut self, each: impl FnMut(&[u8]) -> Result<(), Trouble>) -> Result<(), Trouble> {
+    pub(crate) fn finish(&mut self, mut each: impl FnMut(&[u8]) -> Result<(), Trouble>) -> Result<(), Trouble> {
+        let each = |data: &[u8]| if data.trim_ascii().is_empty() { Ok(()) } else { each(data) };
         match self {
             Frames::Events(events) => events.finish(each),
             Frames::Lines(lines) => lines.finish(each),

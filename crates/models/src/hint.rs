@@ -20,7 +20,8 @@ pub(crate) fn about_key(model: &str) -> String {
 }
 
 /// What providers say of a key that does not count.
-const KEY: [&str; 4] = ["api_key_invalid", "api key not valid", "invalid api key", "invalid x-api-key"];
+const KEY: [&str; 5] =
+    ["api_key_invalid", "api key not valid", "api key expired", "invalid api key", "invalid x-api-key"];
 
 /// What they say of an account that has nothing left.
 const MONEY: [&str; 4] = ["insufficient_quota", "credit balance", "payment required", "billing"];
@@ -28,6 +29,11 @@ const MONEY: [&str; 4] = ["insufficient_quota", "credit balance", "payment requi
 fn has(said: &str, words: &[&str]) -> bool {
     let said = said.to_lowercase();
     words.iter().any(|word| said.contains(word))
+}
+
+/// Whether a refusal says that the key does not count.
+pub(crate) fn is_about_key(message: &str) -> bool {
+    has(message, &KEY)
 }
 
 /// Whether a refusal is about the key or the account, and not about what was asked.

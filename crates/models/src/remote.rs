@@ -17,7 +17,7 @@ use crate::frames::Frames;
 use crate::http::chain;
 use crate::legible::legible;
 use crate::manner::{self, Manner, ToolsBy};
-use crate::retry::Trouble;
+use crate::retry::{Patience, Trouble};
 use crate::scripted::tell;
 use crate::told::{Bounds, Told};
 use crate::watch::Watch;
@@ -281,7 +281,9 @@ impl Remote {
             fed?;
             let now = if fold.has_begun() { fold.amount() } else { 0 };
             if std::mem::replace(&mut heard, now) != now {
-                watch.progress(self.endpoint.patience.stall);
+                // Some providers hold the arguments of a call back until they are whole, and only ping meanwhile.
+                let Patience { silence, stall, .. } = self.endpoint.patience;
+                watch.progress(if fold.calls.is_empty() { stall } else { silence.max(stall) });
             }
         }
         let _ = tokio::time::timeout(FAREWELL, response.chunk()).await;

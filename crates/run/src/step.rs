@@ -303,10 +303,11 @@ impl Step {
 
 /// An answer and its continuation, byte for byte.
 fn join(first: &Answer, rest: &Answer) -> Answer {
-    // Some models begin again instead. Two objects in a row cannot be one that was cut in two.
-    let begins_again = first.text.trim_start().starts_with('{')
-        && serde_json::from_str::<serde_json::Map<String, Value>>(&rest.text).is_ok();
-    if begins_again {
+    // Some models begin again instead: an object cannot go on with a whole object.
+    let is_inside = serde_json::Deserializer::from_str(&first.text)
+        .into_iter::<serde_json::Map<String, Value>>()
+        .any(|object| object.is_err_and(|error| error.is_eof()));
+    if is_inside && serde_json::from_str::<serde_json::Map<String, Value>>(&rest.text).is_ok() {
         return rest.clone();
     }
     Answer { text: format!("{}{}", first.text, rest.text), ..rest.clone() }

@@ -18,7 +18,9 @@ pub(crate) fn rm(places: &Places, args: &Rm) -> Outcome {
     let ids = args.runs.iter().map(|name| wire::find_run(&journal, name)).collect::<Result<Vec<_>, _>>()?;
     wire::block_on(async {
         for id in &ids {
-            let files = stdin::kept_for(&journal, &journal.head(id)?).into_iter().collect();
+            // Of a run that is lost nothing is left but its name.
+            let files = journal.head(id).map(|run| stdin::kept_for(&journal, &run)).unwrap_or_default();
+            let files = files.into_iter().collect();
             remove(&journal, id, args.force).await?;
             forget_undos(places, id);
             stdin::remove(&journal, &files)?;

@@ -51,6 +51,11 @@ impl<T> Sourced<T> {
     pub(super) fn default_of(value: T) -> Self {
         Self { value, from: Origin::Default.word().into() }
     }
+
+    /// Whether nobody has set it.
+    pub(crate) fn is_default(&self) -> bool {
+        self.from == Origin::Default.word()
+    }
 }
 
 /// All settings.

@@ -61,6 +61,22 @@ fn a_journal_that_is_gone_is_not_taken_for_a_new_one() {
 }
 
 #[test]
+fn a_run_that_is_lost_can_be_removed() {
+    let world = World::new();
+    let model = world.script("script.json", &json!({ "rules": [], "default": { "text": "done" } }));
+    let run = || world.updraft(&["run", "a goal", "--agent", "thinker", "--model", &model]).code(0);
+    run();
+    let before = std::fs::read(world.home().join("journal.db")).unwrap();
+    run();
+    let lost = world.last();
+    std::fs::write(world.home().join("journal.db"), before).unwrap();
+    world.updraft(&["show", &lost]).code(1).says(&format!("updraft rm {lost}"));
+    world.updraft(&["rm", &lost]).code(0);
+    assert_eq!(world.runs().len(), 1);
+    world.updraft(&["resume", "--all"]).code(0);
+}
+
+#[test]
 fn a_run_stops_when_its_journal_is_deleted_under_it() {
     let world = World::new();
     let slow = json!({ "rules": [], "default": { "delay_ms": 120_000, "text": "too late" } });

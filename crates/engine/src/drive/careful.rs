@@ -36,11 +36,12 @@ impl Drive {
         if is_reserved { None } else { Some(ceiling()).filter(|ceiling| ceiling.cost != Some(Cost(0))) }
     }
 
-    /// Puts a question, or gives it back where its beginning must be on disk first: it may be billed, or it is put once
-    /// more. That others began rides with the next append, since they may be put again.
+    /// Puts a question, or gives it back where its beginning must be on disk first: its price is known and may be billed, or
+    /// it is put once more. That others began rides with the next append, since they may be put again.
     pub(super) fn put(&mut self, id: &Address, facts: Facts, question: Question) -> Option<Careful> {
         let attempt = self.attempt(id);
-        if facts.ceiling.is_some() || attempt > 1 {
+        let has_price = facts.ceiling.as_ref().is_some_and(|ceiling| ceiling.cost.is_some());
+        if has_price || attempt > 1 {
             return Some(Careful::Question(id.clone(), facts, question));
         }
         self.riding.push(Input::Begun { id: id.clone(), attempt, epoch: self.lease.epoch(), facts }.into());

@@ -6,7 +6,7 @@ use futures_util::FutureExt;
 use tokio::time::Instant;
 use updraft_journal::Blob;
 use updraft_run::{
-    Address, Answer, Class, DEEPEST, Input, Kind, Output, Phase, Prepared, Reply, StepId, ToolCall, ToolSpec,
+    Address, Answer, Class, DEEPEST, Finish, Input, Kind, Output, Phase, Prepared, Reply, StepId, ToolCall, ToolSpec,
     is_too_deep, split_reasoning,
 };
 
@@ -238,8 +238,9 @@ fn with_reasoning_apart(mut answer: Answer) -> Answer {
     if answer.reasoning.is_empty() && (answer.text.contains("hink") || answer.text.contains("easoning")) {
         let (reasoning, text) = split_reasoning(&answer.text);
         if !reasoning.is_empty() {
-            answer.reasoning = reasoning;
-            answer.text = text;
+            // What continues an answer that was cut off goes on behind its last blank.
+            let end = if answer.finish == Finish::Length { &answer.text[answer.text.trim_end().len()..] } else { "" };
+            (answer.reasoning, answer.text) = (reasoning, format!("{text}{end}"));
         }
     }
     answer

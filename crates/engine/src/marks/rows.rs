@@ -41,16 +41,16 @@ pub(super) struct Contents {
 /// Reads a file of rows; `None` where there is none.
 pub(super) fn read(file: &Path) -> Result<Option<Contents>, Error> {
     let failed = |source| Error::File { file: file.to_owned(), source };
-    let text = match fs::read(file) {
-        Ok(bytes) => String::from_utf8(bytes).map_err(|error| failed(std::io::Error::other(error)))?,
+    let bytes = match fs::read(file) {
+        Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed(error)),
     };
-    let end = text.rfind('\n').map_or(0, |at| at + 1);
-    let mut contents = Contents { is_whole: end == text.len(), ..Contents::default() };
-    for line in text[..end].lines() {
+    let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let mut contents = Contents { is_whole: end == bytes.len(), ..Contents::default() };
+    for line in bytes[..end].split_inclusive(|byte| *byte == b'\n') {
         contents.rows += 1;
-        contents.page.take(serde_json::from_str(line).map_err(|error| failed(error.into()))?);
+        contents.page.take(serde_json::from_slice(line).map_err(|error| failed(error.into()))?);
     }
     // The first row is put in place whole.
     if contents.rows == 0 { Err(failed(std::io::Error::other("its first row is missing"))) } else { Ok(Some(contents)) }

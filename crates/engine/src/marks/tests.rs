@@ -238,10 +238,12 @@ fn a_row_that_was_cut_off_counts_for_nothing_and_damages_no_later_one() {
     let world = World::new();
     let book = world.book();
     book.add(&run("one"), &of("a", "p"), Timestamp(0)).unwrap();
-    let mut text = std::fs::read_to_string(&book.file).unwrap();
-    text.push_str("{\"mark\":[\"b");
-    std::fs::write(&book.file, text).unwrap();
-    assert_eq!(world.marked(), ["a"]);
+    let text = std::fs::read(&book.file).unwrap();
+    let row = "{\"mark\":[\"größe".as_bytes();
+    for end in 0..=row.len() {
+        std::fs::write(&book.file, [&text, &row[..end]].concat()).unwrap();
+        assert_eq!(world.marked(), ["a"], "cut off after {end} bytes");
+    }
     book.add(&run("one"), &of("c", "p"), Timestamp(0)).unwrap();
     assert_eq!(world.marked(), ["a", "c"]);
 }

@@ -159,8 +159,9 @@ impl Desk<'_> {
         let goal = head.goal.char_indices().nth(GOAL).map_or(head.goal.as_str(), |(end, _)| &head.goal[..end]);
         self.connection
             .prepare_cached(
-                "INSERT INTO runs(name, goal, workspace, model, status, created, parent, owner, version)
-                 VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+                "INSERT INTO runs(id, name, goal, workspace, model, status, created, parent, owner, version)
+                 VALUES(max(?10, coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'runs'), 0) + 1),
+                        ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
             )?
             .execute(params![
                 head.id.as_str(),
@@ -172,6 +173,8 @@ impl Desk<'_> {
                 head.parent.as_ref().map(RunId::as_str),
                 owner,
                 self.shared.store.options.version,
+                // The key of a run that is lost is not used again: its entry is all that tells of it.
+                self.shared.heads.next_key(),
             ])?;
         let row = self.connection.last_insert_rowid();
         self.seal(row)?;

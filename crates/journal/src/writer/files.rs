@@ -1,5 +1,6 @@
 //! Noticing that the journal's files were deleted or replaced under this process.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::{Error, place};
@@ -11,16 +12,16 @@ pub(super) struct Files(Vec<(PathBuf, Option<Id>)>);
 
 impl Files {
     pub(super) fn now(journal: &Path) -> Self {
-        Self([journal.to_path_buf(), place::beside(journal, "-wal")].map(|path| (path.clone(), id(&path))).into())
+        Self([journal.to_path_buf(), place::beside(journal, "-wal")].map(|path| (path.clone(), id(&path).ok())).into())
     }
 
     /// What happened to the first that is no longer itself.
     pub(super) fn fault(&self) -> Option<Error> {
         self.0.iter().find_map(|(path, known)| {
             let why = match id(path) {
-                None if known.is_some() => "was deleted",
-                found if found != *known => "was replaced by another file",
-                _ => return None,
+                Err(error) if error.kind() == ErrorKind::NotFound && known.is_some() => "was deleted",
+                Ok(found) if known.is_some_and(|known| known != found) => "was replaced by another file",
+                Ok(_) | Err(_) => return None,
             };
             Some(Error::Replaced { path: path.clone(), why })
         })
@@ -32,9 +33,9 @@ impl Files {
 type Id = (u64, u64);
 
 #[cfg(unix)]
-fn id(path: &Path) -> Option<Id> {
+fn id(path: &Path) -> std::io::Result<Id> {
     use std::os::unix::fs::MetadataExt as _;
-    path.metadata().ok().map(|about| (about.dev(), about.ino()))
+    path.metadata().map(|about| (about.dev(), about.ino()))
 }
 
 /// Elsewhere a file in use can be neither deleted nor replaced.
@@ -42,6 +43,6 @@ fn id(path: &Path) -> Option<Id> {
 type Id = ();
 
 #[cfg(not(unix))]
-fn id(path: &Path) -> Option<Id> {
-    path.exists().then_some(())
+fn id(path: &Path) -> std::io::Result<Id> {
+    path.metadata().map(drop)
 }

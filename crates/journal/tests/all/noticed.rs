@@ -320,9 +320,11 @@ async fn a_lost_run_is_named_until_it_is_removed() {
     );
     assert_eq!(journal.find("lost").unwrap(), run("lost"));
     assert_eq!(journal.list(&Filter::default()).unwrap().len(), 2);
+    drop(journal.create(head("next"), Batch::of(vec![says(0, "a goal", 1)])).await.unwrap());
+    assert!(matches!(journal.load(&run("lost")), Err(Error::DamagedRun { .. })), "a new run has not taken its place");
     journal.delete(&run("lost"), false).await.unwrap();
     assert!(matches!(journal.load(&run("lost")), Err(Error::UnknownRun { .. })));
-    assert_eq!(journal.list(&Filter::default()).unwrap().len(), 1);
+    assert_eq!(journal.list(&Filter::default()).unwrap().len(), 2);
 }
 
 #[tokio::test]
@@ -348,6 +350,7 @@ async fn a_journal_without_hashes_is_read_as_it_is_and_gets_hashes_from_then_on(
     drop(journal.create(head("r"), Batch::of(vec![says(1, "one", 1), says(2, "two", 1)])).await.unwrap());
     journal.close().await;
     let edit = rusqlite::Connection::open(world.path()).unwrap();
+    edit.execute_batch("DROP TRIGGER keep_hashes").unwrap();
     for (table, column) in [("records", "chain"), ("runs", "sum"), ("inbox", "sum")] {
         edit.execute_batch(&format!("ALTER TABLE {table} DROP COLUMN {column}")).unwrap();
     }
@@ -362,7 +365,12 @@ async fn a_journal_without_hashes_is_read_as_it_is_and_gets_hashes_from_then_on(
     let lease = journal.acquire(&run("r")).await.unwrap();
     journal.append(&lease, Batch::of(vec![says(3, "three", 1)])).await.unwrap();
     assert_eq!(journal.load(&run("r")).unwrap(), said);
-    drop(lease);
+    // A process of the older version that is still at work is kept from it.
+    let older = rusqlite::Connection::open(world.path()).unwrap();
+    let add = "INSERT INTO records(id, events, at, body) SELECT max(id) + 4096, 1, 0, body FROM records";
+    let kept_out = older.execute_batch(add).unwrap_err().to_string();
+    assert!(kept_out.contains("a newer version of Updraft works on this run"), "{kept_out}");
+    drop((lease, older));
     journal.close().await;
     assert_eq!(world.journal().load(&run("r")).unwrap(), said);
     flip(&world.path(), b"three", 0);

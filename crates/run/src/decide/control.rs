@@ -21,9 +21,6 @@ const CUT_OFF_ASKS: u32 = 10;
 /// Answers that break off while our process lives, before the question fails.
 const BROKEN_ANSWERS: u32 = 4;
 
-/// Questions to which a model said nothing for minutes, before the run stops: it would be hours with more.
-const UNANSWERED_ASKS: u32 = 2;
-
 impl Run {
     pub(super) fn hear_answer(&self, id: Option<&Address>, text: &str) -> Vec<Event> {
         let Some((at, open)) = self.meant(id) else { return Vec::new() };
@@ -211,17 +208,16 @@ impl Run {
         self.is_asked(id, attempt) && attempt < BROKEN_ANSWERS && !stopping
     }
 
-    /// What follows where a model was asked and said nothing. The attempt may have been billed.
+    /// What follows where a model was asked and said nothing for minutes: the run stops, and whoever resumes it has it asked
+    /// again. The attempt may have been billed.
     pub(super) fn after_silence(&self, id: &Address, attempt: u32, limit: Millis) -> Vec<Event> {
         let mut events = vec![Event::Interrupted { id: id.clone(), attempt }];
-        if attempt >= UNANSWERED_ASKS || !self.may_ask_again(id, attempt) {
-            let why =
-                format!("`{}` said nothing for {} s (attempt {attempt})", self.payee_of(id), limit.0.div_ceil(1000));
-            if self.can_halt(id) {
-                events.extend(self.halt(id, Failure::new(FailureKind::Outage, why)));
-            } else {
-                events.push(self.gives_up(id, attempt + 1, why));
-            }
+        let (model, seconds) = (self.payee_of(id), limit.0.div_ceil(1000));
+        let why = format!("`{model}` said nothing for {seconds} s; a longer `silence` in the settings waits longer");
+        if self.can_halt(id) {
+            events.extend(self.halt(id, Failure::new(FailureKind::Outage, why)));
+        } else {
+            events.push(self.gives_up(id, attempt + 1, why));
         }
         events
     }

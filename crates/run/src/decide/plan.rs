@@ -8,7 +8,7 @@ use crate::extract::whole_object;
 use crate::goal::{Mode, Start};
 use crate::graph::{Graph, StepSpec, Surroundings};
 use crate::id::StepId;
-use crate::message::Answer;
+use crate::message::{Answer, Finish};
 use crate::reply::{Failure, FailureKind};
 use crate::state::{Phase, Run};
 use crate::step::{Entry, Role, State, Step};
@@ -124,11 +124,16 @@ pub(super) fn conclude_profile(step: &Step, answer: &Answer) -> Vec<Event> {
 
 /// How often a planner has answered without a plan.
 fn prose_answers(step: &Step) -> usize {
-    let is_prose = |entry: &&Entry| match entry {
-        Entry::Answer(answer) => answer.calls.is_empty() && plan_in(&answer.text).is_err(),
+    // A part of an answer is neither a plan nor prose.
+    let is_part = |at: usize| at > 0 && matches!(&step.talk[at - 1], Entry::Note(Note::CutOff));
+    let is_prose = |(at, entry): &(usize, &Entry)| match entry {
+        Entry::Answer(answer) => {
+            let is_whole = answer.finish == Finish::Stop && !is_part(*at);
+            is_whole && answer.calls.is_empty() && plan_in(&answer.text).is_err()
+        }
         Entry::Results(_) | Entry::Note(_) | Entry::Summary(_) => false,
     };
-    step.talk.iter().filter(is_prose).count()
+    step.talk.iter().enumerate().filter(is_prose).count()
 }
 
 /// Faults that a planner is told at once: a broken plan of thousands of steps repeats itself.

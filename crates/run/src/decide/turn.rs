@@ -118,21 +118,21 @@ impl Run {
     }
 }
 
+/// What a summary that reached the limit on output ends with: half of one is better than none.
+const CUT_SUMMARY: &str = "\n\n(The summary was cut off here.)";
+
 /// The older turns have been summarised: that must be shorter than they are.
 fn after_summary(step: &Step, keep: u32) -> Vec<Event> {
     let (Some(summary), Some(upto)) = (step.aside.as_ref(), compactable(step, keep)) else {
         return fail(step, Failure::new(FailureKind::ModelBehavior, "the conversation could not be summarised"));
     };
-    if summary.finish != Finish::Stop {
-        let why = "the summary of older turns was cut off before its end";
-        return fail(step, Failure::new(FailureKind::ModelBehavior, why));
-    }
     let before: usize = step.talk[..upto as usize].iter().map(size).sum();
     if summary.text.trim().is_empty() || summary.text.len() >= before {
         let why = format!("a summary of {} bytes for {before} does not shrink the conversation", summary.text.len());
         return fail(step, Failure::new(FailureKind::ModelBehavior, why));
     }
-    vec![Event::Compacted { step: step.spec.id.clone(), upto, summary: summary.text.clone() }]
+    let end = if summary.finish == Finish::Stop { "" } else { CUT_SUMMARY };
+    vec![Event::Compacted { step: step.spec.id.clone(), upto, summary: format!("{}{end}", summary.text) }]
 }
 
 /// Whether a tool was called and failed. A refusal or a doubt is no reason to do without tools.

@@ -96,6 +96,14 @@ fn a_call_that_was_cut_off_is_not_made() {
 }
 
 #[test]
+fn an_object_that_is_begun_again_counts_once_and_lines_of_objects_are_all_kept() {
+    let answer = |first: &str, rest: &str| World::of(given(&["a"])).says("a", [cut(first), says(rest)]).go().answer();
+    assert_eq!(answer(r#"{"n": 1, "m": "#, r#"{"n": 1, "m": 2}"#), r#"{"n": 1, "m": 2}"#);
+    assert_eq!(answer("{\"n\": 1}\n{\"n\": 2}\n", "{\"n\": 3}"), "{\"n\": 1}\n{\"n\": 2}\n{\"n\": 3}");
+    assert_eq!(answer(r#"{"a": {"n": 1}, "b": "#, r#"{"n": 2}}"#), r#"{"a": {"n": 1}, "b": {"n": 2}}"#);
+}
+
+#[test]
 fn what_a_provider_withholds_fails_the_step_with_its_words() {
     let Reply::Answer(answer) = says("I was about to") else { return };
     let withheld = Answer { finish: Finish::Filtered, withheld: "SAFETY".into(), ..(*answer).clone() };

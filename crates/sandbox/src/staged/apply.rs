@@ -144,7 +144,7 @@ fn allow_many_files() {
 /// File tools do not write meanwhile, and of commands that take no turns only one at a time does. Whoever else holds the
 /// folder is not waited for long.
 fn take_turns(workspace: &OwnedFd) {
-    for _ in 0..200 {
+    for _ in 0..3_000 {
         match rustix::fs::flock(workspace, FlockOperation::NonBlockingLockExclusive) {
             Err(Errno::WOULDBLOCK | Errno::INTR) => std::thread::sleep(Duration::from_millis(10)),
             _ => return,

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use super::disk::Folder;
 use super::{Inside, Links, Workspace};
 
-/// How long another process is waited for. A write takes milliseconds, so whoever holds the workspace longer does not write:
-/// then we go on without the lock, and rely on the comparison before the new file is put in its place.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long another process is waited for: a write takes milliseconds, what a large command changed takes seconds. Then we go
+/// on without the lock, and rely on the comparison before the new file is put in its place.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How often we look whether the workspace is free.
 const LOOK: Duration = Duration::from_millis(1);

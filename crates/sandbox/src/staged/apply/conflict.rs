@@ -41,20 +41,33 @@ impl Search {
         let made: BTreeSet<_> = names(upper)?.into_iter().collect();
         let hidden = if hides { names(ws)? } else { Vec::new() };
         for name in hidden.iter().filter(|name| !made.contains(*name)) {
-            self.untouched(&path.join(name), ws, name)?;
+            let looked = self.untouched(&path.join(name), ws, name);
+            self.weigh(&path.join(name), looked)?;
         }
         for name in &made {
             if self.found.len() >= NAMED {
                 break;
             }
-            match self.entry(&path.join(name), upper, ws, name, hides) {
-                // Nobody was let in, so nobody changed anything in there.
-                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
-                other => other?,
-            }
+            let (depth, looked) = (self.depth, self.entry(&path.join(name), upper, ws, name, hides));
+            self.depth = depth;
+            self.weigh(&path.join(name), looked)?;
         }
         self.depth -= 1;
         Ok(())
+    }
+
+    /// What a look says that came to no end.
+    fn weigh(&mut self, path: &Path, looked: io::Result<()>) -> io::Result<()> {
+        match looked.as_ref().map_err(io::Error::kind) {
+            // Nobody was let in, so nobody changed anything in there.
+            Err(io::ErrorKind::PermissionDenied) => Ok(()),
+            // Somebody removes it at this moment.
+            Err(io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                self.found.push(shown(path));
+                Ok(())
+            }
+            Ok(()) | Err(_) => looked,
+        }
     }
 
     fn entry(&mut self, path: &Path, upper: &OwnedFd, ws: &OwnedFd, name: &OsStr, hides: bool) -> io::Result<()> {
