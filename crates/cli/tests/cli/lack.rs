@@ -6,7 +6,7 @@ use super::world::{Ran, World};
 fn too_little_address_space_is_an_error_and_no_panic() {
     let world = World::new();
     let program = env!("CARGO_BIN_EXE_updraft");
-    for kilobytes in (90_000..=125_000).step_by(5_000) {
+    for kilobytes in (90_000..=95_000).step_by(1_000) {
         let limited =
             format!("ulimit -v {kilobytes}; exec timeout -s KILL 60 {program} run --model builtin 'say hello'");
         let mut command = std::process::Command::new("sh");

@@ -287,7 +287,7 @@ fn a_server_that_only_sends_comments_stops_the_run() {
         for stream in listener.incoming() {
             // Held open, with comments that say nothing.
             let mut stream = stream.unwrap();
-            let _ = stream.read(&mut [0; 1 << 16]);
+            let _ = stream.read(&mut [0; 1 << 13]);
             let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n");
             heard.lock().unwrap().push(stream.try_clone().unwrap());
             std::thread::spawn(move || {

@@ -35,7 +35,8 @@ fn each_setting_knows_where_it_came_from() {
 fn the_limits_of_a_run_are_settings() {
     let world = World::new();
     let limits = [("plan_attempts", "7"), ("repeats", "9"), ("max_steps", "12"), ("compact_keep", "6")];
-    let file: String = limits.iter().map(|(name, value)| format!("{name} = {value}\n")).collect();
+    let lines: Vec<String> = limits.iter().map(|(name, value)| format!("{name} = {value}\n")).collect();
+    let file = lines.concat();
     world.config("config.toml", &file);
     let model = world.script("s.json", &json!({"default": {"text": "fine"}}));
     world.updraft(&["run", "x", "--model", &model, "--agent", "coder"]).code(0);
