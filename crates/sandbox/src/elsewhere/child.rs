@@ -159,6 +159,12 @@ impl Child {
             let left = self.time.map(|time| time.saturating_sub(self.started.elapsed()));
             let is_free = killed_for.is_none() && !is_unwanted;
             tokio::select! {
+                // In this order: a program whose output is read no further also ends by itself.
+                biased;
+                () = self.meter.is_over.notified(), if is_free => {
+                    killed_for = Some(Killed::Output);
+                    self.kill();
+                }
                 status = self.process.wait() => break status.doing("waiting for the program")?,
                 () = tokio::time::sleep(left.unwrap_or_default()), if is_free && left.is_some() => {
                     killed_for = Some(Killed::Time);
@@ -166,10 +172,6 @@ impl Child {
                 }
                 () = self.unwanted.notified(), if is_free => {
                     is_unwanted = true;
-                    self.kill();
-                }
-                () = self.meter.is_over.notified(), if is_free => {
-                    killed_for = Some(Killed::Output);
                     self.kill();
                 }
             }
