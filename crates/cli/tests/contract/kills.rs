@@ -161,7 +161,12 @@ fn whole_life() -> Duration {
 fn one_run(dice: &mut Dice, time: Duration, counts: &mut Counts) -> Result<(), String> {
     let stage = stage();
     counts.runs += 1;
-    let mut moment = || time.mul_f64(f64::from(u32::try_from(dice.below(1000)).unwrap_or_default()) / 900.0);
+    // With others at work beside it, a life lasts up to as many times as long.
+    let mut moment = || {
+        let slowness = 1 + dice.below(AT_ONCE);
+        let part = f64::from(u32::try_from(dice.below(1000) * slowness).unwrap_or_default()) / 900.0;
+        time.mul_f64(part)
+    };
     counts.kills += usize::from(stage.live_for(&goal(&stage), moment()).code == 124);
     let Some(run) = stage.run() else { return Ok(()) };
     // A question to a model that was cut off twice is asked a third and last time, and this one not killed.
