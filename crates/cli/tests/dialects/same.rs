@@ -83,6 +83,10 @@ fn plain(event: &Value, provider: &Provider) -> Value {
         assert_eq!(settings["model"], provider.spec());
         settings["model"] = Value::Null;
     }
+    // What a question may cost at most goes by the provider's prices.
+    if let Some(facts) = inside.pointer_mut("/begun/facts").and_then(Value::as_object_mut) {
+        facts.remove("ceiling");
+    }
     // The second prompt holds the ids of the calls.
     if inside.pointer("/begun/id") == Some(&json!("retriever/0/1/ask.0")) {
         inside["begun"]["facts"]["prompt"] = Value::Null;

@@ -22,7 +22,8 @@ impl Run {
             // Each of its calls says that it is not whole: it is refused, and the model is told.
             Finish::Length if !answer.calls.is_empty() => None,
             Finish::Length if step.is_continued() => {
-                let why = "the answer was cut off at the limit on output, and so was its continuation";
+                let why = "the answer was cut off at the limit on output, and so was its continuation; a larger \
+                           `max_output` in the settings allows longer ones";
                 Some(fail(step, failure(why)))
             }
             Finish::Length => {
