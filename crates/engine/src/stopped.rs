@@ -2,7 +2,7 @@
 
 use updraft_run::{Ceiling, FailureKind, Funds, Limit, Phase, Run, RunId};
 
-/// Why a run stopped that can go on: a limit, or a model that cannot be had.
+/// Why a run stopped that can go on: a limit, or a model that is not available.
 pub fn why_stopped(run: &Run) -> Option<String> {
     let Phase::Exhausted(which) = run.phase() else { return None };
     let kind = if *which == Limit::Model { FailureKind::Outage } else { FailureKind::Budget };

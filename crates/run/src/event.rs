@@ -175,7 +175,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         output: Option<String>,
     },
-    /// A step cannot go on for now: its turns are used up, or its model cannot be had. It goes on where it stopped when
+    /// A step cannot go on for now: its turns are used up, or its model is not available. It goes on where it stopped when
     /// the run is resumed.
     Halted {
         /// Which step.

@@ -391,7 +391,7 @@ pub enum Limit {
     Turns,
     /// Tool calls.
     Calls,
-    /// The wait for a model that cannot be had.
+    /// The wait for a model that is not available.
     Model,
 }
 

@@ -251,7 +251,7 @@ pub enum FailureKind {
     ModelBehavior,
     /// The model could not be reached or refused.
     Model,
-    /// The model cannot be had for now: no connection, no key that counts, nothing left to spend.
+    /// The model is not available: no connection, no key that counts, nothing left to spend.
     Outage,
     /// What should have been JSON was not.
     Json,

@@ -88,7 +88,7 @@ pub(crate) struct Meant {
     pub(crate) silence: Sourced<Millis>,
     /// How long it may say nothing in the midst of an answer.
     pub(crate) stall: Sourced<Millis>,
-    /// How long a model that cannot be had is waited for.
+    /// How long a model that is not available is waited for.
     pub(crate) max_wait: Sourced<Millis>,
     /// Whether `auto` looks for servers on this machine.
     pub(crate) probe: Sourced<bool>,

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::cell::{Cut, Kind, Way};
 use crate::dice::Dice;
 use crate::journal;
-use crate::outside::{Gate, Seen};
+use crate::outside::{Gate, Observations};
 use crate::stage::Stage;
 use crate::table::{Property, Table, must};
 use crate::world::Ran;
@@ -20,7 +20,7 @@ const KILLED: i32 = 137;
 struct Recovery {
     end: Result<Ran, String>,
     events: Vec<Value>,
-    seen: Seen,
+    seen: Observations,
     replay: Ran,
     file: Option<String>,
 }
@@ -105,7 +105,7 @@ fn is_over(recovery: &Recovery) -> Result<(), String> {
 }
 
 /// What was recorded is still there, replays, and no recorded answer is asked for again.
-fn goes_on(before: &[Value], seen: &Seen, recovery: &Recovery) -> Result<(), String> {
+fn goes_on(before: &[Value], seen: &Observations, recovery: &Recovery) -> Result<(), String> {
     must(recovery.events.starts_with(before), || "the journal does not begin as it was".to_owned())?;
     must(recovery.replay.code == 0, || format!("it does not replay: {}", recovery.replay.err))?;
     for place in journal::answered(before) {

@@ -31,7 +31,7 @@ pub(crate) enum Gate {
 
 /// What came to pass out here.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct Observations {
     /// How often the model was asked at each place.
     pub(crate) asked: BTreeMap<String, u32>,
     /// How often each effect happened.
@@ -44,7 +44,7 @@ pub(crate) struct Seen {
 
 #[derive(Default)]
 struct State {
-    seen: Seen,
+    seen: Observations,
     /// Whom to end, and when.
     cut: Option<(Gate, Pid)>,
 }
@@ -71,12 +71,12 @@ impl Outside {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn seen(&self) -> Seen {
+    pub(crate) fn seen(&self) -> Observations {
         self.lock().seen.clone()
     }
 
     /// Puts the world back to where it was.
-    pub(crate) fn restore(&self, seen: Seen) {
+    pub(crate) fn restore(&self, seen: Observations) {
         self.lock().seen = seen;
     }
 

@@ -228,7 +228,7 @@ impl Run {
         is_question && !matches!(self.phase, Phase::Cancelling { .. })
     }
 
-    /// The model of a question cannot be had: the run stops, and the question is put again when it is resumed.
+    /// The model of a question is not available: the run stops, and the question is put again when it is resumed.
     pub(super) fn halt(&self, id: &Address, why: Failure) -> Vec<Event> {
         let mut events = vec![Event::Halted { step: id.step.clone(), ask: Some(id.clone()), why }];
         if self.phase == Phase::Running {
