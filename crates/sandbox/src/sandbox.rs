@@ -251,8 +251,7 @@ fn again_in_words(paths: &[String]) -> String {
     let named: Vec<String> = paths.iter().filter(|path| *path != ".").map(|path| format!("`{path}`")).collect();
     let what = if named.is_empty() { "the workspace".to_owned() } else { named.join(", ") };
     format!(
-        "run again, alone: {what} was changed by another command or program while it ran; nothing of the earlier time \
-         remains"
+        "run again, alone: another command or program changed {what} while it ran; nothing of the first attempt remains"
     )
 }
 

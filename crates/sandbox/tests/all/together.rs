@@ -388,6 +388,7 @@ async fn whoever_watches_hears_that_a_command_is_run_again() {
     };
     let (ended, ()) = tokio::join!(sandbox.run(&policy, command, &[]), opening);
     assert_eq!(ended.unwrap().stdout.text(), "begun\n", "nothing of the first time remains");
-    let told = "run again, alone: `f` was changed by another command or program while it ran; nothing of the earlier time remains";
+    let told =
+        "run again, alone: another command or program changed `f` while it ran; nothing of the first attempt remains";
     assert_eq!(*heard.lock().unwrap(), ["begun", told, "begun"]);
 }
