@@ -275,7 +275,7 @@ fn never_run() -> Fault {
 fn level_unavailable(level: &str, probe: &Probe) -> Fault {
     let why =
         probe.missing.first().map_or_else(String::new, |missing| format!(": {} ({})", missing.cause, missing.remedy));
-    let message = format!("the sandbox level {level} is not to be had here{why}");
+    let message = format!("the sandbox level {level} is not available on this machine{why}");
     Fault { code: Code::NoSandbox, ..Fault::failed(message) }.hint("`updraft sandbox probe` says what is missing")
 }
 

@@ -92,6 +92,11 @@ impl Meter {
     fn admits(&self, count: usize) -> bool {
         self.count.fetch_add(count as u64, Ordering::Relaxed) + count as u64 <= self.limit
     }
+
+    /// Whether reading stopped because there was too much.
+    pub(crate) fn has_stopped(&self) -> bool {
+        self.over == Over::Stop && self.count.load(Ordering::Relaxed) > self.limit
+    }
 }
 
 /// A stream on its way in.

@@ -135,6 +135,8 @@ impl Child {
         };
         self.launcher.wait().await.doing("collecting the launcher")?;
         let (stdout, stderr) = self.streams.finish().await.doing("reading the output")?;
+        // A program whose pipe is not read any more may end before we end it.
+        let killed = killed.or_else(|| self.streams.meter.has_stopped().then_some(Killed::Output));
         Ok(self.ended(verdict, killed, stdout, stderr))
     }
 

@@ -27,7 +27,7 @@ pub enum Error {
     },
 
     /// This machine offers less than was asked for.
-    #[error("level `{wanted}` is not to be had here: {missing}; {remedy}")]
+    #[error("level `{wanted}` is not available on this machine: {missing}; {remedy}")]
     Level {
         /// What was asked for.
         wanted: crate::Level,
@@ -59,6 +59,13 @@ pub enum Error {
         source: std::io::Error,
     },
 
+    /// Other commands had the workspace for too long, so nothing was run.
+    #[error("other commands were changing the workspace for {} minutes, and it must not run beside them", limit.as_secs() / 60)]
+    Waited {
+        /// How long it waited.
+        limit: std::time::Duration,
+    },
+
     /// The launcher ended without a word. Its descendants ended with it.
     #[error("the launcher ended before it reported")]
     Lost,
@@ -86,6 +93,7 @@ impl Error {
             | Error::SetUp { .. }
             | Error::Level { .. }
             | Error::Aside { .. }
+            | Error::Waited { .. }
             | Error::Lost
             | Error::Io { .. } => SETUP_FAILED,
         }

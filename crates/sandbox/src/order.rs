@@ -30,6 +30,8 @@ pub(crate) struct Turns {
     pub(crate) alone: bool,
     /// It can be run again: where somebody else changed the same files meanwhile, all it did is thrown away.
     pub(crate) yields: bool,
+    /// It does not wait longer for others before it begins.
+    pub(crate) patience: Duration,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -63,6 +65,8 @@ pub(crate) enum News {
     /// Only for a probe.
     Steps(Vec<Step>),
     Started,
+    /// It has not begun yet: another command has the workspace.
+    Waiting,
     /// The workspace is not staged, and why.
     Unstaged(String),
     Fault(Fault),
@@ -87,6 +91,8 @@ pub struct Step {
 pub(crate) enum Fault {
     SetUp { doing: String, errno: i32 },
     Program { errno: i32 },
+    /// Other commands had the workspace all this time.
+    Waited(Duration),
 }
 
 impl Fault {

@@ -6,7 +6,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::fs::Access;
 use tokio::io::AsyncWriteExt;
@@ -28,6 +28,10 @@ use crate::staged::Staged;
 
 /// How often a command is run whose files others change each time; the last time it overwrites them.
 const RUNS: usize = 3;
+/// How long a command waits for others before it begins.
+const PATIENCE: Duration = Duration::from_mins(30);
+/// What whoever watches a command is shown while it waits.
+const WAITS: &str = "not started yet: another command is changing the workspace, and this one must run alone";
 
 /// Starts children under a policy. Cheap to clone; one per program is enough.
 #[derive(Clone, Debug)]
@@ -145,7 +149,7 @@ impl Sandbox {
         let can_be_thrown_away =
             self.level == Level::Full && policy.network == Network::None && policy.write.is_empty();
         let (alone, yields) = (runs > 1 || !can_be_thrown_away, runs < RUNS && can_be_thrown_away);
-        Ok(Some(Turns { lock: turn_file(folder, &policy.workspace)?, alone, yields }))
+        Ok(Some(Turns { lock: turn_file(folder, &policy.workspace)?, alone, yields, patience: PATIENCE }))
     }
 
     async fn begin(&self, policy: &Policy, command: Command, turns: Option<Turns>) -> Result<Child, Error> {
@@ -230,6 +234,11 @@ impl Sandbox {
             match line.next().await.doing("listening to the launcher")? {
                 Some((News::Started, _)) => break,
                 Some((News::Unstaged(_), _)) => {}
+                Some((News::Waiting, _)) => {
+                    if let Output::Capture(capture) = output {
+                        capture.listener.hear(WAITS);
+                    }
+                }
                 Some((News::Listening, beside)) => {
                     proxy = Some(Proxy::start(policy, beside).doing("starting the proxy")?);
                 }
@@ -279,6 +288,7 @@ fn told(fault: Fault, name: &str) -> Error {
         Fault::Program { errno } => {
             Error::Program { program: name.to_owned(), source: io::Error::from_raw_os_error(errno) }
         }
+        Fault::Waited(limit) => Error::Waited { limit },
         Fault::SetUp { doing, errno: 0 } => Error::SetUp { cause: doing, remedy: REMEDY.to_owned() },
         Fault::SetUp { doing, errno } => {
             let cause = format!("{doing}: {}", io::Error::from_raw_os_error(errno));

@@ -140,7 +140,7 @@ impl Confinement {
                 probe.missing.iter().map(|missing| format!("{}: {}", missing.cause, missing.remedy)).collect();
             return Err(Failure::new(
                 FailureKind::Security,
-                format!("nothing can be run: the sandbox is not to be had here ({})", causes.join("; ")),
+                format!("nothing can be run: the sandbox is not available on this machine ({})", causes.join("; ")),
             ));
         }
         Sandbox::new(&self.launcher, level).map_err(|error| not_started(&error))

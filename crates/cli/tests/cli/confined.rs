@@ -93,7 +93,7 @@ fn no_way_of_going_on_lowers_the_level_in_silence() {
     let before = world.runs().len();
     world.updraft(&["fork", &run, "--at", &events]).code(125).says("--no-sandbox");
     assert_eq!(world.runs().len(), before, "nothing is copied that may not go on");
-    world.updraft(&["cancel", &run, "--step", "late"]).code(125).says("is not to be had here");
+    world.updraft(&["cancel", &run, "--step", "late"]).code(125).says("is not available on this machine");
 
     let forked = world.updraft(&["fork", &run, "--at", &events, "--no-sandbox"]).code(3);
     assert!(forked.err.contains("can do whatever you can"), "{}", forked.err);

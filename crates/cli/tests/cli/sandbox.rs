@@ -198,7 +198,7 @@ fn the_level_is_in_the_record_and_never_lowered_in_silence() {
 
     // Less than before only by the flag, which is warned about each time.
     world.config("config.toml", "[sandbox]\nlevel = \"none\"\n");
-    world.updraft(&["resume", &run]).code(125).says("is not to be had here").says("--no-sandbox");
+    world.updraft(&["resume", &run]).code(125).says("is not available on this machine").says("--no-sandbox");
     world.updraft(&["resume", &run, "--no-sandbox"]).says("can do whatever you can");
     assert!(world.updraft(&["events", &run]).out.contains("sandbox level none"));
     assert!(world.updraft(&["show", &run]).out.contains("sandbox    none"));

@@ -164,6 +164,8 @@ impl Run {
             }
             // While the run was stopped nothing was begun; looking at it again and again uses up no attempts.
             (Effect::Ask | Effect::Call, _) if stopped && open.begun.is_none() => events.extend(closing),
+            // A model is asked again only after that is on disk: this attempt was never sent, so it does not count.
+            (Effect::Ask | Effect::Call, _) if self.is_paid(id) && open.attempt > 1 && open.begun.is_none() => {}
             (Effect::Ask | Effect::Call, _) if self.is_paid(id) => {
                 // The attempt may have been billed, whatever becomes of the call.
                 events.push(interrupted);

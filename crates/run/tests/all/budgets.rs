@@ -198,6 +198,25 @@ fn a_question_that_was_cut_off_may_have_been_paid_for() {
 }
 
 #[test]
+fn a_question_that_was_never_sent_uses_up_no_attempt() {
+    let mut world = World::of(given(&["a"]));
+    let ask = at("a/0/0/ask.0");
+    // The first one's beginning may be missing on disk although it was sent.
+    world.recover(Vec::new());
+    assert_eq!(world.run.open()[&ask].attempt, 2);
+    for _ in 0..30 {
+        world.recover(Vec::new());
+    }
+    assert_eq!(world.run.open()[&ask].attempt, 2);
+    world.begin(&ask);
+    world.recover(Vec::new());
+    assert_eq!(world.run.open()[&ask].attempt, 3, "this one was sent");
+    world.begin(&ask);
+    world.reply(&ask, says("A"));
+    assert_eq!(world.answer(), "A");
+}
+
+#[test]
 fn a_question_stopped_half_way_may_have_been_paid_for() {
     let refused = Reply::Failed(Failure::new(FailureKind::Config, "no such model"));
     for (reply, doubtful) in [

@@ -3,17 +3,19 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::attend;
 use crate::channel::Channel;
-use crate::order::{Fault, Turns};
+use crate::order::{Fault, News, Turns};
 
 /// How often it is tried.
 const TRY: Duration = Duration::from_millis(10);
+/// After this long, whoever asked for the command is told that it waits.
+const SILENCE: Duration = Duration::from_secs(1);
 
 /// The right to change a workspace, as long as it is held: a lock, which the kernel releases when this process and those it
 /// forked are gone. The file goes with it.
@@ -25,11 +27,29 @@ pub(super) struct Turn {
 impl Turn {
     /// Waits for it before a command begins.
     pub(super) fn wait(turns: &Turns, asker: &Channel) -> Result<Turn, Fault> {
-        let turn = Turn::take(&turns.lock, asker.as_fd()).map_err(Fault::set_up("waiting for other commands"))?;
-        turn.ok_or_else(|| Fault::SetUp { doing: "nobody waits for the command any more".to_owned(), errno: 0 })
+        let asked = Instant::now();
+        let mut is_told = false;
+        loop {
+            let lock = try_lock(&turns.lock).map_err(Fault::set_up("waiting for other commands"))?;
+            if let Some(lock) = lock {
+                return Ok(Turn { file: turns.lock.clone(), _lock: lock });
+            }
+            if attend::is_gone(asker.as_fd()) {
+                return Err(Fault::SetUp { doing: "nobody waits for the command any more".to_owned(), errno: 0 });
+            }
+            if asked.elapsed() >= turns.patience {
+                return Err(Fault::Waited(turns.patience));
+            }
+            if !is_told && asked.elapsed() >= SILENCE {
+                // If nobody hears it, that is noticed above.
+                let _ = asker.send(&News::Waiting, None);
+                is_told = true;
+            }
+            std::thread::sleep(TRY);
+        }
     }
 
-    /// Waits for it. Nothing, if whoever asked for the command is gone before.
+    /// Waits for it after a command has ended. Nothing, if whoever asked for the command is gone before.
     pub(super) fn take(file: &Path, asker: BorrowedFd<'_>) -> io::Result<Option<Turn>> {
         loop {
             if let Some(lock) = try_lock(file)? {

@@ -392,3 +392,33 @@ async fn whoever_watches_hears_that_a_command_is_run_again() {
         "run again, alone: another command or program changed `f` while it ran; nothing of the first attempt remains";
     assert_eq!(*heard.lock().unwrap(), ["begun", told, "begun"]);
 }
+
+#[tokio::test]
+async fn whoever_watches_hears_that_a_command_waits_for_another() {
+    if !can_test(Level::Full) {
+        return;
+    }
+    let (place, outside, mut gate) = (Workspace::new(), tempfile::tempdir().unwrap(), Gate::new());
+    let policy = Policy { write: vec![outside.path().to_owned()], ..gate.policy(&place) };
+    let sandbox = Sandbox::new(PROGRAM, Level::Full).unwrap();
+    let first = gate.command("true", "echo first > f");
+    let (hear, mut heard) = tokio::sync::mpsc::unbounded_channel();
+    let listener = Listener::to(move |line| hear.send(line.to_owned()).unwrap());
+    let second = Command {
+        output: Output::Capture(Capture { listener, ..Capture::default() }),
+        ..shell("cat f; echo second")
+    };
+    let begin_second = async {
+        gate.all_have_come(1).await;
+        let opening = async {
+            let told = heard.recv().await.unwrap();
+            gate.let_pass(1);
+            told
+        };
+        tokio::join!(sandbox.run(&policy, second, &[]), opening)
+    };
+    let (first, (second, told)) = tokio::join!(sandbox.run(&policy, first, &[]), begin_second);
+    assert!(first.unwrap().succeeded());
+    assert_eq!(told, "not started yet: another command is changing the workspace, and this one must run alone");
+    assert_eq!(second.unwrap().stdout.text(), "first\nsecond\n", "none of its time is spent waiting");
+}

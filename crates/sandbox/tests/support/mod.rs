@@ -25,7 +25,7 @@ pub(crate) fn probe() -> &'static Probe {
 pub(crate) fn can_test(level: Level) -> bool {
     let can = probe().level >= level;
     if !can {
-        let text = format!("!! SKIP: level `{level}` is not to be had on this machine: {:?}\n", probe().missing);
+        let text = format!("!! SKIP: level `{level}` is not available on this machine: {:?}\n", probe().missing);
         std::io::stderr().write_all(text.as_bytes()).unwrap();
     }
     can
