@@ -8,10 +8,11 @@ use crate::fault::Fault;
 use crate::tree;
 
 /// A package, and what it may depend on of ours. The table of ARCHITECTURE.md, for the crates to come too.
-const ALLOWED: [(&str, &[&str]); 11] = [
-    ("updraft-run", &[]),
+const ALLOWED: [(&str, &[&str]); 12] = [
+    ("updraft-lenient", &[]),
+    ("updraft-run", &["updraft-lenient"]),
     ("updraft-sandbox", &[]),
-    ("updraft-models", &["updraft-run"]),
+    ("updraft-models", &["updraft-run", "updraft-lenient"]),
     ("updraft-tools", &["updraft-run", "updraft-sandbox"]),
     ("updraft-journal", &["updraft-run"]),
     ("updraft-mcp", &["updraft-run", "updraft-tools", "updraft-sandbox"]),
@@ -22,11 +23,19 @@ const ALLOWED: [(&str, &[&str]); 11] = [
     ("xtask", &[]),
 ];
 
-const ENGINE: &[&str] =
-    &["updraft-run", "updraft-models", "updraft-tools", "updraft-journal", "updraft-knowledge", "updraft-sandbox"];
+const ENGINE: &[&str] = &[
+    "updraft-run",
+    "updraft-lenient",
+    "updraft-models",
+    "updraft-tools",
+    "updraft-journal",
+    "updraft-knowledge",
+    "updraft-sandbox",
+];
 
 const CLI: &[&str] = &[
     "updraft-run",
+    "updraft-lenient",
     "updraft-sandbox",
     "updraft-models",
     "updraft-tools",
@@ -37,8 +46,10 @@ const CLI: &[&str] = &[
     "updraft-serve",
 ];
 
-/// What a package must not depend on of others: `run` neither waits, nor connects, nor stores.
-const FORBIDDEN: [(&str, &[&str]); 1] = [("updraft-run", &["tokio", "reqwest", "rusqlite"])];
+/// What a package must not depend on of others: `run`, and what it decides by, neither waits, nor connects, nor stores.
+const FORBIDDEN: [(&str, &[&str]); 2] = [("updraft-run", IMPURE), ("updraft-lenient", IMPURE)];
+
+const IMPURE: &[&str] = &["tokio", "reqwest", "rusqlite"];
 
 /// A package of the workspace and what it needs to be built; dev-dependencies are left out.
 #[derive(Debug, PartialEq, Eq)]

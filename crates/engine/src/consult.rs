@@ -89,7 +89,7 @@ fn message(said: &Value) -> Message {
 
 /// What whoever is called is given of an answer. It is made of their words.
 fn sampled(answer: Answer, from: &str, model: &str) -> Output {
-    let (_, text) = updraft_run::split_reasoning(&answer.text);
+    let (_, text) = updraft_lenient::split_reasoning(&answer.text);
     let stop = if answer.finish == Finish::Stop { "endTurn" } else { "maxTokens" };
     Output {
         text,
@@ -103,7 +103,7 @@ fn sampled(answer: Answer, from: &str, model: &str) -> Output {
 
 /// What the agent is shown of an answer.
 fn output(answer: Answer) -> Output {
-    let (_, mut text) = updraft_run::split_reasoning(&answer.text);
+    let (_, mut text) = updraft_lenient::split_reasoning(&answer.text);
     let end = text.char_indices().nth(LONGEST).map(|(at, _)| at);
     if let Some(end) = end {
         text.truncate(end);

@@ -1,7 +1,8 @@
 //! The parts of an answer, folded into one as they arrive, whichever dialect they came in.
 
 use serde_json::{Map, Value};
-use updraft_run::{Answer, Fault, Finish, Message, Price, Repaired, ToolCall, Usage, repair};
+use updraft_lenient::{Fault, Repaired, repair};
+use updraft_run::{Answer, Finish, Message, Price, ToolCall, Usage};
 
 use crate::legible::legible;
 use crate::refusal::shorten;

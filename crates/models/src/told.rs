@@ -12,7 +12,8 @@ mod shown;
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
-use updraft_run::{Answer, Fault, Finish, Message, ToolCall, repair};
+use updraft_lenient::{Fault, repair};
+use updraft_run::{Answer, Finish, Message, ToolCall};
 
 pub(crate) use self::bounds::Bounds;
 use self::needed::needed;

@@ -3,10 +3,10 @@
 //! The whole answer is the value, word for word, unless the whole answer is one JSON object (a single fence around it does
 //! not count) that has the names asked for. An object inside of prose is part of the prose: nothing is read out of it.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
+use updraft_lenient::whole_object;
 
 use crate::message::Answer;
-use crate::repair::{self, Fault};
 use crate::reply::Reply;
 use crate::step::{Entry, Outcome, Step};
 use crate::talk::RUN_PYTHON;
@@ -42,37 +42,6 @@ pub(crate) fn extract(step: &Step, answer: &Answer) -> Extracted {
         }
     }
     extracted
-}
-
-/// The JSON object that a text is as a whole, where it is one. One fence around it may be there, prose may not.
-/// What is broken in it is repaired, unless words would be left out.
-pub(crate) fn whole_object(text: &str) -> Option<Map<String, Value>> {
-    let text = without_fence(text.trim_start_matches('\u{feff}').trim());
-    if !text.starts_with('{') || !text.ends_with('}') {
-        return None;
-    }
-    let repaired = repair::repair_with(text, Some(&json!({ "type": "object" })))?;
-    let leaves_out = |repair: &repair::Repair| {
-        matches!(
-            repair.what,
-            Fault::Prose | Fault::TrailingText | Fault::SeveralValues | Fault::StrayText | Fault::MissingKey
-        )
-    };
-    match repaired.value {
-        Value::Object(object) if !repaired.repairs.iter().any(leaves_out) => Some(object),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => None,
-    }
-}
-
-/// What stands in a fence, where the text is one fence and nothing else.
-fn without_fence(text: &str) -> &str {
-    let inside = || {
-        let (info, rest) = text.strip_prefix("```")?.split_once('\n')?;
-        let inner = rest.strip_suffix("```")?;
-        let is_one = !info.contains('`') && inner.ends_with('\n') && !inner.lines().any(|line| line.starts_with("```"));
-        is_one.then(|| inner.trim())
-    };
-    inside().unwrap_or(text)
 }
 
 /// What code that the step ran gave last, where it gave named results. What another tool calls `result` is none.

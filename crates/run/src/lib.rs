@@ -28,7 +28,7 @@
 //! | what follows | `decide.rs`, then `decide/turn.rs`, `decide/calls.rs`, `decide/conclude.rs` |
 //! | what is so | `state.rs`, `step.rs`, `apply.rs` |
 //! | graphs | `graph.rs`, `graph/check.rs`, `graph/read.rs` |
-//! | models' text | `protocol.rs`, `repair.rs`, `extract.rs` |
+//! | models' text | `talk.rs`, `extract.rs`, and the crate `lenient` |
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -54,8 +54,6 @@ mod message;
 mod origins;
 mod own;
 mod permit;
-mod protocol;
-mod repair;
 mod reply;
 mod rights;
 mod rules;
@@ -84,8 +82,6 @@ pub use inquiry::Field;
 pub use message::{Answer, Finish, Message, Picture, Price, ToolCall, ToolResult, ToolSpec, Usage};
 pub use origins::{Origins, STRANGE_DEFINITIONS, STRANGE_WORKSPACE};
 pub use permit::{Asking, Permission};
-pub use protocol::{Parsed, TextCall, read as read_calls, split_reasoning};
-pub use repair::{Fault, Repair, Repaired, repair, repair_with};
 pub use reply::{
     BlobRef, Change, Failure, FailureKind, Form, FormKind, More, Output, PictureRef, Reply, Scope, Verdict,
 };

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use serde_json::{Value, json};
+use updraft_lenient::{Repair, calls_alone, read_calls, whole_object};
 
 use crate::goal::AgentCard;
 use crate::message::{Answer, ToolCall};
-use crate::protocol;
 use crate::reply::Reply;
 use crate::state::Run;
 use crate::step::{Outcome, Step};
@@ -29,8 +29,7 @@ impl Run {
         let Some(card) = self.card(&step.spec.agent).filter(|card| !card.tools.is_empty()) else {
             return Cow::Borrowed(&[]);
         };
-        let written =
-            if answer.writes_calls { protocol::calls_alone(&answer.text, &step.spec.writes) } else { Vec::new() };
+        let written = if answer.writes_calls { calls_alone(&answer.text, &step.spec.writes) } else { Vec::new() };
         let mut calls: Vec<ToolCall> = written
             .into_iter()
             .enumerate()
@@ -69,7 +68,7 @@ impl Run {
     /// The tool that an answer calls in the middle of other text, of a model that writes its calls as text.
     pub(crate) fn call_among_text(&self, step: &Step, answer: &Answer) -> Option<String> {
         let card = self.card(&step.spec.agent).filter(|_| answer.writes_calls && answer.calls.is_empty())?;
-        let read = protocol::read(&answer.text, &|name| known(card, name).is_some());
+        let read = read_calls(&answer.text, &|name| known(card, name).is_some());
         read.calls.into_iter().next().map(|call| call.name)
     }
 }
@@ -86,7 +85,7 @@ fn bare(tool: &str) -> &str {
 }
 
 /// A repair that may have changed what the model meant is not acted on.
-fn risky(repairs: &[crate::repair::Repair]) -> Option<String> {
+fn risky(repairs: &[Repair]) -> Option<String> {
     let doubtful = repairs.iter().find(|repair| repair.what.is_risky())?;
     Some(format!("the arguments were not valid JSON ({} at byte {}); send them again", doubtful.what, doubtful.at))
 }
@@ -102,7 +101,7 @@ pub(crate) fn again(text: &str) -> Option<Again> {
     if !text.contains("call_self") {
         return None;
     }
-    let value = crate::extract::whole_object(text)?;
+    let value = whole_object(text)?;
     let wish = value.get("call_self")?;
     let inside = |key: &str| wish.get(key).or_else(|| value.get(key)).and_then(Value::as_str).map(str::to_owned);
     match wish {

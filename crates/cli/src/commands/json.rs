@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use updraft_run::{Repaired, repair_with};
+use updraft_lenient::{Repaired, repair_with};
 
 use crate::args::{Json, JsonCommand};
 use crate::fault::{Code, Fault, Outcome};

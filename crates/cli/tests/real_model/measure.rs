@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use serde_json::Value;
+use updraft_lenient::read_calls;
 use updraft_models::{Access, Brief, Draft, Model, Prompt, resolve};
-use updraft_run::{Message, ToolSpec, read_calls};
+use updraft_run::{Message, ToolSpec};
 use updraft_tools::{Limits, Registry, Schema};
 
 use crate::server::Served;

@@ -5,9 +5,10 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use tokio::time::Instant;
 use updraft_journal::Blob;
+use updraft_lenient::split_reasoning;
 use updraft_run::{
     Address, Answer, Class, DEEPEST, Finish, Input, Kind, Output, Phase, Prepared, Reply, StepId, ToolCall, ToolSpec,
-    is_too_deep, split_reasoning,
+    is_too_deep,
 };
 
 use super::{Drive, Mail, Wish};

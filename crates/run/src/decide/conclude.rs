@@ -1,10 +1,11 @@
 //! The end of a visit: the answer becomes variables, is judged, and the step is done, tried again, or fails.
 
 use serde_json::Value;
+use updraft_lenient::whole_object;
 
 use crate::effect::Effect;
 use crate::event::{Event, Judgement, Note};
-use crate::extract::{Extracted, extract, failure_mark, whole_object};
+use crate::extract::{Extracted, extract, failure_mark};
 use crate::goal::Reflect;
 use crate::id::Kind;
 use crate::message::Answer;

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use updraft_lenient::{repair_with, whole_object};
+
 use crate::event::{Because, Event, Note};
-use crate::extract::whole_object;
 use crate::goal::{Mode, Start};
 use crate::graph::{Graph, StepSpec, Surroundings};
 use crate::id::StepId;
@@ -154,7 +155,7 @@ fn plan_in(text: &str) -> Result<serde_json::Value, Vec<String>> {
         return Ok(value);
     }
     let schema = serde_json::json!({ "type": "object", "required": ["steps"] });
-    let repaired = crate::repair::repair_with(text, Some(&schema)).map(|repaired| repaired.value);
+    let repaired = repair_with(text, Some(&schema)).map(|repaired| repaired.value);
     let plan = repaired.filter(|value| whole_object(text).is_some() || Graph::has_steps(value));
     plan.ok_or_else(|| vec!["the answer holds no plan; answer with the plan as one JSON object".into()])
 }

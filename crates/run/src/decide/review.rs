@@ -3,9 +3,10 @@
 //! again, the results are rejected and are no part of the answer.
 
 use serde_json::{Map, Value};
+use updraft_lenient::whole_object;
 
 use crate::event::{Event, Judgement, Note};
-use crate::extract::{plain, whole_object};
+use crate::extract::plain;
 use crate::goal::{AgentRole, Mode};
 use crate::message::Answer;
 use crate::reply::{Failure, FailureKind};

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use updraft_run::{Repaired, repair_with};
+use updraft_lenient::{Repaired, repair_with};
 
 const CORPUS: &str = include_str!("../repair/corpus.jsonl");
 

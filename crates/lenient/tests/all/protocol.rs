@@ -3,7 +3,7 @@
 use proptest::prelude::{ProptestConfig, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use proptest::strategy::{Just, Strategy};
 use serde_json::{Value, json};
-use updraft_run::{Fault, Parsed, TextCall, read_calls as read, split_reasoning};
+use updraft_lenient::{Fault, Parsed, TextCall, read_calls as read, split_reasoning};
 
 fn known(name: &str) -> bool {
     matches!(name, "search" | "write_file" | "run")

@@ -66,10 +66,9 @@ pub fn read(text: &str, known: &dyn Fn(&str) -> bool) -> Parsed {
 ///
 /// Any name counts, so that a call to a tool there is not can be refused in words; an object that has one of the `results`
 /// asked for is that result.
-pub(crate) fn calls_alone(text: &str, results: &[String]) -> Vec<TextCall> {
-    let is_result = || {
-        crate::extract::whole_object(text).is_some_and(|object| results.iter().any(|name| object.contains_key(name)))
-    };
+pub fn calls_alone(text: &str, results: &[String]) -> Vec<TextCall> {
+    let is_result =
+        || crate::whole_object(text).is_some_and(|object| results.iter().any(|name| object.contains_key(name)));
     let parsed = read(text, &is_name);
     if parsed.calls.is_empty() || !without_thoughts(&parsed.text).is_empty() || is_result() {
         return Vec::new();

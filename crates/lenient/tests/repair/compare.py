@@ -1,8 +1,8 @@
 """Compares our repairing parser with PyPI `json_repair` on corpus.jsonl: how many are right, and how long each takes.
 
     pip install json_repair
-    cargo bench -p updraft-run --bench repair --no-run      # prints the path of the program
-    python crates/run/tests/repair/compare.py PROGRAM [corpus.jsonl]
+    cargo bench -p updraft-lenient --bench repair --no-run      # prints the path of the program
+    python crates/lenient/tests/repair/compare.py PROGRAM [corpus.jsonl]
 
 Both read the same inputs, one after the other, within their own process; the time of an input is the best of several
 rounds. `json_repair` knows no value from an empty string, so an empty string counts as "no value". Cases with a schema

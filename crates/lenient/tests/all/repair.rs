@@ -1,7 +1,7 @@
 //! Reading JSON that models wrote.
 
 use serde_json::{Value, json};
-use updraft_run::{Fault, repair, repair_with};
+use updraft_lenient::{Fault, repair, repair_with};
 
 /// Each text reads as the value, and the fault is among those reported.
 #[track_caller]

@@ -4,7 +4,7 @@ use proptest::prelude::{ProptestConfig, any, prop, prop_assert, prop_assert_eq, 
 use proptest::sample::Index;
 use proptest::strategy::{Just, Strategy};
 use serde_json::{Value, json};
-use updraft_run::{Fault, repair, repair_with};
+use updraft_lenient::{Fault, repair, repair_with};
 
 fn values() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![

@@ -12,7 +12,7 @@ use std::io::BufRead;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use updraft_run::{Repaired, repair, repair_with};
+use updraft_lenient::{Repaired, repair, repair_with};
 
 fn main() {
     if std::env::args().any(|arg| arg == "--each") {
