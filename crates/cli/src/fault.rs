@@ -147,7 +147,9 @@ impl From<updraft_engine::Error> for Fault {
             E::Journal(error) => error.into(),
             E::Model(error) => error.into(),
             E::Tool(error) => error.into(),
-            E::Goal(_) | E::UnknownAgent { .. } | E::Plan(_) => Self::of(Code::Usage, &error, error.hint()),
+            E::Goal(_) | E::UnknownAgent { .. } | E::NobodyInRole { .. } | E::Plan(_) => {
+                Self::of(Code::Usage, &error, error.hint())
+            }
             E::AgentFile { .. } | E::LeftOut { .. } | E::File { .. } | E::UnknownPrice { .. } | E::Blind { .. } => {
                 Self::of(Code::Config, &error, error.hint())
             }

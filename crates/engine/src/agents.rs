@@ -48,8 +48,8 @@ pub struct Agent {
     pub think: Think,
     /// Turns it may take.
     pub turns: Option<u32>,
-    /// What its results are for.
-    pub role: AgentRole,
+    /// What it is for. A file that does not say has the role of the agent it replaces, else it works.
+    pub role: Option<AgentRole>,
     /// Whether a model judges its results.
     pub reflect_by_model: bool,
     /// It may not change anything.
@@ -62,6 +62,8 @@ pub struct Agent {
     pub prompt: String,
     /// Where it was read; `None` for those that come with the program.
     pub file: Option<PathBuf>,
+    /// How near the folder of its file is: 0 for those that come with the program.
+    pub layer: u32,
 }
 
 /// Whether the files of a folder may widen what an agent may do.
@@ -73,12 +75,25 @@ pub enum Trust {
     NarrowOnly,
 }
 
+/// The one of these agents that does what a role is for.
+pub(crate) fn in_role<'a>(agents: impl Iterator<Item = &'a Agent>, role: AgentRole) -> Option<&'a Agent> {
+    let mut holder: Option<&Agent> = None;
+    for agent in agents.filter(|agent| agent.role == Some(role)) {
+        if holder.is_none_or(|known| known.layer < agent.layer) {
+            holder = Some(agent);
+        }
+    }
+    holder
+}
+
 /// All agents there are, by name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Agents {
     known: BTreeMap<String, Agent>,
     /// Those whose files cannot be used, and why.
     left_out: BTreeMap<String, String>,
+    /// Folders that were taken over the agents of the program.
+    layers: u32,
 }
 
 impl Agents {
@@ -99,10 +114,11 @@ impl Agents {
     /// Takes the `*.md` of a folder over those there are. A folder that is not there changes nothing. A file that cannot be
     /// read is named, and changes nothing either: an agent that comes with the program stays as it is.
     pub fn override_from(&mut self, folder: &Path, trust: Trust) -> Result<(), Error> {
+        self.layers += 1;
         for (stem, text) in markdown_in(folder)? {
             let file = folder.join(format!("{stem}.md"));
             match text.and_then(|text| Agent::parse(&stem, &text, &file)) {
-                Ok(agent) => self.take(agent, trust),
+                Ok(agent) => self.take(Agent { layer: self.layers, ..agent }, trust),
                 Err(error) => self.name_faulty(&stem, in_full(&error)),
             }
         }
@@ -154,14 +170,20 @@ impl Agents {
         self.known.get(name)
     }
 
+    /// The agent that does what a role is for. Of several, the one whose file is nearest; there, the first in name order.
+    pub fn in_role(&self, role: AgentRole) -> Option<&Agent> {
+        in_role(self.iter(), role)
+    }
+
     /// All of them, in name order.
     pub fn iter(&self) -> impl Iterator<Item = &Agent> {
         self.known.values()
     }
 
     /// Adds one, or takes the place of one.
-    pub fn insert(&mut self, agent: Agent) {
+    pub fn insert(&mut self, mut agent: Agent) {
         self.left_out.remove(&agent.name);
+        agent.role = agent.role.or_else(|| self.known.get(&agent.name).and_then(|known| known.role));
         self.known.insert(agent.name.clone(), agent);
     }
 }
@@ -223,11 +245,12 @@ impl Agent {
                 Ok(turns @ 1..=1000) => self.turns = Some(turns),
                 _ => return Err(format!("`turns` is `{value}`; expected a number from 1 to 1000")),
             },
-            "role" => match unquoted(value) {
-                "work" => self.role = AgentRole::Work,
-                "judge" => self.role = AgentRole::Judge,
-                other => return Err(format!("`role` is `{other}`; expected `work` or `judge`")),
-            },
+            "role" => {
+                let word = unquoted(value);
+                let roles = || AgentRole::ALL.map(|role| format!("`{}`", role.word())).join(", ");
+                let role = AgentRole::parse(word).ok_or_else(|| format!("`role` is `{word}`; expected {}", roles()))?;
+                self.role = Some(role);
+            }
             "reflect" => match unquoted(value) {
                 "rule" => self.reflect_by_model = false,
                 "model" => self.reflect_by_model = true,

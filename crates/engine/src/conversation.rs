@@ -8,8 +8,8 @@ use sha2::{Digest, Sha256};
 use updraft_journal::Journal;
 use updraft_models::{Brief, Draft, Prompt};
 use updraft_run::{
-    Answer, Carried, Entry, Hash, Judgement, Kind, Message, Mode, Note, Opening, Outcome, Picture, PictureRef, Reply,
-    Role, Run, State, Step, Think, ToolSpec,
+    AgentCard, Answer, Carried, Entry, Hash, Judgement, Kind, Message, Mode, Note, Opening, Outcome, Picture,
+    PictureRef, Reply, Role, Run, State, Step, Think, ToolSpec,
 };
 
 use crate::between::{note_in_words, results};
@@ -326,8 +326,10 @@ fn summary(step: &Step) -> Option<&Arc<str>> {
 fn brief_of(run: &Run, step: &Step) -> Brief {
     let task = if step.spec.prompt.is_empty() { &step.spec.description } else { &step.spec.prompt };
     let inputs = step.opening.iter().flat_map(|opening| opening.inputs.iter().cloned());
+    let card = run.roster().agent(&step.spec.agent);
     Brief {
         agent: step.spec.agent.clone(),
+        role: card.map(AgentCard::role).unwrap_or_default(),
         goal: run.goal().text.clone(),
         step: step.spec.id.to_string(),
         task: task.clone(),

@@ -62,6 +62,12 @@ pub enum Error {
         /// Those that are close, or all.
         close: String,
     },
+    /// Nobody does what a role is for.
+    #[error("no agent has `role: {role}`")]
+    NobodyInRole {
+        /// The role, as agents' files write it.
+        role: &'static str,
+    },
     /// The plan has faults.
     #[error("the plan has {} fault{}:\n  - {}", .0.len(), if .0.len() == 1 { "" } else { "s" }, .0.join("\n  - "))]
     Plan(Vec<String>),
@@ -103,7 +109,7 @@ impl Error {
                  or anthropic/claude-haiku-5-5; where yours can, say so: `--model 'NAME?images=yes'`"
                     .into(),
             ),
-            Error::AgentFile { .. } | Error::LeftOut { .. } => {
+            Error::AgentFile { .. } | Error::LeftOut { .. } | Error::NobodyInRole { .. } => {
                 Some("`updraft agents` shows the agents that were read".into())
             }
             Error::Tool(_)

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use updraft_journal::Blob;
 use updraft_run::{
-    Budget, Goal, Graph, Mode, Roster, STRANGE_WORKSPACE, Settings, Start, Surroundings, ToolSpec, close_to, paths_meet,
+    AgentRole, Budget, Goal, Graph, Mode, Roster, STRANGE_WORKSPACE, Settings, Start, Surroundings, ToolSpec, close_to,
+    paths_meet,
 };
 
 use crate::Error;
@@ -68,19 +69,11 @@ impl NewRun<'_> {
             )));
         }
         let names: Vec<&str> = self.agents.iter().map(|agent| agent.name.as_str()).collect();
-        let needed = match &self.goal.mode {
-            Mode::Agent(name) => name.as_str(),
-            Mode::Plan => "planner",
-            Mode::Swarm => "router",
-            Mode::Given => "",
-        };
-        if self.agents.get(needed).is_none()
-            && let Some((name, why)) = self.agents.left_out().find(|(name, _)| *name == needed)
-        {
-            return Err(Error::LeftOut { name: name.to_owned(), why: why.to_owned() });
-        }
-        if !needed.is_empty() && !names.contains(&needed) {
-            return Err(Error::UnknownAgent { name: needed.to_owned(), close: close_to(needed, &names) });
+        match &self.goal.mode {
+            Mode::Agent(name) => self.check_agent(name, &names)?,
+            Mode::Plan => self.check_role(AgentRole::Planner)?,
+            Mode::Swarm => self.check_role(AgentRole::Router)?,
+            Mode::Given => {}
         }
         if let Some(plan) = &self.plan {
             let variables = self.goal.variables.keys().map(String::as_str).collect();
@@ -92,6 +85,22 @@ impl NewRun<'_> {
             }
         }
         Ok(())
+    }
+
+    fn check_agent(&self, name: &str, names: &[&str]) -> Result<(), Error> {
+        if self.agents.get(name).is_some() {
+            return Ok(());
+        }
+        let left_out = self.agents.left_out().find(|(left_out, _)| *left_out == name);
+        Err(match left_out {
+            Some((_, why)) => Error::LeftOut { name: name.to_owned(), why: why.to_owned() },
+            None => Error::UnknownAgent { name: name.to_owned(), close: close_to(name, names) },
+        })
+    }
+
+    fn check_role(&self, role: AgentRole) -> Result<(), Error> {
+        let is_there = self.agents.in_role(role).is_some() || self.plan.is_some();
+        if is_there { Ok(()) } else { Err(Error::NobodyInRole { role: role.word() }) }
     }
 
     pub(crate) fn prepare(self, engine: &Inner) -> Result<Prepared, Error> {

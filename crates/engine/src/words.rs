@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use updraft_run::{AgentCard, Reflect, Roster, ToolSpec};
+use updraft_run::{AgentCard, AgentRole, Reflect, Roster, ToolSpec};
 use updraft_tools::Registry;
 
-use crate::agents::{Agent, Agents};
+use crate::agents::{self, Agent, Agents};
 use crate::prompts::{self, Prompts};
 
 /// The words of a roster, as they are kept in one blob.
@@ -47,10 +47,12 @@ impl Words {
         let mut words = Words { prompts: prompts.texts().clone(), ..Words::default() };
         let mut roster = Roster::default();
         let mut known: BTreeMap<String, ToolSpec> = BTreeMap::new();
-        for agent in agents {
+        let agents: Vec<&Agent> = agents.into_iter().collect();
+        for agent in &agents {
             let mut specs = tools(&agent.tools);
             specs.retain(|spec| !agent.read_only || only_reads(&spec.name));
-            roster.agents.push(card_of(agent, specs.iter().map(|spec| spec.name.clone()).collect()));
+            let tools = specs.iter().map(|spec| spec.name.clone()).collect();
+            roster.agents.push(AgentCard { role: Some(role_of(agent, &agents)), ..card_of(agent, tools) });
             let own =
                 AgentWords { purpose: agent.purpose.clone(), prompt: agent.prompt.clone(), wants: agent.tools.clone() };
             words.agents.insert(agent.name.clone(), own);
@@ -95,6 +97,13 @@ fn card_of(agent: &Agent, tools: Vec<String>) -> AgentCard {
         narrowed: agent.narrowed.clone(),
         schema: agent.schema.clone(),
     }
+}
+
+/// What an agent is for, among these: a role for one is that of the nearest, and the others work.
+fn role_of(agent: &Agent, agents: &[&Agent]) -> AgentRole {
+    let role = agent.role.unwrap_or_default();
+    let holder = agents::in_role(agents.iter().copied(), role).filter(|_| role.is_for_one());
+    if holder.is_some_and(|holder| holder.name != agent.name) { AgentRole::Work } else { role }
 }
 
 /// The agents a run of this kind needs: one, or all.

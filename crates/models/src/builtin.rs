@@ -32,7 +32,7 @@ mod tokens;
 mod units;
 mod words;
 
-use updraft_run::{Answer, Cost, Think};
+use updraft_run::{AgentRole, Answer, Cost, Think};
 
 use crate::{Asking, Delta, Draft, Hear, Model, Price, Prompt, manner};
 
@@ -80,19 +80,26 @@ fn answer(prompt: &Prompt<'_>) -> Answer {
     if talk::opening(told, NAMES_THE_TASK).to_lowercase().contains("summar") {
         return agents::summarise(prompt);
     }
-    let reviews = matches!(prompt.brief.agent.as_str(), "qa" | "reviewer");
+    let reviews = prompt.brief.role == AgentRole::Judge;
     let is_judge = talk::opening(told, NAMES_THE_TASK).to_lowercase().contains("judge");
     if talk::opening(told, ASKS_FOR_A_VERDICT).contains("\"verdict\"") && (is_judge || !reviews) {
         return agents::judge();
     }
+    match prompt.brief.role {
+        AgentRole::Planner => plan::plan(prompt),
+        AgentRole::Router => plan::route(prompt),
+        AgentRole::Distiller => agents::distil(prompt),
+        AgentRole::Judge => agents::review(prompt),
+        AgentRole::Work | AgentRole::Thinker | AgentRole::Generalist => work(prompt),
+    }
+}
+
+/// A step of a plan. This model's own plans name agents that come with the program; to all others it is a retriever.
+fn work(prompt: &Prompt<'_>) -> Answer {
     match prompt.brief.agent.as_str() {
-        "planner" => plan::plan(prompt),
-        "router" => plan::route(prompt),
         "retriever" => retrieve::step(prompt),
         "summarizer" | "thinker" if !prompt.brief.inputs.is_empty() => retrieve::compose(prompt),
-        "distiller" => agents::distil(prompt),
         "clarification" => agents::clarify(prompt),
-        _ if reviews => agents::review(prompt),
         "formatter" => agents::format(prompt),
         "coder" => agents::decline(prompt, words::CANNOT_WRITE),
         "browser" => agents::decline(prompt, words::CANNOT_BROWSE),

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use serde_json::Value;
-use updraft_run::{Answer, Ceiling, Kind, Message, Price, Think, ToolSpec, Usage};
+use updraft_run::{AgentRole, Answer, Ceiling, Kind, Message, Price, Think, ToolSpec, Usage};
 
 use crate::{Draft, Error};
 
@@ -131,6 +131,8 @@ fn size_of_message(message: &Message) -> usize {
 pub struct Brief {
     /// The agent that is spoken to.
     pub agent: String,
+    /// What that agent is for.
+    pub role: AgentRole,
     /// The goal of the run.
     pub goal: String,
     /// The step's id.

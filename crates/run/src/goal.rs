@@ -11,6 +11,7 @@ use crate::message::is_false;
 use crate::origins::Origins;
 use crate::reply::PictureRef;
 use crate::rights::Narrowed;
+use crate::role::AgentRole;
 use crate::rules::Rules;
 use crate::think::Think;
 
@@ -85,25 +86,6 @@ impl Reflect {
     }
 }
 
-/// What an agent's results are for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum AgentRole {
-    /// They are part of the work.
-    #[default]
-    Work,
-    /// They are verdicts on the results of other steps: accept, retry, pivot or replan.
-    Judge,
-}
-
-impl AgentRole {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
-    fn is_work(&self) -> bool {
-        *self == AgentRole::Work
-    }
-}
-
 /// What the rules must know about an agent. The rest of its file is among the words of the roster.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentCard {
@@ -121,9 +103,9 @@ pub struct AgentCard {
     /// Turns it may take, where not the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<u32>,
-    /// What its results are for.
-    #[serde(default, skip_serializing_if = "AgentRole::is_work")]
-    pub role: AgentRole,
+    /// What it is for. Absent in journals from before roles were written down: read it with [`AgentCard::role`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<AgentRole>,
     /// How its results are judged.
     #[serde(default, skip_serializing_if = "Reflect::is_rule")]
     pub reflect: Reflect,

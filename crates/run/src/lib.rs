@@ -56,6 +56,7 @@ mod own;
 mod permit;
 mod reply;
 mod rights;
+mod role;
 mod rules;
 mod schema;
 mod sentences;
@@ -72,8 +73,7 @@ pub use depth::{DEEPEST, is_too_deep};
 pub use effect::{Class, Effect, Expected, Facts, Inquiry, Part, Prepared};
 pub use event::{Because, Event, Judgement, Note};
 pub use goal::{
-    AgentCard, AgentRole, Approvals, Budget, Ceiling, Goal, GrantFlags, Grants, Limit, Mode, Reflect, Roster, Settings,
-    Start,
+    AgentCard, Approvals, Budget, Ceiling, Goal, GrantFlags, Grants, Limit, Mode, Reflect, Roster, Settings, Start,
 };
 pub use graph::{Graph, StepSpec, Surroundings, close_to};
 pub use id::{Address, BadId, Cost, Hash, Kind, Millis, RunId, StepId, Timestamp};
@@ -86,6 +86,7 @@ pub use reply::{
     BlobRef, Change, Failure, FailureKind, Form, FormKind, More, Output, PictureRef, Reply, Scope, Verdict,
 };
 pub use rights::{Layer, Narrowed, Rights};
+pub use role::AgentRole;
 pub use rules::{Rule, Rules};
 pub use state::{Funds, Inner, Open, Phase, Run, Variable};
 pub use step::{Carried, Entry, Opening, Outcome, Role, Slot, State, Step};

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::event::Judgement;
+use crate::role::AgentRole;
 use crate::state::Run;
 use crate::step::Step;
 
@@ -95,7 +96,8 @@ impl Run {
         });
         let task = if step.spec.prompt.is_empty() { &step.spec.description } else { &step.spec.prompt };
         let task = if task.is_empty() { &self.goal.text } else { task };
-        if failed_before || step.spec.agent == "thinker" || is_hard(task) { Think::Medium } else { Think::Auto }
+        let reasons = self.card(&step.spec.agent).is_some_and(|card| card.role() == AgentRole::Thinker);
+        if failed_before || reasons || is_hard(task) { Think::Medium } else { Think::Auto }
     }
 }
 

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use serde_json::json;
-use updraft_engine::Agent;
+use updraft_engine::{Agent, Agents};
+use updraft_run::AgentRole;
 
 use crate::args::Place;
 use crate::fault::{Code, Outcome};
@@ -34,6 +35,7 @@ pub(crate) fn run(places: &Places, args: &Place) -> Outcome {
         more.extend(agent.model.as_ref().map(|model| format!("model {model}")));
         more.extend(agent.turns.map(|turns| format!("{turns} turns")));
         more.extend(agent.read_only.then(|| "read-only".to_owned()));
+        more.extend(role(agent, &agents));
         more.push(origin(agent));
         let name = paint.bold(&format!("{:width$}", agent.name));
         let _ = writeln!(text, "{name}  {}\n{:width$}  {}", agent.purpose, "", paint.dim(&more.join(" · ")));
@@ -48,11 +50,20 @@ pub(crate) fn run(places: &Places, args: &Place) -> Outcome {
     Ok(code)
 }
 
+/// What it is for, where that is not just work, and who does it in its place.
+fn role(agent: &Agent, agents: &Agents) -> Option<String> {
+    let role = agent.role.filter(|role| *role != AgentRole::Work)?;
+    let holder = agents.in_role(role).filter(|holder| role.is_for_one() && holder.name != agent.name);
+    let instead = holder.map(|holder| format!(", but `{}` has it", holder.name)).unwrap_or_default();
+    Some(format!("role {}{instead}", role.word()))
+}
+
 fn origin(agent: &Agent) -> String {
     agent.file.as_ref().map_or_else(|| "built in".into(), |file| file.display().to_string())
 }
 
 fn as_json(agent: &Agent) -> serde_json::Value {
     json!({ "name": agent.name, "purpose": agent.purpose, "tools": agent.tools, "model": agent.model, "turns": agent.turns,
+            "role": agent.role.unwrap_or_default().word(),
             "read_only": agent.read_only, "origin": origin(agent) })
 }

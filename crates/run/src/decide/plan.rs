@@ -11,6 +11,7 @@ use crate::graph::{Graph, StepSpec, Surroundings};
 use crate::id::StepId;
 use crate::message::{Answer, Finish};
 use crate::reply::{Failure, FailureKind};
+use crate::role::AgentRole;
 use crate::state::{Phase, Run};
 use crate::step::{Entry, Role, State, Step};
 
@@ -26,8 +27,8 @@ impl Run {
         let (graph, because) = match (&start.goal.mode, &start.plan) {
             (_, Some(plan)) => (plan.clone(), Because::First),
             (Mode::Agent(name), None) => (Arc::new(single(name, &start.goal.text)), Because::First),
-            (Mode::Swarm, None) => (Arc::new(first_steps("router", start)), Because::Goal),
-            (Mode::Plan | Mode::Given, None) => (Arc::new(first_steps("planner", start)), Because::Goal),
+            (Mode::Swarm, None) => (Arc::new(first_steps(AgentRole::Router, start)), Because::Goal),
+            (Mode::Plan | Mode::Given, None) => (Arc::new(first_steps(AgentRole::Planner, start)), Because::Goal),
         };
         events.push(Event::Planned { graph, because });
         events
@@ -44,8 +45,7 @@ impl Run {
                     || step.corrections() + 1 >= self.settings.plan_attempts
                     || turn + 1 >= self.turns_of(step);
                 let faults = the_first(faults);
-                let fallback = || self.fallback(step).or_else(|| self.one_step(step, answer));
-                let Some(graph) = fallback().filter(|_| is_last) else {
+                let Some(graph) = self.one_step(step, answer).filter(|_| is_last) else {
                     let why = Failure::new(FailureKind::Json, format!("the plan has faults: {}", faults.join("; ")));
                     if is_last {
                         return fail(step, why);
@@ -71,25 +71,21 @@ impl Run {
         words.into_iter().chain([done, Event::Planned { graph: Arc::new(graph), because }]).collect()
     }
 
-    /// What a swarm does when its router's plans cannot be read, where that can be planned here and now.
-    fn fallback(&self, step: &Step) -> Option<Graph> {
-        let graph = fallback_swarm(&self.goal.text, step.visit);
-        let fits = self.goal.mode == Mode::Swarm && graph.faults(&self.surroundings()).is_empty();
-        fits.then_some(graph)
-    }
-
-    /// A plan of one step, where the planner answers in words instead of a plan. What it said goes along: it may be all
-    /// there is to say.
+    /// A plan of one step, where the planner answers in words instead of a plan, or a router's plan cannot be carried out.
+    /// What it said goes along: it may be all there is to say.
     fn one_step(&self, planner: &Step, answer: &Answer) -> Option<Graph> {
-        if plan_in(&answer.text).is_ok() || answer.text.trim().is_empty() {
+        let is_silent = answer.text.trim().is_empty();
+        if self.goal.mode != Mode::Swarm && (is_silent || plan_in(&answer.text).is_ok()) {
             return None;
         }
-        let agent = ["coder", "thinker"].into_iter().find(|name| self.roster.agent(name).is_some())?;
+        let agent = self.roster.in_role(AgentRole::Generalist).or_else(|| self.roster.in_role(AgentRole::Thinker))?;
         let id = if planner.visit == 0 { named("answer") } else { named(&format!("answer.{}", planner.visit)) };
-        let mut step = StepSpec::new(id, agent);
+        let mut step = StepSpec::new(id, &agent.name);
         step.description = "Answer the goal in one step".into();
         step.prompt.clone_from(&self.goal.text);
-        step.reads = vec![PLANNER_WORDS.into()];
+        if !is_silent {
+            step.reads = vec![PLANNER_WORDS.into()];
+        }
         Some(Graph { steps: vec![step] })
     }
 
@@ -174,43 +170,18 @@ fn single(agent: &str, goal: &str) -> Graph {
 }
 
 /// The steps every planned run begins with: the files handed over are profiled, then the graph is planned.
-fn first_steps(planner: &str, start: &Start) -> Graph {
-    let mut plan = StepSpec::new(StepId::known("plan"), planner);
+fn first_steps(planner: AgentRole, start: &Start) -> Graph {
+    let agent = start.roster.in_role(planner).map_or(planner.word(), |card| &card.name);
+    let mut plan = StepSpec::new(StepId::known("plan"), agent);
     plan.description = "Plan the work".into();
     let mut steps = Vec::new();
-    if !start.goal.files.is_empty() && start.roster.agent("distiller").is_some() {
-        let mut distill = StepSpec::new(StepId::known("distill"), "distiller");
+    let distiller = start.roster.in_role(AgentRole::Distiller).filter(|_| !start.goal.files.is_empty());
+    if let Some(distiller) = distiller {
+        let mut distill = StepSpec::new(StepId::known("distill"), &distiller.name);
         distill.description = "Profile the files handed over".into();
         plan.after.push(distill.id.clone());
         steps.push(distill);
     }
     steps.push(plan);
-    Graph { steps }
-}
-
-/// Who works when the router's plan cannot be read, by the words of the goal.
-///
-/// A later visit of the router gives its steps names of their own.
-fn fallback_swarm(goal: &str, visit: u32) -> Graph {
-    let goal = goal.to_ascii_lowercase();
-    let has = |words: &[&str]| words.iter().any(|word| goal.contains(word));
-    let id = |agent: &str| if visit == 0 { named(agent) } else { named(&format!("{agent}.{visit}")) };
-    let mut steps = vec![];
-    let mut add = |agent: &str, after: Vec<StepId>, reads: Vec<String>| {
-        let mut step = StepSpec::new(id(agent), agent);
-        step.reads = reads;
-        step.writes = vec![format!("{agent}_result")];
-        step.after = after;
-        steps.push(step);
-    };
-    if has(&["code", "implement", "write", "fix", "build", "refactor", "function", "script"]) {
-        add("coder", vec![], vec![]);
-        add("reviewer", vec![id("coder")], vec!["coder_result".into()]);
-    } else {
-        add("researcher", vec![], vec![]);
-        if has(&["review", "check", "audit", "verify"]) {
-            add("reviewer", vec![id("researcher")], vec!["researcher_result".into()]);
-        }
-    }
     Graph { steps }
 }

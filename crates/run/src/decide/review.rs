@@ -7,9 +7,10 @@ use updraft_lenient::whole_object;
 
 use crate::event::{Event, Judgement, Note};
 use crate::extract::plain;
-use crate::goal::{AgentRole, Mode};
+use crate::goal::Mode;
 use crate::message::Answer;
 use crate::reply::{Failure, FailureKind};
+use crate::role::AgentRole;
 use crate::state::Run;
 use crate::step::{Role, State, Step};
 
@@ -63,7 +64,7 @@ impl Review {
 impl Run {
     /// Whether a step's result is a verdict on the results it reads. One agent alone has nothing to send back.
     pub fn is_review(&self, step: &Step) -> bool {
-        let is_judge = self.card(&step.spec.agent).is_some_and(|card| card.role == AgentRole::Judge);
+        let is_judge = self.card(&step.spec.agent).is_some_and(|card| card.role() == AgentRole::Judge);
         is_judge && step.role == Role::Work && !matches!(self.goal.mode, Mode::Agent(_))
     }
 

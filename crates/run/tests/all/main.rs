@@ -22,6 +22,7 @@ mod recovery;
 mod results;
 mod review;
 mod rights;
+mod roles;
 mod scheduling;
 #[path = "../support/mod.rs"]
 mod support;

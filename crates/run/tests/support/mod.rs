@@ -48,7 +48,7 @@ pub struct World {
 /// A start with ten agents, all tools and the usual settings.
 pub fn start(mode: Mode) -> Start {
     let tools = TOOLS.iter().map(ToString::to_string).collect::<Vec<_>>();
-    let role = |name: &str| if matches!(name, "qa" | "reviewer") { AgentRole::Judge } else { AgentRole::Work };
+    let role = |name: &str| matches!(name, "qa" | "reviewer").then_some(AgentRole::Judge);
     let card = |name: &&str| AgentCard {
         name: (*name).to_owned(),
         tools: tools.clone(),

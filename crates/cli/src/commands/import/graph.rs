@@ -22,11 +22,11 @@ use crate::{moment, out, reach, wire};
 pub(in crate::commands) const UNKNOWN: &str = "imported";
 
 pub(super) async fn import(places: &Places, args: &Import, text: &str) -> Outcome {
-    let session = Session::read(text, &args.file.display().to_string())?;
     let workspace = wire::workspace(args.workspace.as_deref())?;
     let model = said(args.model.as_deref().map(wire::model_spec));
     let settings = Settings::load(places, &workspace, Written { model, ..Written::default() })?;
     let (agents, prompts) = wire::cast(places, &workspace, &settings)?;
+    let session = Session::read(text, &args.file.display().to_string(), &agents)?;
     let mut rules = settings.meant.rules();
     session.check(&agents, rules.max_steps)?;
     let spec = wire::model_spec(&settings.meant.model.value);

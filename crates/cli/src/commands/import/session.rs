@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use updraft_engine::Agents;
 use updraft_run::{
-    Address, Answer, Cost, Failure, FailureKind, Goal, Graph, Kind, Mode, Reply, Run, StepId, StepSpec, Surroundings,
-    Timestamp, Usage,
+    Address, AgentRole, Answer, Cost, Failure, FailureKind, Goal, Graph, Kind, Mode, Reply, Run, StepId, StepSpec,
+    Surroundings, Timestamp, Usage,
 };
 
 use crate::fault::Fault;
@@ -35,7 +35,7 @@ pub(super) enum Stands {
 }
 
 impl Session {
-    pub(super) fn read(text: &str, shown: &str) -> Result<Self, Fault> {
+    pub(super) fn read(text: &str, shown: &str, agents: &Agents) -> Result<Self, Fault> {
         let no_graph = |why: &dyn std::fmt::Display| {
             Fault::usage(format!("`{shown}` is neither a run's journal nor a graph: {why}"))
                 .hint("`updraft export --format jsonl` and `--format node-link` write what can be imported")
@@ -58,7 +58,7 @@ impl Session {
         let files = about.get("file_manifest").and_then(Value::as_array).into_iter().flatten();
         let files: Vec<String> =
             files.map(|file| plain(file.get("path").or_else(|| file.get("name")).unwrap_or(file))).collect();
-        let mode = mode_of(&graph, !files.is_empty());
+        let mode = mode_of(&graph, !files.is_empty(), agents);
         Ok(Self { nodes: nodes.collect(), about, graph, files, mode })
     }
 
@@ -238,12 +238,19 @@ impl Session {
 }
 
 /// Planned by a step of the run, as ours are, or given.
-fn mode_of(graph: &Graph, has_files: bool) -> Mode {
-    let agent = |id: &str| graph.steps.iter().find(|step| step.id.as_str() == id).map(|step| &*step.agent);
-    match (agent("plan"), agent("distill") == Some("distiller")) {
-        (Some("planner"), distills) if distills == has_files => Mode::Plan,
-        (Some("router"), distills) if distills == has_files => Mode::Swarm,
-        _ => Mode::Given,
+fn mode_of(graph: &Graph, has_files: bool, agents: &Agents) -> Mode {
+    let step = |id: &str| graph.steps.iter().find(|step| step.id.as_str() == id);
+    let is_by = |id: &str, role: AgentRole| match (step(id), agents.in_role(role)) {
+        (Some(step), Some(agent)) => step.agent == agent.name,
+        _ => false,
+    };
+    let fits = is_by("distill", AgentRole::Distiller) == has_files;
+    if fits && is_by("plan", AgentRole::Planner) {
+        Mode::Plan
+    } else if fits && is_by("plan", AgentRole::Router) {
+        Mode::Swarm
+    } else {
+        Mode::Given
     }
 }
 

@@ -4,12 +4,26 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use updraft_models::Brief;
-use updraft_run::{Graph, Message, ToolSpec};
+use updraft_run::{AgentRole, Graph, Message, ToolSpec};
 
 use super::world::{World, ask, tools};
 
 fn brief(agent: &str, goal: &str) -> Brief {
-    Brief { agent: agent.into(), goal: goal.into(), step: "only".into(), task: "Do it.".into(), ..Brief::default() }
+    let role = match agent {
+        "planner" => AgentRole::Planner,
+        "router" => AgentRole::Router,
+        "distiller" => AgentRole::Distiller,
+        "qa" | "reviewer" => AgentRole::Judge,
+        _ => AgentRole::Work,
+    };
+    Brief {
+        agent: agent.into(),
+        role,
+        goal: goal.into(),
+        step: "only".into(),
+        task: "Do it.".into(),
+        ..Brief::default()
+    }
 }
 
 fn told(text: &str) -> Message {

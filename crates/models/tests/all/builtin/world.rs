@@ -10,7 +10,7 @@ use futures_util::FutureExt;
 use regex::Regex;
 use serde_json::{Value, json};
 use updraft_models::{Brief, Builtin, Draft, Model, Prompt};
-use updraft_run::{Answer, Graph, Message, StepSpec, ToolCall, ToolResult, ToolSpec};
+use updraft_run::{AgentRole, Answer, Graph, Message, StepSpec, ToolCall, ToolResult, ToolSpec};
 
 /// What `read_file` gives at most.
 const READ: usize = 100_000;
@@ -39,7 +39,7 @@ impl World {
 
     /// Plans a goal and runs the plan; the last step's answer.
     pub(crate) fn answer(&self, goal: &str) -> String {
-        let brief = Brief { agent: "planner".into(), goal: goal.into(), ..Brief::default() };
+        let brief = Brief { agent: "planner".into(), role: AgentRole::Planner, goal: goal.into(), ..Brief::default() };
         let plan: Graph = serde_json::from_str(&ask(&brief, &[], &[]).text).unwrap();
         let mut variables: BTreeMap<String, Arc<Value>> = BTreeMap::new();
         let mut last = String::new();

@@ -1,0 +1,85 @@
+//! What an agent is for in a run: who plans, routes, distils, judges. The rules ask for a role and never for a name, because
+//! agents are files that anyone may replace.
+
+use serde::{Deserialize, Serialize};
+
+use crate::goal::{AgentCard, Roster};
+
+/// What an agent is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentRole {
+    /// Its results are part of the work.
+    #[default]
+    Work,
+    /// Its results are verdicts on the results of other steps: accept, retry, pivot or replan.
+    Judge,
+    /// Its answer is the graph of a run.
+    Planner,
+    /// Its answer is the graph of a swarm.
+    Router,
+    /// It profiles the files handed over, before anything is planned.
+    Distiller,
+    /// It reasons over what is known, so its model thinks unless someone chose otherwise.
+    Thinker,
+    /// It does a whole goal alone, where no plan can be read.
+    Generalist,
+}
+
+impl AgentRole {
+    /// All of them, in the order they are listed to people.
+    pub const ALL: [Self; 7] =
+        [Self::Work, Self::Judge, Self::Planner, Self::Router, Self::Distiller, Self::Thinker, Self::Generalist];
+
+    /// The word for it in an agent's file.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Work => "work",
+            Self::Judge => "judge",
+            Self::Planner => "planner",
+            Self::Router => "router",
+            Self::Distiller => "distiller",
+            Self::Thinker => "thinker",
+            Self::Generalist => "generalist",
+        }
+    }
+
+    /// The role of a word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|role| role.word() == word)
+    }
+
+    /// Whether one agent of a run has it, and no other.
+    pub fn is_for_one(self) -> bool {
+        match self {
+            Self::Planner | Self::Router | Self::Distiller | Self::Generalist => true,
+            Self::Work | Self::Judge | Self::Thinker => false,
+        }
+    }
+
+    /// The role that an agent had by its name, in journals from before roles were written down. Judges were written down.
+    fn by_old_name(name: &str) -> Self {
+        match name {
+            "planner" => Self::Planner,
+            "router" => Self::Router,
+            "distiller" => Self::Distiller,
+            "thinker" => Self::Thinker,
+            "coder" => Self::Generalist,
+            _ => Self::Work,
+        }
+    }
+}
+
+impl AgentCard {
+    /// What the agent is for.
+    pub fn role(&self) -> AgentRole {
+        self.role.unwrap_or_else(|| AgentRole::by_old_name(&self.name))
+    }
+}
+
+impl Roster {
+    /// The first agent with a role.
+    pub fn in_role(&self, role: AgentRole) -> Option<&AgentCard> {
+        self.agents.iter().find(|card| card.role() == role)
+    }
+}
