@@ -1,10 +1,12 @@
 //! Agents as files: front matter and a prompt. A file of the same name in a nearer folder wins.
 
+mod file;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use updraft_run::{AgentRole, Approvals, Narrowed, Rule, Think};
+use updraft_run::{AgentRole, Narrowed, Think};
 
 use crate::{Error, plain};
 
@@ -58,6 +60,8 @@ pub struct Agent {
     pub narrowed: Narrowed,
     /// JSON Schema of its results.
     pub schema: Option<Value>,
+    /// Fields of its file that mean something to other tools only.
+    pub ignored: Vec<String>,
     /// Its prompt.
     pub prompt: String,
     /// Where it was read; `None` for those that come with the program.
@@ -186,134 +190,6 @@ impl Agents {
         agent.role = agent.role.or_else(|| self.known.get(&agent.name).and_then(|known| known.role));
         self.known.insert(agent.name.clone(), agent);
     }
-}
-
-impl Agent {
-    /// Reads an agent's file. Faults name the file, the line and what was expected.
-    pub fn parse(stem: &str, text: &str, file: &Path) -> Result<Self, Error> {
-        let fault = |line: usize, what: String| Error::AgentFile { file: file.to_owned(), line, what };
-        let mut lines = text.lines().enumerate();
-        match lines.next() {
-            Some((_, first)) if first.trim() == "---" => {}
-            _ => return Err(fault(1, "expected `---` and front matter with `name` and `purpose`".into())),
-        }
-        let mut agent = Agent { name: stem.to_owned(), file: Some(file.to_owned()), ..Agent::default() };
-        let mut closed = None;
-        for (at, line) in lines.by_ref() {
-            if line.trim() == "---" {
-                closed = Some(at);
-                break;
-            }
-            if line.trim().is_empty() || line.trim_start().starts_with('#') {
-                continue;
-            }
-            let (key, value) = line
-                .split_once(':')
-                .ok_or_else(|| fault(at + 1, format!("`{}` is not a line of the form `key: value`", line.trim())))?;
-            let place = || format!("{}:{}", file.display(), at + 1);
-            agent.set(key.trim(), value.trim(), &place).map_err(|what| fault(at + 1, what))?;
-        }
-        let Some(closed) = closed else {
-            return Err(fault(text.lines().count(), "the front matter has no closing `---`".into()));
-        };
-        let body: Vec<&str> = text.lines().skip(closed + 1).collect();
-        agent.prompt = body.join("\n").trim().into();
-        if agent.purpose.is_empty() {
-            return Err(fault(
-                1,
-                "`purpose` is missing: one sentence that tells the planner what the agent is for".into(),
-            ));
-        }
-        if updraft_run::StepId::parse(&agent.name).is_err() {
-            return Err(fault(1, format!("`name` is `{}`; expected letters, digits, `_`, `-`, `.`", agent.name)));
-        }
-        Ok(agent)
-    }
-
-    fn set(&mut self, key: &str, value: &str, place: &dyn Fn() -> String) -> Result<(), String> {
-        match key {
-            "name" => self.name = unquoted(value).into(),
-            "purpose" => self.purpose = unquoted(value).into(),
-            "tools" => self.tools.extend(list(key, value)?),
-            "mcp_servers" => self.tools.extend(list(key, value)?),
-            "model" => self.model = Some(unquoted(value).to_owned()).filter(|model| !model.is_empty()),
-            "think" | "thinking" => match Think::parse(unquoted(value)) {
-                Some(think) => self.think = think,
-                None => return Err(format!("`{key}` is `{value}`; expected auto, off, low, medium, high or a number")),
-            },
-            "turns" => match unquoted(value).parse() {
-                Ok(turns @ 1..=1000) => self.turns = Some(turns),
-                _ => return Err(format!("`turns` is `{value}`; expected a number from 1 to 1000")),
-            },
-            "role" => {
-                let word = unquoted(value);
-                let roles = || AgentRole::ALL.map(|role| format!("`{}`", role.word())).join(", ");
-                let role = AgentRole::parse(word).ok_or_else(|| format!("`role` is `{word}`; expected {}", roles()))?;
-                self.role = Some(role);
-            }
-            "reflect" => match unquoted(value) {
-                "rule" => self.reflect_by_model = false,
-                "model" => self.reflect_by_model = true,
-                other => return Err(format!("`reflect` is `{other}`; expected `rule` or `model`")),
-            },
-            "permissions" => match unquoted(value) {
-                "read-only" => self.read_only = true,
-                "default" => self.read_only = false,
-                other => return Err(format!("`permissions` is `{other}`; expected `default` or `read-only`")),
-            },
-            "mode" => match unquoted(value) {
-                "read-only" => self.read_only = true,
-                "workspace" => self.narrowed.mode = Some(Approvals::Ask),
-                "full" => self.narrowed.mode = None,
-                other => return Err(format!("`mode` is `{other}`; expected `read-only`, `workspace` or `full`")),
-            },
-            "ask" => self.narrowed.rules.ask = rules(key, value, place)?,
-            "deny" => self.narrowed.rules.deny = rules(key, value, place)?,
-            "schema" => match serde_json::from_str(value) {
-                Ok(schema @ Value::Object(_)) => self.schema = Some(schema),
-                _ => return Err("`schema` must be a JSON Schema object on one line".into()),
-            },
-            other => {
-                let known = [
-                    "name",
-                    "purpose",
-                    "tools",
-                    "mcp_servers",
-                    "model",
-                    "think",
-                    "turns",
-                    "role",
-                    "reflect",
-                    "permissions",
-                    "mode",
-                    "ask",
-                    "deny",
-                    "schema",
-                ];
-                return Err(format!("`{other}` is not known here; there is {}", updraft_run::close_to(other, &known)));
-            }
-        }
-        Ok(())
-    }
-}
-
-fn unquoted(value: &str) -> &str {
-    let inner = |quote: char| value.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
-    inner('"').or_else(|| inner('\'')).unwrap_or(value)
-}
-
-fn list(key: &str, value: &str) -> Result<Vec<String>, String> {
-    let inside = value
-        .strip_prefix('[')
-        .and_then(|rest| rest.strip_suffix(']'))
-        .ok_or_else(|| format!("`{key}` is `{value}`; expected a list such as `[files, ask_user]`"))?;
-    let items = inside.split(',').map(|item| unquoted(item.trim()).to_owned());
-    Ok(items.filter(|item| !item.is_empty()).collect())
-}
-
-/// Rules in a list: they narrow what the agent may do.
-fn rules(key: &str, value: &str, place: &dyn Fn() -> String) -> Result<Vec<Rule>, String> {
-    list(key, value)?.iter().map(|rule| Rule::parse(rule, &place())).collect()
 }
 
 /// An error with its reasons, on one line.

@@ -27,6 +27,7 @@ mod drive;
 mod effects;
 mod engine;
 mod error;
+mod front_matter;
 mod history;
 mod marks;
 mod nodelink;

@@ -37,6 +37,9 @@ pub(crate) fn run(places: &Places, args: &Place) -> Outcome {
         more.extend(agent.read_only.then(|| "read-only".to_owned()));
         more.extend(role(agent, &agents));
         more.push(origin(agent));
+        if !agent.ignored.is_empty() {
+            more.push(format!("ignored: {}", agent.ignored.join(", ")));
+        }
         let name = paint.bold(&format!("{:width$}", agent.name));
         let _ = writeln!(text, "{name}  {}\n{:width$}  {}", agent.purpose, "", paint.dim(&more.join(" · ")));
     }
@@ -64,6 +67,6 @@ fn origin(agent: &Agent) -> String {
 
 fn as_json(agent: &Agent) -> serde_json::Value {
     json!({ "name": agent.name, "purpose": agent.purpose, "tools": agent.tools, "model": agent.model, "turns": agent.turns,
-            "role": agent.role.unwrap_or_default().word(),
+            "role": agent.role.unwrap_or_default().word(), "ignored": agent.ignored,
             "read_only": agent.read_only, "origin": origin(agent) })
 }

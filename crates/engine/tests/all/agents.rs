@@ -1,8 +1,10 @@
-//! Agents as files: whose role counts.
+//! Agents as files: whose role counts, and what the front matter of our own and of other tools' files is read as.
 
 #![allow(clippy::unwrap_used, reason = "a broken setting shall stop the test")]
 
-use updraft_engine::{Agents, Prompts, Trust, Words};
+use std::path::Path;
+
+use updraft_engine::{Agent, Agents, Prompts, Trust, Words};
 use updraft_run::{AgentRole, Roster};
 
 /// The program's agents, and over them the files of some folders, the nearest last.
@@ -66,4 +68,111 @@ fn where_nobody_plans_a_run_says_so_before_it_starts() {
     let agents = with(&[&[("planner", "---\npurpose: Works.\nrole: work\n---\nWork.\n")]]);
     assert_eq!(planner(&agents), "");
     assert!(agents.in_role(AgentRole::Planner).is_none());
+}
+
+fn read(text: &str) -> Agent {
+    Agent::parse("stem", text, Path::new("stem.md")).unwrap()
+}
+
+fn fault(text: &str) -> String {
+    Agent::parse("stem", text, Path::new("stem.md")).unwrap_err().to_string()
+}
+
+#[test]
+fn a_file_of_another_tool_is_read_for_what_means_the_same() {
+    let agent = read(
+        "---\nname: code-reviewer\ndescription: Reviews code.\ntools: Read, Grep\nmodel: inherit\nmaxTurns: 12\n\
+         disallowedTools: Write\ncolor: purple\nhooks:\n  PreToolUse:\n    - matcher: Bash\n---\nYou review.\n",
+    );
+    assert_eq!((agent.name.as_str(), agent.purpose.as_str()), ("code-reviewer", "Reviews code."));
+    assert_eq!(agent.tools, ["Read", "Grep"]);
+    assert_eq!((agent.model, agent.turns, agent.narrowed.rules.deny.len()), (None, Some(12), 1));
+    assert_eq!(agent.ignored, ["color", "hooks"]);
+    assert_eq!(agent.prompt, "You review.");
+}
+
+#[test]
+fn lists_may_be_written_in_any_form() {
+    let tools = |written: &str| read(&format!("---\npurpose: Works.\n{written}\n---\nWork.\n")).tools;
+    for written in [
+        "tools: [files, ask_user]",
+        "tools: files, ask_user",
+        "tools:\n  - files\n  - ask_user",
+        "tools:\n- 'files' # reads\n- \"ask_user\"",
+        "tools: [files]\nmcp_servers: [ask_user]",
+    ] {
+        assert_eq!(tools(written), ["files", "ask_user"], "{written}");
+    }
+    for nothing in ["tools: []", "tools:", "tools: ~", "model:"] {
+        assert!(tools(nothing).is_empty(), "{nothing}");
+    }
+}
+
+#[test]
+fn prose_may_take_several_lines_stand_in_quotes_or_hold_colons() {
+    let purpose = |written: &str| read(&format!("---\n{written}\n---\nWork.\n")).purpose;
+    let wanted = "Use it when: a file is broken. It's quick.";
+    for written in [
+        "description: |\n  Use it when: a file is broken.\n  It's quick.",
+        "description: >-\n  Use it when: a file is broken.\n\n  It's quick.",
+        "description: \"Use it when: a file is broken. It's quick.\"",
+        "description: 'Use it when: a file is broken. It''s quick.'",
+        "purpose: Use it when: a file is broken. It's quick.",
+        "purpose: Use it when: a file is broken. It's quick.\ndescription: Something else: this.",
+    ] {
+        assert_eq!(purpose(written), wanted, "{written}");
+    }
+    assert_eq!(purpose("description: `x` is mended."), "`x` is mended.");
+}
+
+#[test]
+fn a_byte_order_mark_and_windows_line_ends_are_no_part_of_a_file() {
+    let agent = read("\u{feff}---\r\npurpose: Works.\r\ntools:\r\n  - files\r\n---\r\nFirst.\r\n\r\nSecond.\r\n");
+    assert_eq!((agent.purpose.as_str(), agent.prompt.as_str()), ("Works.", "First.\n\nSecond."));
+    assert_eq!(agent.tools, ["files"]);
+}
+
+#[test]
+fn a_schema_is_json_or_yaml() {
+    let schema = |written: &str| read(&format!("---\npurpose: Works.\n{written}\n---\nWork.\n")).schema.unwrap();
+    let wanted = serde_json::json!({"type": "object", "required": ["n"], "properties": {"n": {"minimum": 1}}});
+    for written in [
+        r#"schema: {"type": "object", "required": ["n"], "properties": {"n": {"minimum": 1}}}"#,
+        r#"schema: {"type":"object","required":["n"],"properties":{"n":{"minimum":1}}}"#,
+        "schema:\n  type: object\n  required: [n]\n  properties:\n    n:\n      minimum: 1",
+        "schema: |\n  {\"type\": \"object\", \"required\": [\"n\"],\n   \"properties\": {\"n\": {\"minimum\": 1}}}",
+    ] {
+        assert_eq!(schema(written), wanted, "{written}");
+    }
+}
+
+#[test]
+fn faults_name_the_file_the_line_and_what_to_write() {
+    for (text, wanted) in [
+        ("no front matter\n", "stem.md:1: expected `---` and front matter with `name` and `purpose`"),
+        ("---\npurpose: Works.\n", "stem.md:2: the front matter has no closing `---`"),
+        ("---\ntools: []\n---\n", "stem.md:1: `purpose` is missing"),
+        ("---\n---\nWork.\n", "stem.md:1: `purpose` is missing"),
+        ("---\npurpose: A.\nturns: ten\n---\n", "stem.md:3: `turns` is `ten`; expected a number from 1 to 1000"),
+        ("---\npurpose: A.\n# why\nrole: boss\n---\n", "stem.md:4: `role` is `boss`; expected `work`, `judge`"),
+        ("---\npurpos: A.\n---\n", "stem.md:2: `purpos` is not known here; write `purpose`"),
+        ("---\npurpose: A.\ndney: [x]\n---\n", "stem.md:3: `dney` is not known here; write `deny`"),
+        ("---\npurpose: A.\ntools: {a: b}\n---\n", "stem.md:3: `tools` is not a list of words"),
+        ("---\npurpose: [A]\n---\n", "stem.md:2: `purpose` is a list or an object"),
+        ("---\npurpose: A.\npurpose: B.\n---\n", "stem.md:3: `purpose` stands here twice"),
+        ("---\npurpose: A.\ntools: [files\n---\n", "stands in quotes"),
+        ("---\njust words\n---\n", "stem.md:2: expected lines of the form `key: value`"),
+    ] {
+        let said = fault(text);
+        assert!(said.contains(wanted), "{text}: {said}");
+    }
+}
+
+#[test]
+fn values_nested_without_end_are_refused() {
+    for part in ["[", "{a: ", "- "] {
+        let text = format!("---\npurpose: A.\ncolor:\n  {}\n---\n", part.repeat(100_000));
+        let said = fault(&text);
+        assert!(said.contains("nested too deeply") || said.contains("recursion limit"), "{said}");
+    }
 }

@@ -1,0 +1,144 @@
+//! An agent's file: what each field of its front matter means. Fields of other tools' files are read where they mean the same.
+
+use std::path::Path;
+
+use serde_json::Value;
+use updraft_run::{AgentRole, Approvals, Rule, StepId, Think};
+
+use super::Agent;
+use crate::Error;
+use crate::front_matter::{self, Field, Misread};
+
+/// What a field may be called.
+const FIELDS: [&str; 15] = [
+    "name",
+    "purpose",
+    "description",
+    "tools",
+    "mcp_servers",
+    "model",
+    "think",
+    "turns",
+    "role",
+    "reflect",
+    "permissions",
+    "mode",
+    "ask",
+    "deny",
+    "schema",
+];
+
+impl Agent {
+    /// Reads an agent's file. Faults name the file, the line and what was expected.
+    pub fn parse(stem: &str, text: &str, file: &Path) -> Result<Self, Error> {
+        let fault = |Misread { line, what }: Misread| Error::AgentFile { file: file.to_owned(), line, what };
+        let at_first = |what: String| fault(Misread { line: 1, what });
+        let read = front_matter::read(text).map_err(fault)?;
+        let mut agent = Agent { name: stem.to_owned(), file: Some(file.to_owned()), ..Agent::default() };
+        let mut description = None;
+        for field in &read.fields {
+            let place = format!("{}:{}", file.display(), field.line);
+            let set = match field.key.as_str() {
+                "description" => line_of(field).map(|text| description = Some(text)),
+                _ => agent.set(field, &place),
+            };
+            set.map_err(|what| fault(Misread { line: field.line, what }))?;
+        }
+        agent.prompt = read.body;
+        if agent.purpose.is_empty() {
+            agent.purpose = description.unwrap_or_default();
+        }
+        if agent.purpose.is_empty() {
+            return Err(at_first(
+                "`purpose` is missing: one sentence that tells the planner what the agent is for".into(),
+            ));
+        }
+        if StepId::parse(&agent.name).is_err() {
+            return Err(at_first(format!("`name` is `{}`; expected letters, digits, `_`, `-`, `.`", agent.name)));
+        }
+        Ok(agent)
+    }
+
+    fn set(&mut self, field: &Field, place: &str) -> Result<(), String> {
+        match field.key.as_str() {
+            "name" => self.name = word(field)?.to_owned(),
+            "purpose" => self.purpose = line_of(field)?,
+            "tools" | "mcp_servers" | "mcpServers" => self.tools.extend(words(field)?),
+            "model" => {
+                let model = word(field)?;
+                self.model = (!matches!(model, "" | "inherit")).then(|| model.to_owned());
+            }
+            "think" | "thinking" => {
+                let think = Think::parse(word(field)?);
+                self.think = think.ok_or_else(|| not(field, "auto, off, low, medium, high or a number"))?;
+            }
+            "turns" | "maxTurns" => match word(field)?.parse() {
+                Ok(turns @ 1..=1000) => self.turns = Some(turns),
+                _ => return Err(not(field, "a number from 1 to 1000")),
+            },
+            "role" => {
+                let role = AgentRole::parse(word(field)?);
+                let roles = || AgentRole::ALL.map(|role| format!("`{}`", role.word())).join(", ");
+                self.role = Some(role.ok_or_else(|| not(field, &roles()))?);
+            }
+            "reflect" => match word(field)? {
+                "rule" => self.reflect_by_model = false,
+                "model" => self.reflect_by_model = true,
+                _ => return Err(not(field, "`rule` or `model`")),
+            },
+            "permissions" => match word(field)? {
+                "read-only" => self.read_only = true,
+                "default" => self.read_only = false,
+                _ => return Err(not(field, "`default` or `read-only`")),
+            },
+            "mode" => match word(field)? {
+                "read-only" => self.read_only = true,
+                "workspace" => self.narrowed.mode = Some(Approvals::Ask),
+                "full" => self.narrowed.mode = None,
+                _ => return Err(not(field, "`read-only`, `workspace` or `full`")),
+            },
+            "ask" => self.narrowed.rules.ask.extend(rules(field, place)?),
+            "deny" | "disallowedTools" => self.narrowed.rules.deny.extend(rules(field, place)?),
+            "schema" => match schema(field) {
+                schema @ Value::Object(_) => self.schema = Some(schema),
+                _ => return Err("`schema` must be a JSON Schema object, as JSON or as YAML".into()),
+            },
+            other => match FIELDS.iter().find(|known| strsim::osa_distance(known, other) == 1) {
+                Some(known) => return Err(format!("`{other}` is not known here; write `{known}`")),
+                None => self.ignored.push(other.to_owned()),
+            },
+        }
+        Ok(())
+    }
+}
+
+/// The value of a field that is one scalar.
+fn word(field: &Field) -> Result<&str, String> {
+    let text = field.value.text().map(str::trim);
+    text.ok_or_else(|| format!("`{}` is a list or an object; expected one word", field.key))
+}
+
+/// The value of a field that is prose, on one line.
+fn line_of(field: &Field) -> Result<String, String> {
+    Ok(word(field)?.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+fn words(field: &Field) -> Result<Vec<String>, String> {
+    let words = field.value.words();
+    words.ok_or_else(|| format!("`{}` is not a list of words; expected one such as `[files, ask_user]`", field.key))
+}
+
+/// Rules in a list: they narrow what the agent may do.
+fn rules(field: &Field, place: &str) -> Result<Vec<Rule>, String> {
+    words(field)?.iter().map(|rule| Rule::parse(rule, place)).collect()
+}
+
+/// The schema as YAML, or as JSON in a text.
+fn schema(field: &Field) -> Value {
+    let text = field.value.text().and_then(|text| serde_json::from_str(text).ok());
+    text.unwrap_or_else(|| field.value.json())
+}
+
+fn not(field: &Field, expected: &str) -> String {
+    format!("`{}` is `{}`; expected {expected}", field.key, field.value.text().unwrap_or_default())
+}
