@@ -8,7 +8,7 @@ use updraft_run::{Answer, Ceiling, Finish, Message, Output, Reply, ToolCall};
 use updraft_tools::Called;
 
 use crate::effects::{Listener, failed};
-use crate::outage::{Renewal, renewed_after};
+use crate::outage::{RenewableModel, renewed_after};
 
 /// Characters of an answer that an agent is shown.
 const LONGEST: usize = 64 * 1024;
@@ -61,9 +61,10 @@ impl Question {
     }
 
     /// Asks it once, or once more where its key is another one by now. Dropping this closes the connection.
-    pub(crate) async fn put_to(&self, (model, renewal): (Arc<dyn Model>, &Renewal), mut hear: Listener) -> Called {
+    pub(crate) async fn put_to(&self, model: RenewableModel, mut hear: Listener) -> Called {
+        let RenewableModel { model, renewal } = model;
         let mut answer = model.ask(&self.prompt(), &mut Draft::default(), &mut *hear).await;
-        if let Some(renewed) = answer.as_ref().err().and_then(|error| renewed_after(error, &model, renewal)) {
+        if let Some(renewed) = answer.as_ref().err().and_then(|error| renewed_after(error, &model, &renewal)) {
             answer = renewed.ask(&self.prompt(), &mut Draft::default(), &mut *hear).await;
         }
         match answer {

@@ -5,11 +5,12 @@
 
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
 use ignore::WalkBuilder;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use updraft_run::{DOCUMENTS, Run};
+use updraft_run::{DOCUMENTS, Hash, Run};
 
 use crate::history::Past;
 use crate::words::Kit;
@@ -142,6 +143,13 @@ impl Context {
             "memory": self.memory,
         })
     }
+}
+
+/// A context, and the hash of the blob that keeps it.
+#[derive(Clone, Debug)]
+pub(crate) struct Snapshot {
+    pub(crate) hash: Hash,
+    pub(crate) context: Arc<Context>,
 }
 
 /// The files that came with the goal, and what the distiller found in them.

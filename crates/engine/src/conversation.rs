@@ -13,7 +13,7 @@ use updraft_run::{
 };
 
 use crate::between::{note_in_words, results};
-use crate::context::{self, Context};
+use crate::context::{self, Context, Snapshot};
 use crate::history;
 use crate::words::Kit;
 
@@ -77,7 +77,8 @@ pub(crate) struct Conversation {
 
 impl Conversation {
     /// Begins the conversation of a step's present visit, and catches up with what was said.
-    pub(crate) fn open(run: &Run, step: &Step, from: Sources<'_>, (hash, context): (Hash, &Context)) -> Self {
+    pub(crate) fn open(run: &Run, step: &Step, from: Sources<'_>, snapshot: &Snapshot) -> Self {
+        let context = &*snapshot.context;
         let kit = from.kit;
         let equipped = kit.agent(&step.spec.agent);
         let system = equipped.map_or_else(|| Arc::from(""), |agent| agent.system.clone());
@@ -92,7 +93,7 @@ impl Conversation {
         }
         let mut conversation = Self {
             visit: step.visit,
-            context: hash,
+            context: snapshot.hash,
             documents: context.has_documents() && step.role != Role::Distill,
             consumed: 0,
             summary: summary(step).cloned(),

@@ -6,81 +6,46 @@ mod code;
 mod gather;
 mod log;
 mod marks;
+mod parts;
 mod tools;
 
 pub(crate) use begin::context_blob;
-pub(crate) use code::{MOST_WISHES, Wish};
+pub(crate) use code::Wish;
 pub(crate) use log::log;
 pub(crate) use marks::Known;
+pub(crate) use parts::{Mail, MailSender, OpenedRun};
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use tokio::sync::{mpsc, oneshot};
-use updraft_journal::{Batch, Blob, Lease, Status};
-use updraft_run::{Address, Event, Input, Limit, Phase, Record, Reply, Run, RunId, StepId};
+use updraft_journal::{Batch, Status};
+use updraft_run::{Address, Event, Input, Limit, Phase, Record, Reply, Run, RunId};
 
+use self::parts::{Briefing, CodeCalls, Inbox, Position, Unwritten, Work};
 use crate::Error;
 use crate::clock::RunClock;
-use crate::context::Context;
-use crate::conversation::Conversation;
 use crate::effects::Effects;
 use crate::engine::Inner;
-use crate::words::Kit;
 
-/// An input on its way to a run, and its place in the inbox if it came from another process.
-pub(crate) struct Mail {
-    pub(crate) input: Input,
-    pub(crate) row: Option<i64>,
-    /// The code that waits for what comes of it.
-    pub(crate) heard: Option<oneshot::Sender<Reply>>,
-}
-
-impl From<Input> for Mail {
-    fn from(input: Input) -> Self {
-        Self { input, row: None, heard: None }
-    }
-}
-
-/// One run being driven.
+/// One run being driven. `drive/parts.rs` describes its parts.
 pub(crate) struct Drive {
     pub(crate) engine: Arc<Inner>,
     pub(crate) id: RunId,
     pub(crate) run: Run,
     pub(crate) clock: RunClock,
-    pub(crate) lease: Lease,
-    pub(crate) kit: Arc<Kit>,
-    /// The version of the tools that the run has heard of.
-    pub(crate) heard: Option<u64>,
-    /// What a step that begins now is told about the workspace, and its blob's hash.
-    pub(crate) context: (updraft_run::Hash, Arc<Context>),
-    /// Something may have changed since the context was taken.
-    pub(crate) is_stale: bool,
-    pub(crate) mail: mpsc::UnboundedReceiver<Mail>,
-    /// Calls that code asks for, and how it does.
-    pub(crate) wishes: mpsc::Receiver<Wish>,
-    pub(crate) wishing: mpsc::Sender<Wish>,
-    /// The code that waits for calls it asked for.
-    pub(crate) listening: BTreeMap<Address, oneshot::Sender<Reply>>,
-    /// Those who wait until what they noted is on disk.
-    pub(crate) noted: Vec<oneshot::Sender<Reply>>,
-    /// Inputs to be taken at once.
-    pub(crate) queued: Vec<Mail>,
-    /// Inputs of other processes that were taken, by their places in the inbox.
-    pub(crate) taken: BTreeSet<i64>,
-    /// Inputs that can wait for the next append.
-    pub(crate) riding: Vec<Mail>,
-    /// Values that the next append must hold.
-    pub(crate) blobs: Vec<Blob>,
-    pub(crate) effects: Effects,
-    pub(crate) conversations: BTreeMap<StepId, Box<Conversation>>,
-    pub(crate) status: Status,
-    /// Events on disk.
-    pub(crate) head: u64,
+    /// What models and tools are told.
+    pub(crate) briefing: Briefing,
+    /// What comes in.
+    pub(crate) inbox: Inbox,
+    /// What is under way.
+    pub(crate) work: Work,
+    /// Code that waits for calls it asked for.
+    pub(crate) code: CodeCalls,
+    /// What goes to disk with the next append.
+    pub(crate) unwritten: Unwritten,
+    /// How far the run has come in the journal.
+    pub(crate) position: Position,
     /// Which files of the workspace hold words from outside, where that is kept.
     pub(crate) marks: Option<Known>,
-    /// When to give up on what was told to stop.
-    pub(crate) patience: Option<tokio::time::Instant>,
 }
 
 /// A run that needs no process any more, for now or for good.
@@ -97,7 +62,7 @@ pub struct Rested {
 impl Drive {
     /// Goes on with the run as it stands: takes what waits, and begins whatever is open then.
     pub(crate) async fn drive_from_here(mut self) -> Result<Rested, Error> {
-        let queued = std::mem::take(&mut self.queued);
+        let queued = std::mem::take(&mut self.inbox.queued);
         self.take(queued, true).await?;
         self.drive().await
     }
@@ -108,8 +73,8 @@ impl Drive {
             let mut arrived = self.gather().await?;
             if arrived.is_empty() {
                 // From here on senders are told that nobody listens; what they were quicker with is still taken.
-                self.mail.close();
-                arrived.extend(std::iter::from_fn(|| self.mail.try_recv().ok()));
+                self.inbox.mail.close();
+                arrived.extend(std::iter::from_fn(|| self.inbox.mail.try_recv().ok()));
             }
             if arrived.is_empty() {
                 return self.rest().await;
@@ -126,15 +91,15 @@ impl Drive {
         self.read_ahead(&mut records);
         let mut begin = Begin::after(&records);
         begin.everything |= everything;
-        self.effects.let_wait(*self.run.phase() == Phase::Running);
+        self.work.effects.let_wait(*self.run.phase() == Phase::Running);
         if matches!(self.run.phase(), Phase::Exhausted(Limit::Time)) {
             // What does not end soon is left to whoever resumes the run with more time.
-            self.patience.get_or_insert_with(|| tokio::time::Instant::now() + gather::GRACE);
+            self.work.patience.get_or_insert_with(|| tokio::time::Instant::now() + gather::GRACE);
         }
         if begin.reload {
-            self.kit = self.engine.kit_of(&self.id, &self.run)?;
+            self.briefing.kit = self.engine.kit_of(&self.id, &self.run)?;
         }
-        if !records.is_empty() || !handled.is_empty() || !self.noted.is_empty() {
+        if !records.is_empty() || !handled.is_empty() || !self.code.noted.is_empty() {
             self.append(records, handled).await?;
         }
         self.begin(begin).await
@@ -146,7 +111,7 @@ impl Drive {
         let mut records = Vec::with_capacity(arrived.len());
         for mail in arrived {
             // What waited when the run was opened may be brought once more by the post.
-            if mail.row.is_some_and(|row| !self.taken.insert(row)) {
+            if mail.row.is_some_and(|row| !self.inbox.taken.insert(row)) {
                 continue;
             }
             handled.extend(mail.row);
@@ -172,21 +137,21 @@ impl Drive {
         let told = (is_watched || log::is_on()).then(|| records.clone());
         let batch = Batch {
             records,
-            blobs: std::mem::take(&mut self.blobs),
-            status: (status != self.status).then_some(status),
+            blobs: std::mem::take(&mut self.unwritten.blobs),
+            status: (status != self.position.status).then_some(status),
             due: None,
             handled,
         };
-        self.status = status;
-        self.engine.journal.append(&self.lease, batch).await?;
+        self.position.status = status;
+        self.engine.journal.append(&self.position.lease, batch).await?;
         for record in told.into_iter().flatten() {
             log::log(&self.id, &record, &self.run);
             if is_watched {
-                self.engine.watch.record(&self.id, self.head + 1, &record, &self.run);
+                self.engine.watch.record(&self.id, self.position.head + 1, &record, &self.run);
             }
-            self.head += record.events.len() as u64;
+            self.position.head += record.events.len() as u64;
         }
-        for heard in self.noted.drain(..) {
+        for heard in self.code.noted.drain(..) {
             let _ = heard.send(Reply::Said(String::new()));
         }
         for (heard, reply) in news {
@@ -198,16 +163,16 @@ impl Drive {
 
     /// Gives the run back: what was riding is written down, and the lease is free.
     async fn rest(mut self) -> Result<Rested, Error> {
-        let riding = std::mem::take(&mut self.riding);
-        if !riding.is_empty() || !self.blobs.is_empty() {
+        let riding = std::mem::take(&mut self.unwritten.riding);
+        if !riding.is_empty() || !self.unwritten.blobs.is_empty() {
             let (records, handled) = self.decide(riding);
             self.append(records, handled).await?;
         }
         let was_stopped = !self.run.is_over() && self.engine.stop.is_cancelled();
         self.engine.forget(&self.id);
-        self.effects = Effects::default();
+        self.work.effects = Effects::default();
         self.settle_marks().await;
-        self.engine.journal.release(self.lease).await?;
+        self.engine.journal.release(self.position.lease).await?;
         Ok(Rested { id: self.id, run: self.run, was_stopped })
     }
 }
@@ -243,7 +208,30 @@ impl Begin {
                 | Event::StepFailed { .. }
                 | Event::Judged { .. }
                 | Event::Finished { .. } => begin.stop = true,
-                _ => {}
+                Event::Started(_)
+                | Event::Told { .. }
+                | Event::Profiled { .. }
+                | Event::Planned { .. }
+                | Event::Held { .. }
+                | Event::Begun { .. }
+                | Event::Noted { .. }
+                | Event::Replied { .. }
+                | Event::Wished { .. }
+                | Event::Awaited { .. }
+                | Event::Rejected { .. }
+                | Event::Advised { .. }
+                | Event::Wrote { .. }
+                | Event::StepDone { .. }
+                | Event::Halted { .. }
+                | Event::StepSkipped { .. }
+                | Event::Compacted { .. }
+                | Event::Paused
+                | Event::Marked { .. }
+                | Event::Confined { .. }
+                | Event::Tightened { .. }
+                | Event::Imported
+                | Event::Adopted { .. }
+                | Event::Exhausted { .. } => {}
             }
         }
         // After a crash, what was wanted and never begun is found among all that is open.

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio_util::sync::CancellationToken;
-use updraft_models::{Delta, Model};
+use updraft_models::Delta;
 use updraft_run::{Address, Answer, Failure, FailureKind, Millis, Reply, ToolCall};
 use updraft_tools::{Around, Called, Log};
 
 use crate::consult::Question;
 use crate::conversation::{Conversation, Way};
-use crate::outage::{self, Patience, Renewal};
+use crate::outage::{self, Patience, RenewableModel};
 use crate::perform::{Doing, Given, Perform};
 
 /// An effect that has ended.
@@ -63,11 +63,11 @@ impl Effects {
     pub(crate) fn ask(&mut self, id: Address, attempt: u32, asking: Asking) {
         let (stop, hurry) = (self.stop_for(&id), self.hurry.clone());
         self.running.push(Box::pin(async move {
-            let Asking { model, renewal, mut conversation, way, mut hear, limit } = asking;
+            let Asking { model, mut conversation, way, mut hear, limit } = asking;
             let (prompt, draft) = conversation.parts(way);
             let patience = Patience { limit, hurry };
             let answer = tokio::select! {
-                answer = outage::ask((model, &renewal), (&prompt, draft), &mut hear, &patience) => answer,
+                answer = outage::ask(model, &prompt, draft, &mut hear, &patience) => answer,
                 () = stop.cancelled() => Err(Reply::Cancelled),
             };
             Ended { id, attempt, what: What::Asked(answer, conversation) }
@@ -98,14 +98,14 @@ impl Effects {
         &mut self,
         id: Address,
         attempt: u32,
-        (model, renewal): (Arc<dyn Model>, Renewal),
+        model: RenewableModel,
         question: Question,
         hear: Listener,
     ) {
         let stop = self.stop_for(&id);
         self.running.push(Box::pin(async move {
             let called = tokio::select! {
-                called = question.put_to((model, &renewal), hear) => called,
+                called = question.put_to(model, hear) => called,
                 () = stop.cancelled() => Called::of(Reply::Cancelled),
             };
             Ended { id, attempt, what: What::Called(called) }
@@ -134,9 +134,7 @@ impl Effects {
 
 /// Everything a model call needs.
 pub(crate) struct Asking {
-    pub(crate) model: Arc<dyn Model>,
-    /// Sets it up again where its key was refused.
-    pub(crate) renewal: Renewal,
+    pub(crate) model: RenewableModel,
     pub(crate) conversation: Box<Conversation>,
     pub(crate) way: Way,
     pub(crate) hear: Listener,

@@ -1,11 +1,10 @@
 //! The engine: starts runs, opens them again, carries inputs to them, and stops cleanly.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use updraft_journal::{Batch, Blob, Head, Journal, Lease};
@@ -13,9 +12,8 @@ use updraft_run::{Effect, Finding, ForkChange, Found, Hash, Input, Record, Roste
 
 use crate::Error;
 use crate::clock::RunClock;
-use crate::context::Context;
-use crate::drive::{Drive, Known, MOST_WISHES, Mail, Rested, log, status_of};
-use crate::effects::Effects;
+use crate::context::Snapshot;
+use crate::drive::{Drive, Mail, MailSender, OpenedRun, Rested, log, status_of};
 use crate::marks::Marks;
 use crate::perform::Perform;
 use crate::start::{NewRun, Prepared};
@@ -41,7 +39,7 @@ pub(crate) struct Inner {
     steady: Option<fn() -> Duration>,
     marks: Option<Marks>,
     /// The runs that are being driven, and how to reach them.
-    driven: Mutex<BTreeMap<RunId, mpsc::UnboundedSender<Mail>>>,
+    driven: Mutex<BTreeMap<RunId, MailSender>>,
     /// The kits in use, by the hashes of their words and of who has which tools: runs that began alike share one.
     kits: Mutex<BTreeMap<(Hash, Hash), Arc<Kit>>>,
     post: Mutex<JoinSet<()>>,
@@ -107,7 +105,7 @@ impl Engine {
         // Before the tools are gathered: what changes from here on is heard of.
         let heard = self.0.hands.shelf().map(|shelf| shelf.version);
         let Prepared { start, words, context, context_blob, pictures, kit } = new.prepare(&self.0)?;
-        let clock = RunClock::new(self.0.clock, self.0.steady);
+        let clock = self.0.run_clock();
         let now = clock.now();
         let head = Head {
             workspace: start.settings.workspace.clone(),
@@ -122,9 +120,9 @@ impl Engine {
         let lease = self.0.journal.create(head, batch).await?;
         log(&id, &watched, &run);
         self.0.watch.record(&id, 1, &watched, &run);
-        let context = (context_blob.hash(), context);
-        let mut handle = self.handle(id, run, lease, kit, context, Vec::new(), false);
-        (handle.drive.heard, handle.drive.clock) = (heard, clock);
+        let context = Snapshot { hash: context_blob.hash(), context };
+        let mut handle = self.handle(OpenedRun { id, run, lease, kit, context, is_stale: false, queued: Vec::new() });
+        (handle.drive.briefing.tools_version, handle.drive.clock) = (heard, clock);
         Ok(handle)
     }
 
@@ -228,10 +226,10 @@ impl Engine {
         queued.extend(waiting.into_iter().map(|pending| Mail { row: Some(pending.id), ..Mail::from(pending.input) }));
         let kit = self.0.kit_of(&id, &run)?;
         let context = match run.settings().context {
-            Some(hash) => (hash, Arc::new(self.0.context_at(&id, &hash)?)),
-            None => (Hash([0; 32]), Arc::default()),
+            Some(hash) => self.0.context_at(&id, hash)?,
+            None => Snapshot { hash: Hash([0; 32]), context: Arc::default() },
         };
-        Ok(self.handle(id, run, lease, kit, context, queued, true))
+        Ok(self.handle(OpenedRun { id, run, lease, kit, context, is_stale: true, queued }))
     }
 
     /// What became of the calls that had begun and may not simply be made again.
@@ -251,47 +249,11 @@ impl Engine {
         found
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the parts of a drive, put together in one place")]
-    fn handle(
-        &self,
-        id: RunId,
-        run: Run,
-        lease: Lease,
-        kit: Arc<Kit>,
-        context: (Hash, Arc<Context>),
-        queued: Vec<Mail>,
-        is_stale: bool,
-    ) -> Handle {
-        let (send, mail) = mpsc::unbounded_channel();
-        let (wishing, wishes) = mpsc::channel(MOST_WISHES);
+    fn handle(&self, opened: OpenedRun) -> Handle {
+        let id = opened.id.clone();
+        let (drive, send) = Drive::new(&self.0, opened);
         self.0.lock_driven().insert(id.clone(), send.clone());
         self.0.deliver_post();
-        let drive = Drive {
-            engine: Arc::clone(&self.0),
-            id: id.clone(),
-            head: run.events(),
-            status: status_of(&run),
-            marks: self.0.marks.as_ref().map(|marks| Known::of(marks, &run)),
-            clock: RunClock::new(self.0.clock, self.0.steady),
-            run,
-            lease,
-            kit,
-            heard: None,
-            context,
-            is_stale,
-            mail,
-            wishes,
-            wishing,
-            listening: BTreeMap::new(),
-            noted: Vec::new(),
-            queued,
-            taken: BTreeSet::new(),
-            riding: Vec::new(),
-            blobs: Vec::new(),
-            effects: Effects::default(),
-            conversations: BTreeMap::new(),
-            patience: None,
-        };
         Handle { id, send, drive }
     }
 }
@@ -299,7 +261,7 @@ impl Engine {
 /// A run that is ready to be driven by this process.
 pub struct Handle {
     id: RunId,
-    send: mpsc::UnboundedSender<Mail>,
+    send: MailSender,
     drive: Drive,
 }
 
@@ -321,7 +283,7 @@ impl Handle {
 
     /// Hands the run an input, to be taken when it is driven.
     pub fn send(&mut self, input: Input) {
-        self.drive.queued.push(input.into());
+        self.drive.inbox.queued.push(input.into());
     }
 
     /// Drives the run until it is over, waits only for people, is paused or exhausted, or the engine is stopped.
@@ -332,12 +294,12 @@ impl Handle {
 
 /// Sends inputs to a run that this process drives.
 #[derive(Clone)]
-pub struct Sender(mpsc::UnboundedSender<Mail>);
+pub struct Sender(MailSender);
 
 impl Sender {
-    /// Sends an input; false if the run is no longer driven.
+    /// Sends an input; false if the run is no longer driven, or more wait already than it can take.
     pub fn send(&self, input: Input) -> bool {
-        self.0.send(input.into()).is_ok()
+        self.0.try_send(input.into()).is_ok()
     }
 }
 
@@ -350,7 +312,11 @@ impl Inner {
         (self.clock)()
     }
 
-    fn lock_driven(&self) -> MutexGuard<'_, BTreeMap<RunId, mpsc::UnboundedSender<Mail>>> {
+    pub(crate) fn run_clock(&self) -> RunClock {
+        RunClock::new(self.clock, self.steady)
+    }
+
+    fn lock_driven(&self) -> MutexGuard<'_, BTreeMap<RunId, MailSender>> {
         self.driven.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -396,10 +362,11 @@ impl Inner {
         Ok(kit)
     }
 
-    pub(crate) fn context_at(&self, id: &RunId, hash: &Hash) -> Result<Context, Error> {
+    pub(crate) fn context_at(&self, id: &RunId, hash: Hash) -> Result<Snapshot, Error> {
         let incomplete = || Error::Incomplete { run: id.clone(), what: "a context it began with is missing".into() };
-        let bytes = self.journal.blob(hash)?.ok_or_else(incomplete)?;
-        serde_json::from_slice(&bytes).map_err(|_| incomplete())
+        let bytes = self.journal.blob(&hash)?.ok_or_else(incomplete)?;
+        let context = serde_json::from_slice(&bytes).map_err(|_| incomplete())?;
+        Ok(Snapshot { hash, context: Arc::new(context) })
     }
 
     /// Carries inputs of other processes to the runs driven here; one task for all of them.
@@ -430,7 +397,7 @@ impl Inner {
         for waiting in pending {
             if !delivered.contains_key(&waiting.id)
                 && let Some(send) = driven.get(&waiting.run)
-                && send.send(Mail { row: Some(waiting.id), ..Mail::from(waiting.input) }).is_err()
+                && send.try_send(Mail { row: Some(waiting.id), ..Mail::from(waiting.input) }).is_err()
             {
                 continue;
             }

@@ -27,10 +27,17 @@ pub(crate) struct Patience {
 /// Sets a model up again where the keys have changed since it was set up.
 pub(crate) type Renewal = Box<dyn Fn(&Arc<dyn Model>) -> Option<Arc<dyn Model>> + Send + Sync>;
 
+/// A model, and how it is set up again where its key was refused.
+pub(crate) struct RenewableModel {
+    pub(crate) model: Arc<dyn Model>,
+    pub(crate) renewal: Renewal,
+}
+
 /// Asks a model, again and again while it is not available.
 pub(crate) async fn ask(
-    (mut model, renewal): (Arc<dyn Model>, &Renewal),
-    (prompt, draft): (&Prompt<'_>, &mut Draft),
+    RenewableModel { mut model, renewal }: RenewableModel,
+    prompt: &Prompt<'_>,
+    draft: &mut Draft,
     hear: &mut Listener,
     patience: &Patience,
 ) -> Result<Answer, Reply> {
@@ -53,7 +60,7 @@ pub(crate) async fn ask(
             Some(Outage::Failing) => Duration::ZERO,
             Some(Outage::Lasting) => patience.limit.min(ACCOUNT_LIMIT),
         };
-        if let Some(renewed) = renewed_after(&error, &model, renewal) {
+        if let Some(renewed) = renewed_after(&error, &model, &renewal) {
             model = renewed;
             continue;
         }
@@ -141,8 +148,8 @@ mod tests {
         let brief = Brief::default();
         let patience = Patience { limit: Duration::from_mins(10), hurry: CancellationToken::new() };
         let mut hear: Listener = Box::new(|_| {});
-        let model: Arc<dyn Model> = model.clone();
-        ask((model, &renewal), (&Prompt::empty(&brief), &mut Draft::default()), &mut hear, &patience).await
+        let model = RenewableModel { model: model.clone(), renewal };
+        ask(model, &Prompt::empty(&brief), &mut Draft::default(), &mut hear, &patience).await
     }
 
     fn failing(error: fn() -> Error) -> Arc<Failing> {

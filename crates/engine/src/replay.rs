@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use updraft_journal::Journal;
 use updraft_run::{Address, Event, Facts, Hash, Kind, Record, Run, RunId};
 
 use crate::Error;
-use crate::context::Context;
+use crate::context::{Context, Snapshot};
 use crate::conversation::{Conversation, Sources};
 use crate::words::{Kit, Words};
 
@@ -156,7 +157,7 @@ struct Rebuilder<'a> {
     journal: &'a Journal,
     id: &'a RunId,
     kits: BTreeMap<Hash, Kit>,
-    contexts: BTreeMap<Hash, Context>,
+    contexts: BTreeMap<Hash, Arc<Context>>,
     /// Conversations that go on, so that a long one is not made anew for every turn.
     open: BTreeMap<updraft_run::StepId, Conversation>,
     /// The last question beside one of them.
@@ -203,13 +204,12 @@ impl<'a> Rebuilder<'a> {
         self.load(run, context)?;
         let kit = run.roster().words.and_then(|hash| self.kits.get(&hash));
         let Some(kit) = kit else { return Ok(None) };
-        let nothing = Context::default();
         let hash = context.unwrap_or(Hash([0; 32]));
-        let context = self.contexts.get(&hash).unwrap_or(&nothing);
+        let snapshot = Snapshot { hash, context: self.contexts.get(&hash).cloned().unwrap_or_default() };
         let begins = id.kind == Kind::Ask && id.turn == 0;
         let kept = self.open.remove(&id.step).filter(|kept| !begins && kept.fits(step, kit));
         let from = Sources { kit, journal: self.journal };
-        let mut conversation = kept.unwrap_or_else(|| Conversation::open(run, step, from, (hash, context)));
+        let mut conversation = kept.unwrap_or_else(|| Conversation::open(run, step, from, &snapshot));
         conversation.catch_up(step, from);
         let aside = (id.kind != Kind::Ask).then(|| conversation.aside(run, step, kit, id.kind));
         let place = self.open.entry(id.step.clone()).insert_entry(conversation).into_mut();
@@ -229,7 +229,7 @@ impl<'a> Rebuilder<'a> {
         if let Some(hash) = context.filter(|hash| !self.contexts.contains_key(hash)) {
             let bytes = self.journal.blob(&hash)?.ok_or_else(|| incomplete("a context is missing"))?;
             let context = serde_json::from_slice(&bytes).map_err(|_| incomplete("a context cannot be read"))?;
-            self.contexts.insert(hash, context);
+            self.contexts.insert(hash, Arc::new(context));
         }
         Ok(())
     }

@@ -14,7 +14,6 @@ use crate::reply::Failure;
 /// the conversation for an ask, the model's call for a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum Effect {
     /// Ask a model. May be done again, but may be billed twice: after two cut-off attempts it fails.
     Ask,

@@ -17,7 +17,6 @@ use crate::reply::{Failure, Reply};
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum Event {
     /// The run began, with everything it goes on with.
     Started(Box<Start>),

@@ -13,10 +13,10 @@ use super::careful::{Careful, Question};
 use super::{Begin, Drive};
 use crate::Error;
 use crate::consult;
-use crate::context::Context;
+use crate::context::{Context, Snapshot};
 use crate::conversation::{Conversation, Sources, Way};
 use crate::effects::{Asking, Calling, Listener, failed};
-use crate::outage::setup_failure;
+use crate::outage::{RenewableModel, setup_failure};
 use crate::watch::{showing, telling};
 
 /// A conversation to go on with, and the context it began with, where that is not the run's.
@@ -44,13 +44,13 @@ impl Drive {
         self.take_tools(&candidates).await?;
         let mut careful = Vec::new();
         for id in candidates {
-            let may_begin = self.run.lets_begin(&id) && !self.effects.has(&id);
+            let may_begin = self.run.lets_begin(&id) && !self.work.effects.has(&id);
             let Some(open) = self.run.open().get(&id).filter(|_| may_begin) else { continue };
             match open.effect {
                 Effect::Call if self.run.outdated(&id).is_some() => {
                     // The run refuses it, and the agent is told why.
-                    let (attempt, epoch) = (open.attempt, self.lease.epoch());
-                    self.queued.push(Input::Begun { id, attempt, epoch, facts: Facts::default() }.into());
+                    let (attempt, epoch) = (open.attempt, self.position.lease.epoch());
+                    self.inbox.queued.push(Input::Begun { id, attempt, epoch, facts: Facts::default() }.into());
                 }
                 Effect::Ask if matches!(open.funds, Funds::None) && self.run.needs_estimates() => self.estimate(&id)?,
                 Effect::Ask if self.run.may_begin(&id) => careful.extend(self.ask(&id)?),
@@ -62,10 +62,11 @@ impl Drive {
                         let why = "this version no longer reads the call from the model's text; call it again";
                         let reply = Reply::Failed(Failure::new(FailureKind::Validation, why));
                         let attempt = open.attempt;
-                        self.queued.push(Input::Replied { id, attempt, reply, prepared: Vec::new() }.into());
+                        self.inbox.queued.push(Input::Replied { id, attempt, reply, prepared: Vec::new() }.into());
                     }
                 },
-                _ => {}
+                // Its money is not reserved yet, or it waits for a person or a clock.
+                Effect::Ask | Effect::Question { .. } | Effect::Approval { .. } | Effect::Timer { .. } => {}
             }
         }
         self.begin_careful(careful).await
@@ -86,13 +87,13 @@ impl Drive {
                 _ => None,
             });
             for id in wanted.collect::<Vec<_>>() {
-                if let Some(call) = self.run.call_at(&id).filter(|_| !self.effects.has(&id)) {
+                if let Some(call) = self.run.call_at(&id).filter(|_| !self.work.effects.has(&id)) {
                     self.call(id, call);
                 }
             }
             seen += 1;
             if seen == records.len()
-                && let Some(Some(ended)) = self.effects.next().now_or_never()
+                && let Some(Some(ended)) = self.work.effects.next().now_or_never()
             {
                 let mail = self.take_in(ended);
                 let (more, _) = self.decide(vec![mail]);
@@ -109,7 +110,7 @@ impl Drive {
                 call.name
             );
             let reply = Reply::Failed(Failure::new(FailureKind::Security, why));
-            self.queued.push(Input::Replied { id, attempt, reply, prepared: Vec::new() }.into());
+            self.inbox.queued.push(Input::Replied { id, attempt, reply, prepared: Vec::new() }.into());
             return;
         }
         let calling = Calling {
@@ -121,7 +122,7 @@ impl Drive {
             log: self.log(&id),
             output: self.output(&id),
         };
-        self.effects.call(id, attempt, calling);
+        self.work.effects.call(id, attempt, calling);
     }
 
     /// Asks a model, or gives the question back where its beginning must be on disk first.
@@ -132,7 +133,7 @@ impl Drive {
             Ok(model) => model,
             Err(error) => {
                 let reply = setup_failure(&error);
-                self.queued.push(Input::Replied { id: id.clone(), attempt, reply, prepared: Vec::new() }.into());
+                self.inbox.queued.push(Input::Replied { id: id.clone(), attempt, reply, prepared: Vec::new() }.into());
                 return Ok(None);
             }
         };
@@ -146,7 +147,8 @@ impl Drive {
         };
         let limit = self.engine.hands.patience();
         let renewal = self.renewal_of(self.run.model_of(&id.step));
-        let asking = Asking { model, renewal, conversation, way, hear: self.listener(id), limit };
+        let model = RenewableModel { model, renewal };
+        let asking = Asking { model, conversation, way, hear: self.listener(id), limit };
         Ok(self.put(id, facts, Question::Own(Box::new(asking))))
     }
 
@@ -160,18 +162,18 @@ impl Drive {
         match self.engine.hands.model(name) {
             Err(error) => {
                 let (id, reply) = (id.clone(), failed(&error));
-                self.queued.push(Input::Replied { id, attempt, reply, prepared: Vec::new() }.into());
+                self.inbox.queued.push(Input::Replied { id, attempt, reply, prepared: Vec::new() }.into());
                 None
             }
             Ok(model) if must_estimate => {
                 let ceiling = question.ceiling(model.as_ref());
-                self.queued.push(Input::Estimated { id: id.clone(), ceiling }.into());
+                self.inbox.queued.push(Input::Estimated { id: id.clone(), ceiling }.into());
                 None
             }
             Ok(model) if self.run.may_begin(id) => {
                 let ceiling = self.unreserved(id, || question.ceiling(model.as_ref()));
                 let facts = Facts { ceiling, ..Facts::default() };
-                let (hear, model) = (self.listener(id), (model, self.renewal_of(name)));
+                let (hear, model) = (self.listener(id), RenewableModel { model, renewal: self.renewal_of(name) });
                 self.put(id, facts, Question::Anothers { model, question: Box::new(question), hear })
             }
             Ok(_) => None,
@@ -195,30 +197,30 @@ impl Drive {
             },
         };
         if id.kind == Kind::Ask {
-            self.conversations.insert(id.step.clone(), conversation);
+            self.briefing.conversations.insert(id.step.clone(), conversation);
         }
-        self.queued.push(input.into());
+        self.inbox.queued.push(input.into());
         Ok(())
     }
 
     /// The conversation an ask continues, caught up; and the context it began with, where that is not the run's.
     fn conversation(&mut self, id: &Address) -> Result<Option<Continued>, Error> {
-        let kept = self.conversations.remove(&id.step);
-        if kept.is_none() && id.turn == 0 && self.is_stale {
+        let kept = self.briefing.conversations.remove(&id.step);
+        if kept.is_none() && id.turn == 0 && self.briefing.is_stale {
             self.look_again();
         }
         let Some(step) = self.run.step(&id.step) else { return Ok(None) };
-        let kept = kept.filter(|conversation| conversation.fits(step, &self.kit));
+        let kept = kept.filter(|conversation| conversation.fits(step, &self.briefing.kit));
         let mut conversation = if let Some(kept) = kept {
             kept
         } else {
-            let (hash, context) = self.context_of(step, id.turn == 0)?;
-            Box::new(Conversation::open(&self.run, step, self.sources(), (hash, &context)))
+            let context = self.context_of(step, id.turn == 0)?;
+            Box::new(Conversation::open(&self.run, step, self.sources(), &context))
         };
         conversation.catch_up(step, self.sources());
         if id.kind != Kind::Ask {
-            let aside = Box::new(conversation.aside(&self.run, step, &self.kit, id.kind));
-            self.conversations.insert(id.step.clone(), conversation);
+            let aside = Box::new(conversation.aside(&self.run, step, &self.briefing.kit, id.kind));
+            self.briefing.conversations.insert(id.step.clone(), conversation);
             return Ok(Some((aside, None)));
         }
         // A question that was cut off may have begun with another context, which no longer holds; one that waited for
@@ -229,26 +231,26 @@ impl Drive {
     }
 
     /// The context of a visit: the one it began with, or the newest for one that begins.
-    fn context_of(&self, step: &Step, begins: bool) -> Result<(updraft_run::Hash, Arc<Context>), Error> {
+    fn context_of(&self, step: &Step, begins: bool) -> Result<Snapshot, Error> {
         let began_with = step.context.or(self.run.settings().context);
-        match began_with.filter(|hash| !begins && *hash != self.context.0) {
-            Some(hash) => Ok((hash, Arc::new(self.engine.context_at(&self.id, &hash)?))),
-            None => Ok(self.context.clone()),
+        match began_with.filter(|hash| !begins && *hash != self.briefing.context.hash) {
+            Some(hash) => Ok(self.engine.context_at(&self.id, hash)?),
+            None => Ok(self.briefing.context.clone()),
         }
     }
 
     fn look_again(&mut self) {
         let context = Context::of(&self.run);
         let blob = context_blob(&context);
-        if blob.hash() != self.context.0 {
-            self.context = (blob.hash(), Arc::new(context));
-            self.blobs.push(blob);
+        if blob.hash() != self.briefing.context.hash {
+            self.briefing.context = Snapshot { hash: blob.hash(), context: Arc::new(context) };
+            self.unwritten.blobs.push(blob);
         }
-        self.is_stale = false;
+        self.briefing.is_stale = false;
     }
 
     fn sources(&self) -> Sources<'_> {
-        Sources { kit: &self.kit, journal: &self.engine.journal }
+        Sources { kit: &self.briefing.kit, journal: &self.engine.journal }
     }
 
     /// How a question is put: its cap, how much the model thinks, how often it broke off before.

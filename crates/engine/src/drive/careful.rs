@@ -4,14 +4,13 @@
 use std::sync::Arc;
 
 use updraft_journal::Blob;
-use updraft_models::Model;
 use updraft_run::{Address, Ceiling, Cost, Facts, Funds, Input, ToolCall};
 
 use super::Drive;
 use crate::Error;
 use crate::consult;
 use crate::effects::{Asking, Listener};
-use crate::outage::Renewal;
+use crate::outage::{RenewableModel, Renewal};
 
 /// An effect that is to begin once that is on disk.
 pub(super) enum Careful {
@@ -26,7 +25,7 @@ pub(super) enum Question {
     /// The next turn of an agent.
     Own(Box<Asking>),
     /// One that an agent puts to another model.
-    Anothers { model: (Arc<dyn Model>, Renewal), question: Box<consult::Question>, hear: Listener },
+    Anothers { model: RenewableModel, question: Box<consult::Question>, hear: Listener },
 }
 
 impl Drive {
@@ -44,7 +43,9 @@ impl Drive {
         if has_price || attempt > 1 {
             return Some(Careful::Question(id.clone(), facts, question));
         }
-        self.riding.push(Input::Begun { id: id.clone(), attempt, epoch: self.lease.epoch(), facts }.into());
+        self.unwritten
+            .riding
+            .push(Input::Begun { id: id.clone(), attempt, epoch: self.position.lease.epoch(), facts }.into());
         self.send(id.clone(), attempt, question);
         None
     }
@@ -55,15 +56,15 @@ impl Drive {
             return Ok(());
         }
         let workspace = self.run.settings().workspace.clone();
-        let epoch = self.lease.epoch();
-        let mut begun = std::mem::take(&mut self.riding);
+        let epoch = self.position.lease.epoch();
+        let mut begun = std::mem::take(&mut self.unwritten.riding);
         let (mut calls, mut questions) = (Vec::new(), Vec::new());
         for one in all {
             let (id, attempt, facts) = match one {
                 Careful::Call(id, call) => {
                     let facts = self.engine.hands.facts(&workspace, &call).await;
                     let images = self.engine.hands.images(&workspace, &call).await;
-                    self.blobs.extend(images.into_iter().map(Blob::new));
+                    self.unwritten.blobs.extend(images.into_iter().map(Blob::new));
                     calls.push((id.clone(), call));
                     let attempt = self.attempt(&id);
                     (id, attempt, facts)
@@ -95,8 +96,10 @@ impl Drive {
 
     fn send(&mut self, id: Address, attempt: u32, question: Question) {
         match question {
-            Question::Own(asking) => self.effects.ask(id, attempt, *asking),
-            Question::Anothers { model, question, hear } => self.effects.consult(id, attempt, model, *question, hear),
+            Question::Own(asking) => self.work.effects.ask(id, attempt, *asking),
+            Question::Anothers { model, question, hear } => {
+                self.work.effects.consult(id, attempt, model, *question, hear)
+            }
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::history::{Ended, Past, behind};
 use crate::perform::Perform;
 
 /// Wishes that wait at the same time; whoever has more waits to wish.
-pub(crate) const MOST_WISHES: usize = 256;
+pub(super) const MOST_WISHES: usize = 256;
 
 /// What a call that is under way asks for, and who hears what comes of it.
 pub(crate) struct Wish {
@@ -128,30 +128,30 @@ impl Drive {
         match (record.events.first(), &record.input) {
             // What an earlier attempt has asked a person still waits: whoever asks it again waits along.
             (Some(Event::Wished { id, .. } | Event::Awaited { id }), _) => {
-                self.listening.insert(id.clone(), heard);
+                self.code.listening.insert(id.clone(), heard);
             }
-            (Some(Event::Noted { .. }), _) => self.noted.push(heard),
+            (Some(Event::Noted { .. }), _) => self.code.noted.push(heard),
             (_, Input::Wished { under, prepared, .. }) => {
                 let waits = prepared.inquiry.as_ref().and_then(|inquiry| self.run.inquired(under, inquiry));
                 match waits {
-                    Some(id) => drop(self.listening.insert(id, heard)),
+                    Some(id) => drop(self.code.listening.insert(id, heard)),
                     None => drop(heard.send(self.run.unheard(under))),
                 }
             }
-            (_, Input::Noted { id, .. }) if self.run.open().contains_key(id) => self.noted.push(heard),
+            (_, Input::Noted { id, .. }) if self.run.open().contains_key(id) => self.code.noted.push(heard),
             _ => {}
         }
     }
 
     /// What code will hear of these records once they are on disk.
     pub(super) fn news_for_code(&mut self, records: &[Record]) -> Vec<(oneshot::Sender<Reply>, Reply)> {
-        if self.listening.is_empty() {
+        if self.code.listening.is_empty() {
             return Vec::new();
         }
         let events = records.iter().flat_map(|record| &record.events);
         let news = events.filter_map(|event| match event {
-            Event::Replied { id, reply, .. } => Some((self.listening.remove(id)?, reply.clone())),
-            Event::Rejected { id, why } => Some((self.listening.remove(id)?, Reply::Failed(why.clone()))),
+            Event::Replied { id, reply, .. } => Some((self.code.listening.remove(id)?, reply.clone())),
+            Event::Rejected { id, why } => Some((self.code.listening.remove(id)?, Reply::Failed(why.clone()))),
             _ => None,
         });
         news.collect()
@@ -162,15 +162,15 @@ impl Drive {
         let Some(step) = self.run.step(&id.step) else { return Around::default() };
         let variables = step.opening.as_ref().map(|opening| Arc::new(opening.inputs.clone())).unwrap_or_default();
         let (intent, context, before) =
-            (self.run.goal().text.clone(), Arc::clone(&self.context.1), behind(&self.run, step));
+            (self.run.goal().text.clone(), Arc::clone(&self.briefing.context.context), behind(&self.run, step));
         let told = move || {
             let history: Vec<Past> = before.iter().map(Ended::told).collect();
             context.to_json(&intent, &history)
         };
-        let agent = self.kit.agent(&step.spec.agent);
+        let agent = self.briefing.kit.agent(&step.spec.agent);
         let caller = Wishing {
             under: id.clone(),
-            send: self.wishing.clone(),
+            send: self.code.wishing.clone(),
             hands: Arc::clone(&self.engine.hands),
             workspace: self.run.settings().workspace.clone(),
         };

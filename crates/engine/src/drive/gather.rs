@@ -36,7 +36,7 @@ impl Drive {
     /// Everything that waits, at least one input; nothing when the run is at rest. Fails when the journal is lost: what is
     /// under way is stopped then, since what comes of it could not be written down.
     pub(super) async fn gather(&mut self) -> Result<Vec<Mail>, Error> {
-        let mut arrived = std::mem::take(&mut self.queued);
+        let mut arrived = std::mem::take(&mut self.inbox.queued);
         while arrived.is_empty() {
             match self.happens().await {
                 Happened::Ended(ended) => arrived.push(self.take_in(ended)),
@@ -44,26 +44,26 @@ impl Drive {
                 Happened::Wished(wish) => arrived.extend(self.take_wish(wish)),
                 Happened::Due => arrived.push(Input::Due.into()),
                 Happened::Stop => {
-                    self.effects.let_wait(false);
-                    self.patience = Some(Instant::now() + GRACE);
+                    self.work.effects.let_wait(false);
+                    self.work.patience = Some(Instant::now() + GRACE);
                 }
                 Happened::OutOfPatience => arrived.extend(self.give_up()),
                 Happened::Lost(error) => return Err(error.into()),
                 Happened::Nothing => return Ok(arrived),
             }
         }
-        while let Some(Some(ended)) = self.effects.next().now_or_never() {
+        while let Some(Some(ended)) = self.work.effects.next().now_or_never() {
             let mail = self.take_in(ended);
             arrived.push(mail);
         }
-        while let Ok(mail) = self.mail.try_recv() {
+        while let Ok(mail) = self.inbox.mail.try_recv() {
             arrived.push(mail);
         }
-        while let Ok(wish) = self.wishes.try_recv() {
+        while let Ok(wish) = self.inbox.wishes.try_recv() {
             arrived.extend(self.take_wish(wish));
         }
-        if !self.riding.is_empty() {
-            let mut all = std::mem::take(&mut self.riding);
+        if !self.unwritten.riding.is_empty() {
+            let mut all = std::mem::take(&mut self.unwritten.riding);
             all.append(&mut arrived);
             return Ok(all);
         }
@@ -72,19 +72,19 @@ impl Drive {
 
     /// Waits for one thing to happen.
     async fn happens(&mut self) -> Happened {
-        if self.effects.is_empty() {
-            return self.mail.try_recv().map_or(Happened::Nothing, Happened::Mail);
+        if self.work.effects.is_empty() {
+            return self.inbox.mail.try_recv().map_or(Happened::Nothing, Happened::Mail);
         }
         let due = self.time_left();
         let is_stopping = self.engine.stop.is_cancelled();
         tokio::select! {
             biased;
-            ended = self.effects.next() => ended.map_or(Happened::Nothing, Happened::Ended),
-            Some(mail) = self.mail.recv() => Happened::Mail(mail),
-            Some(wish) = self.wishes.recv() => Happened::Wished(wish),
-            () = self.engine.stop.cancelled(), if !is_stopping || self.patience.is_none() => Happened::Stop,
+            ended = self.work.effects.next() => ended.map_or(Happened::Nothing, Happened::Ended),
+            Some(mail) = self.inbox.mail.recv() => Happened::Mail(mail),
+            Some(wish) = self.inbox.wishes.recv() => Happened::Wished(wish),
+            () = self.engine.stop.cancelled(), if !is_stopping || self.work.patience.is_none() => Happened::Stop,
             error = self.engine.journal.lost() => Happened::Lost(error),
-            () = until(self.patience) => Happened::OutOfPatience,
+            () = until(self.work.patience) => Happened::OutOfPatience,
             () = after(due) => Happened::Due,
         }
     }
@@ -110,9 +110,9 @@ impl Drive {
                 (reply, Vec::new())
             }
             What::Called(called) => {
-                self.is_stale |= self.run.class_of(&id) != Class::Pure;
-                self.blobs.extend(called.overflow.map(Blob::new));
-                self.blobs.extend(called.kept.into_iter().map(Blob::new));
+                self.briefing.is_stale |= self.run.class_of(&id) != Class::Pure;
+                self.unwritten.blobs.extend(called.overflow.map(Blob::new));
+                self.unwritten.blobs.extend(called.kept.into_iter().map(Blob::new));
                 (with_bounded_value(called.reply), Vec::new())
             }
         };
@@ -130,7 +130,7 @@ impl Drive {
 
     /// Gives a call the name of the agent's tool that is meant by a shorter one.
     pub(super) fn name_in_full(&self, step: &StepId, call: &mut ToolCall) {
-        let agent = self.run.step(step).and_then(|step| self.kit.agent(&step.spec.agent));
+        let agent = self.run.step(step).and_then(|step| self.briefing.kit.agent(&step.spec.agent));
         let has = |name: &str| agent.is_some_and(|agent| agent.tools.iter().any(|tool| tool.name == name));
         if !has(&call.name)
             && let Some(full) = self.engine.hands.full_name(&call.name).filter(|full| has(full))
@@ -141,7 +141,7 @@ impl Drive {
 
     fn keep(&mut self, id: &Address, conversation: Box<crate::conversation::Conversation>) {
         if id.kind == Kind::Ask {
-            self.conversations.insert(id.step.clone(), conversation);
+            self.briefing.conversations.insert(id.step.clone(), conversation);
         }
     }
 
@@ -166,8 +166,8 @@ impl Drive {
 
     /// The time for stopping is over: what was cancelled is in doubt; what the process leaves behind is found again later.
     fn give_up(&mut self) -> Vec<Mail> {
-        self.patience = None;
-        let left = self.effects.give_up();
+        self.work.patience = None;
+        let left = self.work.effects.give_up();
         if !matches!(self.run.phase(), Phase::Cancelling { .. }) {
             return Vec::new();
         }
@@ -183,20 +183,20 @@ impl Drive {
     /// Tells what is no longer wanted to stop.
     pub(super) fn stop_unwanted(&mut self) {
         let cancelling = matches!(self.run.phase(), Phase::Cancelling { .. });
-        self.effects.stop_unless(|id| !cancelling && self.run.open().contains_key(id));
+        self.work.effects.stop_unless(|id| !cancelling && self.run.open().contains_key(id));
         if cancelling {
-            self.patience.get_or_insert_with(|| Instant::now() + CANCEL_LIMIT);
+            self.work.patience.get_or_insert_with(|| Instant::now() + CANCEL_LIMIT);
             // What nobody performs can be closed at once.
-            let idle = self.run.open().iter().filter(|(id, _)| !self.effects.has(id));
+            let idle = self.run.open().iter().filter(|(id, _)| !self.work.effects.has(id));
             let idle = idle.map(|(id, open)| Input::Replied {
                 id: id.clone(),
                 attempt: open.attempt,
                 reply: Reply::Cancelled,
                 prepared: Vec::new(),
             });
-            self.queued.extend(idle.map(Mail::from));
+            self.inbox.queued.extend(idle.map(Mail::from));
         }
-        self.conversations.retain(|step, _| self.run.step(step).is_some_and(|step| !step.has_ended()));
+        self.briefing.conversations.retain(|step, _| self.run.step(step).is_some_and(|step| !step.has_ended()));
     }
 }
 

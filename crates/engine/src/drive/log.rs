@@ -52,7 +52,28 @@ fn line(run_id: &RunId, event: &Event, run: &Run) {
         Event::Exhausted { which } => warn!(run = %run_id, limit = which.flag().0, "limit reached"),
         Event::Finished { failed: None, .. } => info!(run = %run_id, "run done"),
         Event::Finished { failed: Some(why), .. } => warn!(run = %run_id, kind = why.kind.name(), "run failed"),
-        _ => {}
+        Event::Forked { .. }
+        | Event::Told { .. }
+        | Event::Profiled { .. }
+        | Event::Planned { .. }
+        | Event::Wanted { .. }
+        | Event::Reserved { .. }
+        | Event::Held { .. }
+        | Event::Begun { .. }
+        | Event::Noted { .. }
+        | Event::Wished { .. }
+        | Event::Awaited { .. }
+        | Event::Advised { .. }
+        | Event::Wrote { .. }
+        | Event::Judged { .. }
+        | Event::Halted { .. }
+        | Event::Compacted { .. }
+        | Event::Marked { .. }
+        | Event::Confined { .. }
+        | Event::Tightened { .. }
+        | Event::Reloaded { .. }
+        | Event::Imported
+        | Event::Adopted { .. } => {}
     }
 }
 

@@ -20,8 +20,10 @@ pub(crate) struct Known {
     heard: Option<Stamp>,
     /// What this run has marked.
     kept: BTreeMap<String, Origins>,
-    /// A state of the book, and which of those stood in it: a person may have cleared some since, or taken the run back.
-    stands: (Option<Stamp>, BTreeSet<String>),
+    /// The state of the book when it was last written to.
+    written: Option<Stamp>,
+    /// Which of those stood in it then: a person may have cleared some since, or taken the run back.
+    standing: BTreeSet<String>,
 }
 
 impl Known {
@@ -29,8 +31,8 @@ impl Known {
     pub(crate) fn of(marks: &Marks, run: &Run) -> Self {
         let (workspace, mut kept) = (run.settings().workspace.clone(), run.tainted().clone());
         kept.remove(".");
-        let (book, stands) = (marks.book(&workspace), (None, BTreeSet::new()));
-        Self { marks: marks.clone(), book, workspace, is_unopened: true, heard: None, kept, stands }
+        let (book, standing) = (marks.book(&workspace), BTreeSet::new());
+        Self { marks: marks.clone(), book, workspace, is_unopened: true, heard: None, kept, written: None, standing }
     }
 }
 
@@ -69,19 +71,19 @@ impl Drive {
             return Ok(());
         }
         let stamp = known.book.stamp();
-        if known.stands.0 != stamp {
-            known.stands = (stamp, BTreeSet::new());
+        if known.written != stamp {
+            (known.written, known.standing) = (stamp, BTreeSet::new());
         }
         let is_news = |path: &String, origins: &Origins| {
             let is_new = known.kept.get(path).is_none_or(|kept| !origins.are_within(kept.names()));
-            is_new || (written.contains(path) && !known.stands.1.contains(path))
+            is_new || (written.contains(path) && !known.standing.contains(path))
         };
         let news = tainted.iter().filter(|(path, origins)| is_news(path, origins));
         let news: BTreeMap<_, _> = news.map(|(path, origins)| (path.clone(), origins.clone())).collect();
         if !news.is_empty() {
             known.book.add(&self.id, &news, self.engine.now())?;
-            known.stands.0 = known.book.stamp();
-            known.stands.1.extend(news.keys().cloned());
+            known.written = known.book.stamp();
+            known.standing.extend(news.keys().cloned());
             known.kept.extend(news);
         }
         Ok(())

@@ -24,16 +24,17 @@ impl Drive {
         let Some((roster, strange, kit)) = self.news_of_tools()? else { return Ok(()) };
         let (records, _) = self.decide(vec![Input::Reload { roster, strange }.into()]);
         self.append(records, Vec::new()).await?;
-        self.kit = kit;
+        self.briefing.kit = kit;
         Ok(())
     }
 
     /// The roster and kit with the tools as they are now, if that is something else.
     fn news_of_tools(&mut self) -> Result<Option<Renewed>, Error> {
-        let Some(shelf) = self.engine.hands.shelf().filter(|shelf| self.heard != Some(shelf.version)) else {
+        let Some(shelf) = self.engine.hands.shelf().filter(|shelf| self.briefing.tools_version != Some(shelf.version))
+        else {
             return Ok(None);
         };
-        self.heard = Some(shelf.version);
+        self.briefing.tools_version = Some(shelf.version);
         let Some(words) = self.engine.words_of(&self.id, &self.run)? else { return Ok(None) };
         let before = words.tools.clone();
         let (roster, words) = words.renewed(self.run.roster(), &shelf.registry);
@@ -44,7 +45,7 @@ impl Drive {
         let blob = Blob::new(serde_json::to_vec(&words).unwrap_or_default());
         let roster = Roster { words: Some(blob.hash()), ..roster };
         let kit = self.engine.kit(blob.hash(), &roster, || Ok(Kit::new(&roster, words)))?;
-        self.blobs.push(blob);
+        self.unwritten.blobs.push(blob);
         Ok(Some((Arc::new(roster), strange, kit)))
     }
 
