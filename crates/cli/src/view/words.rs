@@ -165,7 +165,6 @@ pub(crate) fn event_words(event: &Event) -> String {
             Effect::Question { text, .. } => format!("{id}  a person's answer: {}", short(text, 120)),
             Effect::Approval { why, .. } => format!("{id}  a person's approval: {}", short(why, 120)),
             Effect::Timer { until } => format!("{id}  the moment {}", moment::date_time(*until)),
-            _ => id.to_string(),
         },
         Event::Reserved { id, ceiling } | Event::Held { id, ceiling } => {
             format!("{id}  up to {} tokens", ceiling.tokens)
@@ -217,7 +216,6 @@ pub(crate) fn event_words(event: &Event) -> String {
             Some(why) => format!("failed: {}", short(&why.message, 160)),
             None => short(answer, 160),
         },
-        _ => String::new(),
     }
 }
 
