@@ -123,22 +123,8 @@ fn time(at: Option<Timestamp>) -> Value {
     at.map_or(Value::Null, |at| Value::String(iso(at)))
 }
 
-/// Days and seconds by the proleptic Gregorian calendar.
 pub(crate) fn iso(at: Timestamp) -> String {
-    let (days, millis) = (at.0.div_euclid(86_400_000), at.0.rem_euclid(86_400_000));
-    // Howard Hinnant's civil-from-days: eras of 400 years beginning in March.
-    let z = days + 719_468;
-    let era = z.div_euclid(146_097);
-    let day_of_era = z.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    let seconds = millis / 1000;
-    let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", millis % 1000)
+    format!("{:.3}", jiff::Timestamp::from_millisecond(at.0).unwrap_or(jiff::Timestamp::MAX))
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use std::io::{BufRead, Write};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use updraft_run::{Hash, Record, RunId, Timestamp};
 
@@ -9,7 +11,7 @@ use crate::batch::Blob;
 use crate::head::{Head, Status};
 use crate::journal::Journal;
 use crate::read::Cursor;
-use crate::{Error, base64, blobs};
+use crate::{Error, blobs};
 
 /// The version of this form. A reader refuses a greater one.
 const FORM: u32 = 1;
@@ -83,7 +85,7 @@ impl Journal {
             let Some(bytes) = blobs::read(&self.0, &hash)? else { continue };
             let value = match String::from_utf8(bytes) {
                 Ok(text) => Value { blob: hash, text: Some(text), base64: None },
-                Err(other) => Value { blob: hash, text: None, base64: Some(base64::encode(other.as_bytes())) },
+                Err(other) => Value { blob: hash, text: None, base64: Some(STANDARD.encode(other.as_bytes())) },
             };
             write_line(out, &value)?;
         }
@@ -176,7 +178,7 @@ fn blob(line: &str) -> Result<Blob, String> {
     let value: Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
     let bytes = match (value.text, value.base64) {
         (Some(text), None) => text.into_bytes(),
-        (None, Some(text)) => base64::decode(&text).ok_or("its `base64` is not that")?,
+        (None, Some(text)) => STANDARD.decode(&text).map_err(|_| "its `base64` is not that")?,
         _ => return Err("it has neither `text` nor `base64`, or both".into()),
     };
     let blob = Blob::new(bytes);

@@ -37,9 +37,8 @@
 //! | `blobs.rs` | values too large for a row, as files |
 //! | `schema.rs`, `place.rs`, `process.rs` | the file's layout, where it may lie, who is alive |
 //! | `reserve.rs` | room for a full disk |
-//! | `fork.rs`, `export.rs`, `base64.rs` | a run as the beginning of another, or as lines of JSON |
+//! | `fork.rs`, `export.rs` | a run as the beginning of another, or as lines of JSON |
 
-mod base64;
 mod batch;
 mod blobs;
 mod chain;

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
+use jiff::fmt::rfc2822::DateTimeParser;
 use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 
 use crate::sse::TooLarge;
@@ -186,25 +188,13 @@ pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     if let Ok(seconds) = value.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).ok();
     }
-    let then = seconds_of_date(value)?;
-    let now = seconds_of_date(headers.get(DATE)?.to_str().ok()?)?;
-    Some(Duration::from_secs(then.saturating_sub(now)))
+    let now = date(headers.get(DATE)?.to_str().ok()?)?;
+    Some(date(value)?.duration_since(now).try_into().unwrap_or_default())
 }
 
-/// Seconds since 1970 of a date as HTTP writes it: `Sun, 06 Nov 1994 08:49:37 GMT`.
-fn seconds_of_date(text: &str) -> Option<u64> {
-    const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    let mut words = text.trim().split_once(", ")?.1.split([' ', ':']);
-    let day: u64 = words.next()?.parse().ok()?;
-    let month = words.next().filter(|name| name.len() == 3).and_then(|name| MONTHS.find(name))? as u64 / 3 + 1;
-    let year: u64 = words.next()?.parse().ok().filter(|year| (1970..10_000).contains(year))?;
-    let mut clock = words.map_while(|word| word.parse::<u64>().ok());
-    let (hours, minutes, seconds) = (clock.next()?, clock.next()?, clock.next()?);
-
-    // Days of the proleptic calendar, the year beginning in March.
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1;
-    Some(days.checked_sub(719_468)? * 86_400 + hours * 3_600 + minutes * 60 + seconds)
+/// A date as HTTP writes it: `Sun, 06 Nov 1994 08:49:37 GMT`.
+pub(crate) fn date(text: &str) -> Option<Timestamp> {
+    DateTimeParser::new().relaxed_weekday(true).parse_timestamp(text).ok()
 }
 
 #[cfg(test)]
@@ -241,9 +231,10 @@ mod tests {
 
     #[test]
     fn retry_after_is_seconds_or_a_date() {
-        assert_eq!(seconds_of_date("Sun, 06 Nov 1994 08:49:37 GMT"), Some(784_111_777));
-        assert_eq!(seconds_of_date("Thu, 29 Feb 2024 00:00:00 GMT"), Some(1_709_164_800));
-        assert_eq!(seconds_of_date("tomorrow"), None);
+        let seconds = |text| date(text).map(Timestamp::as_second);
+        assert_eq!(seconds("Sun, 06 Nov 1994 08:49:37 GMT"), Some(784_111_777));
+        assert_eq!(seconds("Thu, 29 Feb 2024 00:00:00 GMT"), Some(1_709_164_800));
+        assert_eq!(seconds("tomorrow"), None);
         assert_eq!(retry_after(&headers(&[("retry-after", "7")])), Some(Duration::from_secs(7)));
         assert_eq!(retry_after(&headers(&[("retry-after", "-7")])), None);
         let date = [("retry-after", "Sun, 06 Nov 1994 08:49:37 GMT"), ("date", "Sun, 06 Nov 1994 08:49:07 GMT")];

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
-use jiff::fmt::rfc2822::DateTimeParser;
+use jiff::{Span, SpanRelativeTo, Timestamp};
 use reqwest::header::{DATE, HeaderMap};
 
-use crate::retry::retry_after;
+use crate::retry::{date, retry_after};
 
 /// What is left of something that is limited, and when it is whole again. Anthropic gives dates, the others durations.
 const PAIRS: [(&str, &str); 7] = [
@@ -54,7 +53,7 @@ fn reset_of(headers: &HeaderMap, name: &str) -> Option<Duration> {
         },
     };
     // Measured against the server's own clock, whatever ours shows.
-    let now = DateTimeParser::new().parse_timestamp(text(headers, DATE.as_str())?).ok()?;
+    let now = date(text(headers, DATE.as_str())?)?;
     Duration::try_from_secs_f64((moment - seconds(now)).max(0.0)).ok()
 }
 
@@ -68,27 +67,8 @@ fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 
 /// A duration as Go writes it: `6m0s`, `1h2m3.5s`, `250ms`.
 fn length(text: &str) -> Option<Duration> {
-    let mut rest = text.trim();
-    let mut seconds = 0.0;
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-        let (number, unit_on) = rest.split_at(digits);
-        let end = unit_on.find(|c: char| c.is_ascii_digit()).unwrap_or(unit_on.len());
-        let (unit, next) = unit_on.split_at(end);
-        let unit = match unit {
-            "d" => 86_400.0,
-            "h" => 3_600.0,
-            "m" => 60.0,
-            "s" => 1.0,
-            "ms" => 1e-3,
-            "us" | "µs" => 1e-6,
-            "ns" => 1e-9,
-            _ => return None,
-        };
-        seconds += number.parse::<f64>().ok()? * unit;
-        rest = next;
-    }
-    if text.trim().is_empty() { None } else { Duration::try_from_secs_f64(seconds).ok() }
+    let span: Span = text.parse().ok()?;
+    span.to_duration(SpanRelativeTo::days_are_24_hours()).ok()?.try_into().ok()
 }
 
 #[cfg(test)]
