@@ -160,7 +160,7 @@ impl Drawing {
                     Effect::Call => row.calls(id, words_of(run, id)),
                     Effect::Question { text, .. } => row.note = format!("? {text}"),
                     Effect::Approval { why, .. } => row.note = format!("? {why}"),
-                    _ => {}
+                    Effect::Timer { .. } => {}
                 }
                 &id.step
             }

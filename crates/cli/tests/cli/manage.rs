@@ -90,6 +90,27 @@ fn agents_and_models_are_listed_with_their_origin() {
 }
 
 #[test]
+fn agents_are_listed_with_their_roles_and_with_what_is_ignored() {
+    let world = World::new();
+    world.config("agents/zoe.md", "---\ndescription: Plans: well.\nrole: planner\ncolor: red\n---\nYou plan.\n");
+    let listed = world.updraft(&["agents"]).code(0).out;
+    assert!(listed.contains("role planner, but `zoe` has it · built in"), "{listed}");
+    assert!(listed.contains("Plans: well.\n") && listed.contains("ignored: color"), "{listed}");
+    let agents = world.updraft(&["agents", "--json"]).code(0).json();
+    let role = |name: &str| agents.iter().find(|agent| agent["name"] == name).map(|agent| agent["role"].clone());
+    assert_eq!((role("zoe"), role("qa")), (Some("planner".into()), Some("judge".into())));
+    let model = world.script(
+        "s.json",
+        &json!({"rules": [
+        {"when": {"agent": "zoe"}, "answer": {"json": {"steps": [{"id": "a", "agent": "thinker", "prompt": "x"}]}}},
+        {"when": {"agent": "planner"}, "answer": {"text": "nobody asks me"}},
+    ], "default": {"text": "done by the plan of zoe"}}),
+    );
+    let ran = world.updraft(&["run", "do it", "--model", &model]).code(0);
+    assert!(ran.out.contains("done by the plan of zoe"), "{}", ran.out);
+}
+
+#[test]
 fn the_doctor_looks_at_everything() {
     let world = World::new();
     let ran = world.updraft(&["doctor", "--json"]).code(0);

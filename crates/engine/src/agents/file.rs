@@ -61,7 +61,7 @@ impl Agent {
 
     fn set(&mut self, field: &Field, place: &str) -> Result<(), String> {
         match field.key.as_str() {
-            "name" => self.name = word(field)?.to_owned(),
+            "name" => word(field)?.clone_into(&mut self.name),
             "purpose" => self.purpose = line_of(field)?,
             "tools" | "mcp_servers" | "mcpServers" => self.tools.extend(words(field)?),
             "model" => {

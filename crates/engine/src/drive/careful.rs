@@ -98,7 +98,7 @@ impl Drive {
         match question {
             Question::Own(asking) => self.work.effects.ask(id, attempt, *asking),
             Question::Anothers { model, question, hear } => {
-                self.work.effects.consult(id, attempt, model, *question, hear)
+                self.work.effects.consult(id, attempt, model, *question, hear);
             }
         }
     }
