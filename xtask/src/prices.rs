@@ -4,9 +4,10 @@
 //! files against the table.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde_json::{Map, Value};
+
+use crate::tree;
 
 /// The providers whose prices are looked up.
 const PROVIDERS: [&str; 11] = [
@@ -29,7 +30,7 @@ const OF_MODEL: [&str; 4] = ["id", "match", "context_window", "prices"];
 
 /// Writes the files anew and says which.
 pub(crate) fn write(root: &Path) -> Result<Vec<PathBuf>, String> {
-    let table = std::fs::read_to_string(table(root)?).map_err(|error| error.to_string())?;
+    let table = tree::read(&table(root)?)?;
     let table: Vec<Value> = serde_json::from_str(&table).map_err(|error| error.to_string())?;
     let named = |id: &str| {
         let found = table.iter().find(|provider| provider["id"] == id);
@@ -62,11 +63,8 @@ fn chosen(of: &Value, keys: &[&str]) -> Map<String, Value> {
 
 /// Where cargo keeps the table.
 fn table(root: &Path) -> Result<PathBuf, String> {
-    #[expect(clippy::disallowed_methods, reason = "a tool of the developers asks cargo")]
-    let mut cargo = Command::new("cargo");
-    let output = cargo.args(["metadata", "--format-version", "1"]).current_dir(root).output();
-    let output = output.map_err(|error| format!("cargo metadata: {error}"))?;
-    let metadata: Value = serde_json::from_slice(&output.stdout).map_err(|error| format!("cargo metadata: {error}"))?;
+    let metadata = tree::output(root, "cargo", &["metadata", "--format-version", "1"])?;
+    let metadata: Value = serde_json::from_str(&metadata).map_err(|error| format!("cargo metadata: {error}"))?;
     let mut packages = metadata["packages"].as_array().into_iter().flatten();
     let package = packages.find(|package| package["name"] == "genai-prices").and_then(|package| {
         let manifest = package["manifest_path"].as_str()?;
