@@ -7,6 +7,7 @@ mod clippy_files;
 mod exceptions;
 mod fault;
 mod measure;
+mod prices;
 mod sizes;
 mod tree;
 mod words;
@@ -23,6 +24,8 @@ usage: cargo xtask COMMAND
   arrows    no crate depends on one it must not know
   sizes     files and functions stay readable, every file says what it is for
   words     no path of somebody's own machine in a file we publish
+
+  prices    write crates/models/data/prices anew, after an update of `genai-prices`
 ";
 
 /// A rule by its name, and what it finds wrong in the workspace at `root`.
@@ -38,6 +41,18 @@ fn main() -> ExitCode {
         [only] => RULES.iter().filter(|(name, _)| name == only).collect(),
         _ => Vec::new(),
     };
+    if arguments == ["prices"] {
+        return match prices::write(tree::root()) {
+            Ok(written) => {
+                println!("prices: {} files written", written.len());
+                ExitCode::SUCCESS
+            }
+            Err(why) => {
+                eprintln!("prices: {why}");
+                ExitCode::FAILURE
+            }
+        };
+    }
     if chosen.is_empty() {
         eprint!("{USAGE}");
         return ExitCode::from(2);

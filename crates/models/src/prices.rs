@@ -1,14 +1,14 @@
-//! What models cost, from a table that comes with the program (`genai-prices`).
+//! What models cost, from a table that comes with the program (that of `genai-prices`, one file for each provider).
 //!
-//! A price that is not in it is unknown, which is not the same as nothing. The table is read when first asked, which
-//! takes some tens of milliseconds.
+//! A price that is not in it is unknown, which is not the same as nothing. A provider's part is read when first asked for,
+//! which takes a few milliseconds at most.
 
 mod kept;
+mod table;
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
-use genai_prices::{Calculator, ModelInfo, PriceCalculation, PriceRequest, Usage as Counted, UsageKey};
+use genai_prices::{ModelInfo, PriceCalculation, PriceRequest, Usage as Counted, UsageKey};
 use updraft_run::Usage;
 
 use crate::Price;
@@ -28,22 +28,13 @@ pub fn price_for(provider: &str, model: &str, usage: &Usage) -> Option<Price> {
     Entry::find(provider, model)?.price(usage.input, None)
 }
 
-/// Has the table read on another thread, where this provider is in it: that takes some tens of milliseconds, and there
-/// is time while the provider answers. Whoever needs it before it is there waits for it.
-pub(crate) fn read_ahead(provider: &str) {
-    static BEGUN: AtomicBool = AtomicBool::new(false);
-    if listed_as(provider).is_some() && !BEGUN.swap(true, Ordering::Relaxed) {
-        drop(tokio::task::spawn_blocking(Calculator::bundled));
-    }
-}
-
 /// How many tokens a model can read and write in one call.
 pub fn context_window(provider: &str, model: &str) -> Option<u64> {
     match Entry::find(provider, model)? {
         Entry::Local => None,
         Entry::Listed { provider, model } => {
             let id = calculate(provider, model, &Counted::new(), None)?.model_id;
-            let listed = Calculator::bundled().providers().find(|listed| listed.id() == provider)?;
+            let listed = table::of(provider)?.providers().find(|listed| listed.id() == provider)?;
             listed.models().find(|model| model.id() == id)?.context_window()
         }
     }
@@ -52,7 +43,8 @@ pub fn context_window(provider: &str, model: &str) -> Option<u64> {
 /// The models of a provider that write text at a known price, in the order of the alphabet.
 pub fn known_models(provider: &str) -> Vec<&'static str> {
     let Some(id) = listed_as(provider) else { return Vec::new() };
-    let Some(listed) = Calculator::bundled().providers().find(|listed| listed.id() == id) else { return Vec::new() };
+    let listed = table::of(id).and_then(|table| table.providers().find(|listed| listed.id() == id));
+    let Some(listed) = listed else { return Vec::new() };
     let writes = |model: &&str| price_for(provider, model, &Usage::default()).is_some_and(|price| price.output > 0);
     // Google sells the models of others too, in other dialects.
     let is_own = |model: &&str| id != "google" || model.starts_with("gemini") || model.starts_with("gemma");
@@ -142,8 +134,7 @@ impl Rates {
     }
 }
 
-/// The table's name for a provider of ours. Where anybody may stand behind a name, nothing is known, and the table is
-/// not even read: that takes longer than a hundred turns.
+/// The table's name for a provider of ours. Where anybody may stand behind a name, nothing is known.
 fn listed_as(provider: &str) -> Option<&'static str> {
     Some(match provider {
         "openai" | "openai-responses" => "openai",
@@ -164,7 +155,7 @@ fn listed_as(provider: &str) -> Option<&'static str> {
 fn calculate(provider: &str, model: &str, usage: &Counted, at: Option<SystemTime>) -> Option<PriceCalculation> {
     let mut request = PriceRequest::new(model, usage).with_provider_id(provider);
     request.timestamp = at;
-    Calculator::bundled().calculate(&request).ok()
+    table::of(provider)?.calculate(&request).ok()
 }
 
 #[cfg(test)]

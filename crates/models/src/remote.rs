@@ -137,9 +137,6 @@ impl Remote {
             // A server that restarts, behind a tunnel or a container's port, breaks off for some seconds.
             tokio::time::sleep(patience.wait(prompt.attempt, None, salt)).await;
         }
-        if self.endpoint.price.is_none() {
-            prices::read_ahead(&self.endpoint.provider);
-        }
         let mut attempt = 1;
         loop {
             let mut began = Began::No;

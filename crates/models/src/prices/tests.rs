@@ -102,3 +102,24 @@ fn windows_and_models_are_listed() {
     assert!(!known_models("openai").contains(&"text-embedding-3-small"), "it does not write");
     assert_eq!(known_models("openai-compatible"), [""; 0]);
 }
+
+#[test]
+fn each_providers_part_says_what_the_whole_table_says() {
+    let whole = genai_prices::Calculator::bundled();
+    let days = [Some(then()), Some(UNIX_EPOCH + Duration::from_secs(1_741_000_000))];
+    for id in table::PROVIDERS {
+        let models = whole.providers().find(|listed| listed.id() == *id).unwrap().models();
+        let mut names: Vec<String> = models.map(|model| model.id().to_owned()).collect();
+        names.extend(["claude-sonnet-4-5-20250929", "gpt-5-2025-08-07", "no-such-model"].map(str::to_owned));
+        for (model, at, tokens) in
+            names.iter().flat_map(|model| days.into_iter().flat_map(move |at| [(model, at, 1.0), (model, at, 3e5)]))
+        {
+            let usage = Counted::from([(UsageKey::INPUT_TOKENS, tokens), (UsageKey::OUTPUT_TOKENS, tokens)]);
+            let mut request = PriceRequest::new(model, &usage).with_provider_id(id);
+            request.timestamp = at;
+            let expected = whole.calculate(&request).ok().map(|sum| (sum.input_price, sum.output_price, sum.model_id));
+            let sum = calculate(id, model, &usage, at).map(|sum| (sum.input_price, sum.output_price, sum.model_id));
+            assert_eq!(sum, expected, "{id}/{model}: `cargo xtask prices` writes the files anew");
+        }
+    }
+}
