@@ -9,9 +9,9 @@ use updraft_journal::hash_of;
 use super::layer::Layer;
 use super::meant::Origin;
 use crate::fault::Fault;
-use crate::places::{self, Places};
-use crate::plain;
+use crate::places::Places;
 use crate::servers::{self, Variables, program_files};
+use crate::{list_file, plain};
 
 /// Files that can be looked after in one workspace.
 const MOST: usize = 100_000;
@@ -65,7 +65,7 @@ pub(crate) struct Trusted {
 impl Trusted {
     pub(crate) fn load(places: &Places) -> Self {
         let file = places.state.join("trusted.json");
-        let folders = read(&file);
+        let folders = list_file::load(&file);
         Self { file, settings: places.settings(), folders }
     }
 
@@ -114,30 +114,19 @@ impl Trusted {
     }
 
     /// Records a workspace as it was looked at.
-    pub(crate) fn add(&mut self, workspace: &Path, counted: &Counted) -> Result<(), Fault> {
+    pub(crate) fn add(&self, workspace: &Path, counted: &Counted) -> Result<(), Fault> {
         let hash = counted.hash.clone().map_err(|folder| too_much(&folder))?;
-        self.change(|folders| folders.insert(workspace.display().to_string(), hash)).map(drop)
+        list_file::change(&self.file, |folders: &mut BTreeMap<String, String>| {
+            folders.insert(workspace.display().to_string(), hash);
+        })
     }
 
     /// Takes the trust back; false if there was none.
-    pub(crate) fn remove(&mut self, workspace: &Path) -> Result<bool, Fault> {
-        self.change(|folders| folders.remove(&workspace.display().to_string())).map(|was| was.is_some())
+    pub(crate) fn remove(&self, workspace: &Path) -> Result<bool, Fault> {
+        list_file::change(&self.file, |folders: &mut BTreeMap<String, String>| {
+            folders.remove(&workspace.display().to_string()).is_some()
+        })
     }
-
-    /// Changes what is on the disk, beside whatever another process has changed meanwhile.
-    fn change<T>(&mut self, change: impl FnOnce(&mut BTreeMap<String, String>) -> T) -> Result<T, Fault> {
-        let _alone = places::alone_with(&self.file)?;
-        self.folders = read(&self.file);
-        let changed = change(&mut self.folders);
-        places::replace_private(&self.file, &serde_json::to_vec_pretty(&self.folders).unwrap_or_default())?;
-        Ok(changed)
-    }
-}
-
-/// The workspaces in a file; none if it cannot be read.
-fn read(file: &Path) -> BTreeMap<String, String> {
-    let bytes = plain::read(file, plain::LARGEST_SETTINGS).ok();
-    bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
 }
 
 /// What of a workspace only counts in full if it is trusted.
