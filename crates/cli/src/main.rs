@@ -7,6 +7,7 @@ mod confine;
 mod dropins;
 mod fault;
 mod lack;
+mod list_file;
 mod log;
 mod moment;
 mod offered;

@@ -1,7 +1,6 @@
 //! Where things are on this machine, and the one place that reads the environment.
 
 use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::FlockOperation;
@@ -26,9 +25,10 @@ pub(crate) fn all() -> Vec<(String, String)> {
         .collect()
 }
 
-/// Whether a program of this name is found where programs are looked for.
-pub(crate) fn is_on_path(program: &str) -> bool {
-    std::env::split_paths(&env("PATH").unwrap_or_default()).any(|folder| folder.join(program).is_file())
+/// The file of a program of this name, where programs are looked for.
+pub(crate) fn on_path(program: &str) -> Option<PathBuf> {
+    let path = env("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
 /// The folders Updraft uses.
@@ -129,17 +129,9 @@ pub(crate) fn private_file(path: &Path, how: &mut OpenOptions) -> std::io::Resul
     how.create(true).open(path)
 }
 
-/// Puts new content in the place of a file of our own: whoever reads it finds the old or the new, whole.
+/// Puts new content in the place of a file of our own, whole, and returns once it is on disk.
 pub(crate) fn replace_private(path: &Path, content: &[u8]) -> Result<(), Fault> {
-    // A name of this process's own: two that write at once do not write into each other's.
-    let beside = path.with_extension(format!("{}.new", std::process::id()));
-    private_file(&beside, OpenOptions::new().write(true).truncate(true))
-        .and_then(|mut file| file.write_all(content))
-        .and_then(|()| std::fs::rename(&beside, path))
-        .map_err(|error| {
-            let _ = std::fs::remove_file(&beside);
-            Fault::file("write", path, &error)
-        })
+    updraft_tools::replace_private(path, content).map_err(|error| Fault::file("write", path, &error))
 }
 
 /// Waits until no other process changes a file of our own, and keeps them waiting until what it gives is dropped.

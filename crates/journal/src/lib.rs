@@ -36,6 +36,7 @@
 //! | `chain.rs`, `heads.rs` | noticing damage: hashes, and how far each run had come |
 //! | `blobs.rs` | values too large for a row, as files |
 //! | `schema.rs`, `place.rs`, `process.rs` | the file's layout, where it may lie, who is alive |
+//! | `stored.rs` | small values that others keep beside the runs |
 //! | `reserve.rs` | room for a full disk |
 //! | `fork.rs`, `export.rs` | a run as the beginning of another, or as lines of JSON |
 
@@ -58,6 +59,7 @@ mod read;
 mod reader;
 mod reserve;
 mod schema;
+mod stored;
 mod tail;
 mod writer;
 
@@ -69,4 +71,5 @@ pub use head::{Filter, Head, Owner, Pending, Sent, Status, Summary};
 pub use journal::Journal;
 pub use lease::Lease;
 pub use options::{Options, Stats, Sync};
+pub use stored::{Change, Stored};
 pub use tail::Tail;

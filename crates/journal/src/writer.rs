@@ -9,6 +9,7 @@ mod files;
 mod inbox;
 mod leases;
 mod queue;
+mod stored;
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -24,6 +25,7 @@ pub(crate) use desk::{Work, known, owner};
 pub(crate) use inbox::SendInput;
 pub(crate) use leases::{Acquire, Grant, Release};
 pub(crate) use queue::Queue;
+pub(crate) use stored::{ChangeStored, SweepStored};
 
 use crate::Error;
 use crate::journal::Shared;

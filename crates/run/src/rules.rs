@@ -17,48 +17,7 @@ const READERS: [&str; 2] = ["read_file", "search_files"];
 /// Other tools of ours that rules speak of.
 const OURS: [&str; 4] = ["list_files", "run_command", "run_python", "web_fetch"];
 /// Programs whose first word says what they shall do. Of all others the first word is what they shall do it to.
-const WITH_SUB_COMMANDS: [&str; 40] = [
-    "apt",
-    "apt-get",
-    "brew",
-    "bun",
-    "bundle",
-    "cargo",
-    "composer",
-    "conda",
-    "deno",
-    "dnf",
-    "docker",
-    "dotnet",
-    "flutter",
-    "gem",
-    "gh",
-    "git",
-    "glab",
-    "go",
-    "helm",
-    "hg",
-    "jj",
-    "jupyter",
-    "kubectl",
-    "mix",
-    "nix",
-    "npm",
-    "pip",
-    "pip3",
-    "pipx",
-    "pnpm",
-    "podman",
-    "poetry",
-    "rustup",
-    "sl",
-    "svn",
-    "swift",
-    "systemctl",
-    "terraform",
-    "uv",
-    "yarn",
-];
+const WITH_SUB_COMMANDS: [&str; 10] = ["cargo", "docker", "gh", "git", "go", "npm", "pip", "pnpm", "uv", "yarn"];
 
 /// One rule: a tool, and perhaps a pattern of what it touches.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -323,8 +282,7 @@ fn command_fit(pattern: &str, part: &Part, forbids: bool) -> Fit {
         None => return Fit::No,
         Some(None) => return Fit::Maybe,
         Some(Some(word)) => {
-            let name = word.rsplit('/').next().unwrap_or(word);
-            let is_meant = wild(program, word) || (forbids && wild(program, name));
+            let is_meant = wild(program, word) || (forbids && wild(program, name_of(word)));
             if !is_meant {
                 return Fit::No;
             }
@@ -349,23 +307,28 @@ fn command_fit(pattern: &str, part: &Part, forbids: bool) -> Fit {
     if want.is_none_or(|wish| wish == END) { Fit::Yes } else { Fit::No }
 }
 
+/// A program's name, wherever it lies.
+fn name_of(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or(word)
+}
+
 /// Programs that do nothing with their words but show them, or look for them.
 const SHOWING: [&str; 6] = ["echo", "printf", "grep", "rg", "which", "man"];
 
-/// Whether a pattern of several words stands, word by word, behind another program: nobody knows every program that runs
-/// the command it is given.
+/// Whether a pattern of several words stands, word by word, behind another program or in a text that it is given: nobody
+/// knows every program that runs the command it is given.
 fn mentioned(pattern: &str, part: &Part) -> Fit {
     let wanted: Vec<&str> = pattern.split_whitespace().filter(|wish| *wish != END).collect();
-    let name = |word: &Option<String>| word.as_deref().map(|word| word.rsplit('/').next().unwrap_or(word).to_owned());
-    let shows = part.words.first().and_then(name).is_some_and(|name| SHOWING.contains(&name.as_str()));
-    if wanted.len() < 2 || shows {
+    let Some((Some(program), behind)) = part.words.split_first() else { return Fit::No };
+    if wanted.len() < 2 || SHOWING.contains(&name_of(program)) {
         return Fit::No;
     }
-    let is_meant = |words: &[Option<String>]| {
-        words.iter().zip(&wanted).all(|(word, wish)| name(word).is_some_and(|word| wild(wish, &word)))
-    };
-    let behind = part.words.get(1..).unwrap_or_default();
-    if behind.windows(wanted.len()).any(is_meant) { Fit::Maybe } else { Fit::No }
+    // A word that only running tells separates what stands around it.
+    let texts = behind.iter().map(|word| word.as_deref().unwrap_or("\u{0}"));
+    let is_sign = |c: char| c.is_whitespace() || "'\"`!$(){}[];&|<>,=".contains(c);
+    let words: Vec<&str> = texts.flat_map(|text| text.split(is_sign)).filter(|word| !word.is_empty()).collect();
+    let is_meant = |words: &[&str]| words.iter().zip(&wanted).all(|(word, wish)| wild(wish, name_of(word)));
+    if words.windows(wanted.len()).any(is_meant) { Fit::Maybe } else { Fit::No }
 }
 
 /// Whether a host is meant: itself, or `*.example.org` for all below `example.org`. A pattern without a port means all.

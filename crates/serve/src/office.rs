@@ -34,7 +34,7 @@ pub struct Parts {
     pub workspace: Workspace,
     /// What callers may do: the mode and the rules of runs.
     pub settings: Settings,
-    /// The folder that conversations are kept in.
+    /// The folder that earlier versions kept conversations in.
     pub sessions: PathBuf,
     /// How many of those there may be, and for how long.
     pub session_limits: SessionLimits,
@@ -50,7 +50,7 @@ struct Inner {
     runs: Runs,
     heard: Heard,
     files: Files,
-    sessions: Arc<Sessions>,
+    sessions: Sessions,
 }
 
 impl Office {
@@ -60,7 +60,9 @@ impl Office {
         let heard = Heard::new();
         let engine = engine(Arc::new(heard.clone()), stop.clone());
         let root = workspace.root().display().to_string();
-        let sessions = Arc::new(Sessions::new(sessions, root.clone(), session_limits));
+        let old_sessions = sessions;
+        let sessions = Sessions::new(engine.journal().clone(), root.clone(), session_limits);
+        sessions.take_over(&old_sessions).await;
         let runs = Runs::new(engine, begin, root, stop.clone());
         let files = Files { dispatcher, place: Place { workspace }, settings, changed: heard.changed.clone() };
         let office = Self(Arc::new(Inner { runs, heard, files, sessions }));
@@ -83,26 +85,14 @@ impl Office {
                     () = tokio::time::sleep(every) => {}
                 }
                 let Some(office) = office.upgrade() else { return };
-                let sessions = Arc::clone(&office.sessions);
-                let _ = tokio::task::spawn_blocking(move || sessions.sweep()).await;
+                office.sessions.sweep().await;
             }
         });
     }
 
-    /// Does something with the conversations, where it may wait for the disk.
-    async fn sessions<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&Sessions) -> T + Send + 'static,
-    ) -> Result<T, Refusal> {
-        let sessions = Arc::clone(&self.0.sessions);
-        let done = tokio::task::spawn_blocking(move || work(&sessions)).await;
-        done.map_err(|error| Refusal(format!("the conversation cannot be looked up: {error}")))
-    }
-
     /// Takes into a conversation what became of questions that nobody waited for to the end.
     async fn catch_up(&self, session: &str) -> Result<(), Refusal> {
-        let conversation = session.to_owned();
-        for run in self.sessions(move |sessions| sessions.open(&conversation)).await? {
+        for run in self.0.sessions.open(session)? {
             let report = self.0.runs.find(&run).and_then(|id| view::report(self.0.runs.journal(), &id));
             let answer = match report {
                 Ok(report) if view::of(&report).stand.is_final() => Some((report.answer(), report.run.origins())),
@@ -110,12 +100,8 @@ impl Office {
                 // It was removed.
                 Err(_) => None,
             };
-            let conversation = session.to_owned();
-            let take = move |sessions: &Sessions| {
-                let answer = answer.as_ref().map(|(answer, origins)| (answer.as_str(), origins));
-                sessions.answered(&conversation, &run, answer);
-            };
-            self.sessions(take).await?;
+            let answer = answer.as_ref().map(|(answer, origins)| (answer.as_str(), origins));
+            self.0.sessions.answered(session, &run, answer).await?;
         }
         Ok(())
     }
@@ -170,9 +156,8 @@ impl Office {
         let report = view::report(self.0.runs.journal(), &id)?;
         let view = view::of(&report);
         if view.stand.is_final() {
-            let (conversation, run) = (session.clone(), id.to_string());
-            let (answer, origins) = (view.answer.clone(), report.run.origins());
-            self.sessions(move |sessions| sessions.answered(&conversation, &run, Some((&answer, &origins)))).await?;
+            let answer = Some((view.answer.as_str(), &report.run.origins()));
+            self.0.sessions.answered(&session, id.as_str(), answer).await?;
         }
         let messages = query.history.then(|| messages(self.0.runs.journal(), &id)).transpose();
         let messages = messages.map_err(|error| error.to_string())?;
@@ -231,19 +216,17 @@ impl Face for Office {
             if let Some(session) = &query.session {
                 self.catch_up(session).await?;
             }
-            let (session, question) = (query.session.clone(), query.work.goal.clone());
-            let put = move |sessions: &Sessions| {
-                let session = session.map_or_else(|| sessions.begin(), Ok)?;
-                let put = sessions.put(&session, &question)?;
-                Ok::<_, String>((session, put))
+            let sessions = &self.0.sessions;
+            let session = match &query.session {
+                Some(session) => session.clone(),
+                None => sessions.begin().await?,
             };
-            let (session, (text, origins)) = self.sessions(put).await??;
+            let (text, origins) = sessions.put(&session, &query.work.goal).await?;
             // Before it begins, so that nothing is missed.
             let heard = self.0.heard.listen();
             let asked = if text == query.work.goal { String::new() } else { query.work.goal.clone() };
             let id = self.0.runs.start(Goal { origins, asked, ..goal(&query.work, text) }).await?;
-            let (conversation, run, question) = (session.clone(), id.to_string(), query.work.goal.clone());
-            self.sessions(move |sessions| sessions.asked(&conversation, &run, &question)).await?;
+            sessions.asked(&session, id.as_str(), &query.work.goal).await?;
             self.wait(id, (query, session), listener, heard).await
         })
     }

@@ -1,20 +1,20 @@
-//! Conversations of several questions: bounded in number, length and age.
+//! Conversations of several questions: kept in the journal's file, bounded in number, length and age.
 
-mod kept;
-
-use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::VecDeque;
+use std::path::Path;
 use std::time::Duration;
 
-use tokio::time::Instant;
+use serde::{Deserialize, Serialize};
+use tracing::warn;
+use updraft_journal::{Change, Journal, Stored};
 use updraft_run::Origins;
 
 use crate::token::unguessable;
-use kept::{Kept, Said};
 
 /// How a question that goes on with a conversation is put.
 const CONVERSATION: &str = include_str!("conversation.md");
+/// What conversations are stored under.
+const SCOPE: &str = "sessions";
 /// How many conversations there may be, how long, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionLimits {
@@ -37,113 +37,140 @@ impl Default for SessionLimits {
 /// Characters of one question or answer that are remembered.
 const LONGEST: usize = 8_000;
 
-/// The conversations there are. Reads and writes files, so it is not for an async function.
+/// The conversations of a workspace. Nothing of them is held here, so that any process can go on with one.
 pub(crate) struct Sessions {
-    open: Mutex<BTreeMap<String, Session>>,
-    kept: Kept,
+    journal: Journal,
+    workspace: String,
     limits: SessionLimits,
 }
 
-struct Session {
-    said: Said,
-    last: Instant,
+/// What was said in a conversation, the oldest first.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Conversation {
+    workspace: String,
+    /// Questions and their answers.
+    turns: VecDeque<(String, String)>,
+    /// Runs and their questions, where the answer is not known yet.
+    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
+    open: VecDeque<(String, String)>,
+    /// Where words of the answers came from.
+    #[serde(default, skip_serializing_if = "Origins::is_empty")]
+    origins: Origins,
 }
 
 impl Sessions {
-    /// Those of a workspace, kept in this folder.
-    pub(crate) fn new(folder: PathBuf, workspace: String, limits: SessionLimits) -> Self {
-        Self { open: Mutex::default(), kept: Kept::new(folder, workspace, limits.age), limits }
+    pub(crate) fn new(journal: Journal, workspace: String, limits: SessionLimits) -> Self {
+        Self { journal, workspace, limits }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Session>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// A new conversation. Nobody can guess its id.
-    pub(crate) fn begin(&self) -> Result<String, String> {
+    /// A new conversation; beyond the most, the one that rested longest goes. Nobody can guess its id.
+    pub(crate) async fn begin(&self) -> Result<String, String> {
         let id = unguessable(16)?;
-        self.take_in(&mut self.lock(), &id, Said::default());
+        let begun = Conversation { workspace: self.workspace.clone(), ..Conversation::default() };
+        let text = serde_json::to_string(&begun).map_err(|error| error.to_string())?;
+        let set = move |_| (Change::Set(text.clone()), ());
+        self.journal.change_stored(SCOPE, &id, set).await.map_err(|error| error.to_string())?;
+        self.sweep().await;
         Ok(id)
-    }
-
-    /// Adds a conversation; beyond the most, the one that rested longest goes.
-    fn take_in(&self, sessions: &mut BTreeMap<String, Session>, id: &str, said: Said) {
-        while sessions.len() >= self.limits.most {
-            let oldest = sessions.iter().min_by_key(|(_, session)| session.last).map(|(id, _)| id.clone());
-            let Some(oldest) = oldest else { break };
-            sessions.remove(&oldest);
-            self.kept.forget(&oldest);
-        }
-        sessions.insert(id.to_owned(), Session { said, last: Instant::now() });
-    }
-
-    /// A conversation that has not rested too long, wherever it is kept.
-    fn known<'a>(&self, sessions: &'a mut BTreeMap<String, Session>, id: &str) -> Option<&'a mut Session> {
-        if !sessions.contains_key(id)
-            && let Some(said) = self.kept.read(id)
-        {
-            self.take_in(sessions, id, said);
-        }
-        sessions.get_mut(id).filter(|session| session.last.elapsed() < self.limits.age)
     }
 
     /// A question as it is put to the agents: with what was said before in this conversation, and where words of that came
     /// from: an answer may repeat what a page says, and is not the user's word for being in their question.
-    pub(crate) fn put(&self, id: &str, question: &str) -> Result<(String, Origins), String> {
-        let mut sessions = self.lock();
-        let session = self.known(&mut sessions, id);
-        let session = session.ok_or("this session is not known or has expired; leave `session` out to begin anew")?;
-        session.last = Instant::now();
-        let turns = session.said.turns.iter().map(|(question, answer)| (question.as_str(), answer.as_str()));
-        let text = with_conversation(question, &turns.collect::<Vec<_>>());
-        Ok((text, session.said.origins.clone()))
+    pub(crate) async fn put(&self, id: &str, question: &str) -> Result<(String, Origins), String> {
+        let question = question.to_owned();
+        let put = move |said: &mut Conversation| {
+            let turns = said.turns.iter().map(|(question, answer)| (question.as_str(), answer.as_str()));
+            (with_conversation(&question, &turns.collect::<Vec<_>>()), said.origins.clone())
+        };
+        let put = self.change(id, put).await?;
+        put.ok_or_else(|| "this session is not known or has expired; leave `session` out to begin anew".to_owned())
     }
 
     /// Remembers that a run pursues a question. It may be answered when nobody waits for it any more.
-    pub(crate) fn asked(&self, id: &str, run: &str, question: &str) {
-        let mut sessions = self.lock();
-        if let Some(session) = self.known(&mut sessions, id) {
-            let open = &mut session.said.open;
-            open.push_back((run.to_owned(), short(question)));
-            while open.len() > self.limits.turns {
-                open.pop_front();
+    pub(crate) async fn asked(&self, id: &str, run: &str, question: &str) -> Result<(), String> {
+        let (most, asked) = (self.limits.turns, (run.to_owned(), short(question)));
+        let add = move |said: &mut Conversation| {
+            said.open.push_back(asked.clone());
+            while said.open.len() > most {
+                said.open.pop_front();
             }
-            session.last = Instant::now();
-            self.kept.write(id, &session.said);
-        }
+        };
+        self.change(id, add).await.map(drop)
     }
 
     /// The runs whose answers are not known yet.
-    pub(crate) fn open(&self, id: &str) -> Vec<String> {
-        let mut sessions = self.lock();
-        let open = self.known(&mut sessions, id).map(|session| session.said.open.iter());
-        open.into_iter().flatten().map(|(run, _)| run.clone()).collect()
+    pub(crate) fn open(&self, id: &str) -> Result<Vec<String>, String> {
+        let stored = self.journal.stored(SCOPE, id).map_err(|error| error.to_string())?;
+        let open = stored.as_ref().and_then(|stored| known(stored, &self.workspace, self.limits.age));
+        Ok(open.into_iter().flat_map(|said| said.open).map(|(run, _)| run).collect())
     }
 
     /// Remembers what a question came to, and where words of the answer came from; without an answer, forgets it. What has
     /// gone, or was heard before, changes nothing.
-    pub(crate) fn answered(&self, id: &str, run: &str, answer: Option<(&str, &Origins)>) {
-        let mut sessions = self.lock();
-        let Some(session) = self.known(&mut sessions, id) else { return };
-        let said = &mut session.said;
-        let Some(at) = said.open.iter().position(|(open, _)| open == run) else { return };
-        let Some((_, question)) = said.open.remove(at) else { return };
-        if let Some((answer, origins)) = answer {
-            said.origins.merge(origins);
-            said.turns.push_back((question, short(answer)));
-            while said.turns.len() > self.limits.turns {
-                said.turns.pop_front();
+    pub(crate) async fn answered(&self, id: &str, run: &str, answer: Option<(&str, &Origins)>) -> Result<(), String> {
+        let (most, run) = (self.limits.turns, run.to_owned());
+        let answer = answer.map(|(answer, origins)| (short(answer), origins.clone()));
+        let take = move |said: &mut Conversation| {
+            let Some(at) = said.open.iter().position(|(open, _)| *open == run) else { return };
+            let Some((_, question)) = said.open.remove(at) else { return };
+            if let Some((answer, origins)) = &answer {
+                said.origins.merge(origins);
+                said.turns.push_back((question, answer.clone()));
+                while said.turns.len() > most {
+                    said.turns.pop_front();
+                }
             }
-            session.last = Instant::now();
-        }
-        self.kept.write(id, &session.said);
+        };
+        self.change(id, take).await.map(drop)
     }
 
     /// Lets go of those that have rested too long.
-    pub(crate) fn sweep(&self) {
-        self.lock().retain(|_, session| session.last.elapsed() < self.limits.age);
-        self.kept.sweep();
+    pub(crate) async fn sweep(&self) {
+        if let Err(error) = self.journal.sweep_stored(SCOPE, self.limits.age, self.limits.most).await {
+            warn!(%error, "old conversations could not be removed");
+        }
     }
+
+    /// Takes over what earlier versions kept in a folder, a file each, and removes that.
+    pub(crate) async fn take_over(&self, folder: &Path) {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let changed = entry.metadata().and_then(|about| about.modified());
+            let is_fresh = changed.is_ok_and(|at| at.elapsed().is_ok_and(|age| age < self.limits.age));
+            let text = std::fs::read_to_string(entry.path()).unwrap_or_default();
+            if is_fresh && serde_json::from_str::<Conversation>(&text).is_ok() {
+                let set = move |stored: Option<Stored>| {
+                    (stored.map_or_else(|| Change::Set(text.clone()), |_| Change::Nothing), ())
+                };
+                let kept = self.journal.change_stored(SCOPE, &entry.file_name().to_string_lossy(), set).await;
+                if let Err(error) = kept {
+                    warn!(%error, "a conversation could not be taken over");
+                    return;
+                }
+            }
+        }
+        let _ = std::fs::remove_dir_all(folder);
+    }
+
+    /// Changes a conversation of this workspace that has not rested too long; gives nothing where there is none.
+    async fn change<T: Send + 'static>(
+        &self,
+        id: &str,
+        change: impl Fn(&mut Conversation) -> T + Send + 'static,
+    ) -> Result<Option<T>, String> {
+        let (workspace, age) = (self.workspace.clone(), self.limits.age);
+        let change = move |stored: Option<Stored>| {
+            let found = stored.as_ref().and_then(|stored| known(stored, &workspace, age));
+            let Some(mut said) = found else { return (Change::Nothing, None) };
+            let given = change(&mut said);
+            (serde_json::to_string(&said).map_or(Change::Nothing, Change::Set), Some(given))
+        };
+        self.journal.change_stored(SCOPE, id, change).await.map_err(|error| error.to_string())
+    }
+}
+
+fn known(stored: &Stored, workspace: &str, age: Duration) -> Option<Conversation> {
+    let said: Conversation = serde_json::from_str(&stored.value).ok().filter(|_| stored.age < age)?;
+    (said.workspace == workspace).then_some(said)
 }
 
 /// A question as it is put to the agents where it goes on with a conversation: with the questions and answers before it, the
@@ -170,117 +197,102 @@ mod tests {
     use super::*;
 
     const PAGE: &str = "https://a.example/page";
+    const LIMITS: SessionLimits =
+        SessionLimits { age: Duration::from_mins(30), sweep: Duration::from_mins(1), most: 256, turns: 3 };
 
-    /// Conversations whose folder goes with the first part.
-    fn sessions() -> (tempfile::TempDir, Sessions) {
+    fn sessions(folder: &tempfile::TempDir, workspace: &str, limits: SessionLimits) -> Sessions {
+        let journal = Journal::open(&folder.path().join("journal.db"), updraft_journal::Options::default()).unwrap();
+        Sessions::new(journal, workspace.to_owned(), limits)
+    }
+
+    async fn say(sessions: &Sessions, id: &str, question: &str, answer: &str) {
+        sessions.asked(id, "run", question).await.unwrap();
+        sessions.answered(id, "run", Some((answer, &Origins::of(PAGE)))).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_conversation_goes_on_after_a_restart_and_says_so_in_no_other_workspace() {
         let folder = tempfile::tempdir().unwrap();
-        let sessions = Sessions::new(folder.path().join("sessions"), "/workspace".to_owned(), SessionLimits::default());
-        (folder, sessions)
-    }
-
-    #[test]
-    fn a_conversation_goes_on_after_a_restart_and_says_so_in_no_other_workspace() {
-        let (folder, before) = sessions();
-        let id = before.begin().unwrap();
-        say(&before, &id, "What is it?", "A loom.");
-        let after = Sessions::new(folder.path().join("sessions"), "/workspace".to_owned(), SessionLimits::default());
-        let (put, origins) = after.put(&id, "Who made it?").unwrap();
-        assert!(put.contains("Answer: A loom."), "{put}");
+        let before = sessions(&folder, "/workspace", LIMITS);
+        let id = before.begin().await.unwrap();
+        assert_eq!(before.put(&id, "What is it?").await.unwrap().0, "What is it?");
+        say(&before, &id, "What is it?", "A loom.").await;
+        drop(before);
+        let after = sessions(&folder, "/workspace", LIMITS);
+        let (put, origins) = after.put(&id, "Who made it?").await.unwrap();
+        assert!(put.starts_with("Who made it?") && put.contains("User: What is it?\n\nAnswer: A loom."), "{put}");
         assert_eq!(origins.names(), [PAGE], "what it was made of is not forgotten");
-        let elsewhere =
-            Sessions::new(folder.path().join("sessions"), "/elsewhere".to_owned(), SessionLimits::default());
-        assert!(elsewhere.put(&id, "Who made it?").unwrap_err().contains("leave `session` out"));
+        let elsewhere = sessions(&folder, "/elsewhere", LIMITS);
+        assert!(elsewhere.put(&id, "Who made it?").await.unwrap_err().contains("leave `session` out"));
     }
 
-    fn say(sessions: &Sessions, id: &str, question: &str, answer: &str) {
-        sessions.asked(id, "run", question);
-        sessions.answered(id, "run", Some((answer, &Origins::of(PAGE))));
-    }
-
-    #[test]
-    fn a_question_is_answered_once_even_after_a_restart_and_one_whose_run_is_gone_is_forgotten() {
-        let (folder, before) = sessions();
-        let id = before.begin().unwrap();
-        before.asked(&id, "one", "Which colour?");
-        before.asked(&id, "two", "Which size?");
-        assert_eq!(before.put(&id, "And now?").unwrap(), ("And now?".to_owned(), Origins::default()));
-        let after = Sessions::new(folder.path().join("sessions"), "/workspace".to_owned(), SessionLimits::default());
-        assert_eq!(after.open(&id), ["one", "two"]);
-        after.answered(&id, "two", None);
-        after.answered(&id, "one", Some(("Blue.", &Origins::default())));
-        after.answered(&id, "one", Some(("Red.", &Origins::default())));
-        assert!(after.open(&id).is_empty());
-        let (put, _) = after.put(&id, "And now?").unwrap();
+    #[tokio::test]
+    async fn a_question_is_answered_once_even_after_a_restart_and_one_whose_run_is_gone_is_forgotten() {
+        let folder = tempfile::tempdir().unwrap();
+        let before = sessions(&folder, "/workspace", LIMITS);
+        let id = before.begin().await.unwrap();
+        before.asked(&id, "one", "Which colour?").await.unwrap();
+        before.asked(&id, "two", "Which size?").await.unwrap();
+        assert_eq!(before.put(&id, "And now?").await.unwrap(), ("And now?".to_owned(), Origins::default()));
+        drop(before);
+        let after = sessions(&folder, "/workspace", LIMITS);
+        assert_eq!(after.open(&id).unwrap(), ["one", "two"]);
+        after.answered(&id, "two", None).await.unwrap();
+        after.answered(&id, "one", Some(("Blue.", &Origins::default()))).await.unwrap();
+        after.answered(&id, "one", Some(("Red.", &Origins::default()))).await.unwrap();
+        assert!(after.open(&id).unwrap().is_empty());
+        let (put, _) = after.put(&id, "And now?").await.unwrap();
         assert!(put.contains("User: Which colour?\n\nAnswer: Blue."), "{put}");
         assert!(!put.contains("size") && !put.contains("Red"), "{put}");
     }
 
-    #[test]
-    fn a_question_is_put_with_what_was_said_before() {
-        let (_folder, sessions) = sessions();
-        let id = sessions.begin().unwrap();
-        assert_eq!(sessions.put(&id, "What is it?").unwrap().0, "What is it?");
-        say(&sessions, &id, "What is it?", "A loom.");
-        let (put, _) = sessions.put(&id, "Who made it?").unwrap();
-        assert!(put.starts_with("Who made it?"), "{put}");
-        assert!(put.contains("User: What is it?\n\nAnswer: A loom."), "{put}");
-    }
-
-    #[test]
-    fn ids_are_long_and_differ() {
-        let (_folder, sessions) = sessions();
-        let (one, other) = (sessions.begin().unwrap(), sessions.begin().unwrap());
-        assert_eq!((one.len(), other.len()), (32, 32));
-        assert_ne!(one, other);
-    }
-
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn a_conversation_that_rests_too_long_is_gone() {
-        let (_folder, sessions) = sessions();
-        let id = sessions.begin().unwrap();
-        tokio::time::advance(SessionLimits::default().age + Duration::from_secs(1)).await;
-        assert!(sessions.put(&id, "Still there?").unwrap_err().contains("expired"));
-        sessions.sweep();
-        assert_eq!(sessions.lock().len(), 0);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn beyond_the_most_the_one_that_rested_longest_goes() {
-        let (_folder, sessions) = sessions();
-        let first = sessions.begin().unwrap();
-        for _ in 0..SessionLimits::default().most {
-            tokio::time::advance(Duration::from_millis(1)).await;
-            sessions.begin().unwrap();
-        }
-        assert_eq!(sessions.lock().len(), SessionLimits::default().most);
-        assert!(sessions.put(&first, "?").is_err());
-    }
-
-    #[test]
-    fn a_conversation_remembers_only_its_last_turns() {
-        let (_folder, sessions) = sessions();
-        let id = sessions.begin().unwrap();
-        for n in 0..=SessionLimits::default().turns {
-            say(&sessions, &id, &format!("question {n}."), &"x".repeat(LONGEST + 5));
-        }
-        let (put, _) = sessions.put(&id, "go on").unwrap();
-        assert!(!put.contains("question 0.") && put.contains("question 1."));
-        assert!(put.contains("[…]") && put.len() < (LONGEST + 100) * (SessionLimits::default().turns + 1));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn the_limits_are_those_of_the_settings() {
         let folder = tempfile::tempdir().unwrap();
-        let limits = SessionLimits { age: Duration::from_secs(5), most: 1, turns: 1, ..SessionLimits::default() };
-        let sessions = Sessions::new(folder.path().join("sessions"), "/workspace".to_owned(), limits);
-        let first = sessions.begin().unwrap();
-        let id = sessions.begin().unwrap();
-        assert!(sessions.put(&first, "?").is_err(), "there is room for one");
-        say(&sessions, &id, "One?", "1.");
-        say(&sessions, &id, "Two?", "2.");
-        let (put, _) = sessions.put(&id, "And?").unwrap();
-        assert!(put.contains("Two?") && !put.contains("One?"), "{put}");
-        tokio::time::advance(Duration::from_secs(6)).await;
-        assert!(sessions.put(&id, "Still there?").unwrap_err().contains("expired"));
+        let patient = sessions(&folder, "/workspace", LIMITS);
+        let id = patient.begin().await.unwrap();
+        let hasty = sessions(&folder, "/workspace", SessionLimits { age: Duration::ZERO, ..LIMITS });
+        assert!(hasty.put(&id, "Still there?").await.unwrap_err().contains("expired"));
+        assert!(patient.put(&id, "Still there?").await.is_ok());
+        hasty.sweep().await;
+        assert!(patient.put(&id, "Still there?").await.is_err());
+    }
+
+    #[tokio::test]
+    async fn beyond_the_most_the_one_that_rested_longest_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let sessions = sessions(&folder, "/workspace", SessionLimits { most: 2, ..LIMITS });
+        let (first, second) = (sessions.begin().await.unwrap(), sessions.begin().await.unwrap());
+        assert_eq!((first.len(), first == second), (32, false));
+        sessions.put(&first, "?").await.unwrap();
+        sessions.begin().await.unwrap();
+        assert!(sessions.put(&first, "?").await.is_ok() && sessions.put(&second, "?").await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_conversation_remembers_only_its_last_turns() {
+        let folder = tempfile::tempdir().unwrap();
+        let sessions = sessions(&folder, "/workspace", LIMITS);
+        let id = sessions.begin().await.unwrap();
+        for n in 0..=LIMITS.turns {
+            say(&sessions, &id, &format!("question {n}."), &"x".repeat(LONGEST + 5)).await;
+        }
+        let (put, _) = sessions.put(&id, "go on").await.unwrap();
+        assert!(!put.contains("question 0.") && put.contains("question 1."));
+        assert!(put.contains("[…]") && put.len() < (LONGEST + 100) * (LIMITS.turns + 1));
+    }
+
+    #[tokio::test]
+    async fn what_earlier_versions_kept_in_files_is_taken_over_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let old = folder.path().join("sessions");
+        std::fs::create_dir(&old).unwrap();
+        let id = "0123456789abcdef0123456789abcdef";
+        let text = r#"{"workspace": "/workspace", "turns": [["What is it?", "A loom."]]}"#;
+        std::fs::write(old.join(id), text).unwrap();
+        std::fs::write(old.join("half.new"), "{").unwrap();
+        let sessions = sessions(&folder, "/workspace", LIMITS);
+        sessions.take_over(&old).await;
+        assert!(sessions.put(id, "Who made it?").await.unwrap().0.contains("Answer: A loom.") && !old.exists());
     }
 }

@@ -157,7 +157,7 @@ pub fn remember(moved: &[MovedAside], run: &str) {
     }
     for (folder, all) in folders {
         let written = serde_json::to_vec(&all).map_err(std::io::Error::from);
-        if let Err(error) = written.and_then(|bytes| std::fs::write(folder.join(MOVED), bytes)) {
+        if let Err(error) = written.and_then(|bytes| crate::replace_private(&folder.join(MOVED), &bytes)) {
             tracing::warn!(%error, "could not write down what was moved aside");
         }
     }

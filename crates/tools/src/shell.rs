@@ -1,20 +1,12 @@
-//! Reads a shell command for the simple commands in it, wherever they are hidden. Pure, linear, and never sure where it
-//! cannot be: what is known only when the command runs is marked as uncertain.
+//! Reads a shell command for the simple commands in it, as far as these are plain words.
 //!
-//! It is no shell: it may find more commands than would run (both branches of an `if`), and must never find fewer.
+//! Sequences and pipes are split: `cd a && cargo test 2>&1 | tail`. The rest of the shell's language (substitutions, loops,
+//! functions, here-documents) is not read: what holds some of it has a part that is uncertain, which no pattern allows and
+//! every pattern that denies or asks may mean. The reader may find more commands than would run, and never fewer.
 
-mod awk;
-mod git;
 mod installs;
-mod interpreters;
-mod options;
-mod programs;
 mod read;
-mod sed;
-mod unclear;
-mod variables;
-mod word;
-mod wrapped;
+mod runners;
 
 #[cfg(test)]
 mod tests;
@@ -25,63 +17,39 @@ pub(crate) use installs::only_installs;
 
 /// Parts of one command. Nobody writes more by hand.
 const MOST_PARTS: usize = 500;
-/// Bytes of one command that are read, and bytes of words that are kept.
+/// Bytes of one command that are read.
 const LONGEST: usize = 64 << 10;
-/// Commands within commands, and brackets within brackets.
-const DEEPEST: usize = 40;
-/// Bytes that are read in all: texts within texts are read once more for each.
-const MOST_WORK: usize = 16 * LONGEST;
+/// Commands within commands: `env timeout 5 sh -c "…"`.
+const DEEPEST: usize = 8;
 
 /// The simple commands of a text for `sh -c`.
 pub(crate) fn parts(text: &str) -> Vec<Part> {
-    let mut found = Found::default();
-    if text.len() > LONGEST {
-        found.doubt();
-    } else {
-        found.read(text, 0);
+    let mut parts = Vec::new();
+    add_parts(text, 0, &mut parts);
+    if parts.len() > MOST_PARTS {
+        parts.truncate(MOST_PARTS);
+        parts.push(unknown());
     }
-    found.parts
+    parts
 }
 
-/// What was found so far.
-#[derive(Default)]
-struct Found {
-    parts: Vec<Part>,
-    bytes: usize,
-    work: usize,
-    doubted: bool,
-    /// Of the command at hand, a word that only running tells may be an option, or several words.
-    loose: bool,
+fn add_parts(text: &str, depth: usize, parts: &mut Vec<Part>) {
+    if text.len() > LONGEST || depth > DEEPEST {
+        parts.push(unknown());
+        return;
+    }
+    let (commands, is_whole) = read::commands(text);
+    for command in commands {
+        let written = command.written.into_iter().map(|file| vec![Some(">".to_owned()), file]);
+        parts.extend(written.map(|words| Part { words, ..Part::default() }));
+        runners::add(command.words, depth, parts);
+    }
+    if !is_whole {
+        parts.push(unknown());
+    }
 }
 
-impl Found {
-    /// Reads a whole text.
-    fn read(&mut self, text: &str, depth: usize) {
-        self.work += text.len() + 1;
-        if depth > DEEPEST || self.work > MOST_WORK {
-            self.doubt();
-            return;
-        }
-        if text.contains('\r') {
-            // A blank to some readers, a part of a word to every shell.
-            self.doubt();
-        }
-        read::Reader::new(text, depth, self).all();
-    }
-
-    fn add(&mut self, part: Part) {
-        self.bytes += part.words.iter().flatten().map(|word| word.len() + 8).sum::<usize>();
-        if self.parts.len() < MOST_PARTS && self.bytes <= LONGEST {
-            self.parts.push(part);
-        } else {
-            self.doubt();
-        }
-    }
-
-    /// Something that cannot be read for certain.
-    fn doubt(&mut self) {
-        if !std::mem::replace(&mut self.doubted, true) {
-            self.parts.push(Part { uncertain: true, ..Part::default() });
-        }
-    }
+/// Something that is not read.
+fn unknown() -> Part {
+    Part { uncertain: true, ..Part::default() }
 }

@@ -16,7 +16,7 @@ const MOST_SHOWN: usize = 5_000;
 pub(crate) fn run(places: &Places, args: &Trust) -> Outcome {
     let workspace = wire::workspace(args.dir.as_deref())?;
     let shown = workspace.display();
-    let mut trusted = Trusted::load(places);
+    let trusted = Trusted::load(places);
     if args.remove {
         let was = trusted.remove(&workspace)?;
         out::note(&if was { format!("{shown} is no longer trusted") } else { format!("{shown} was not trusted") });

@@ -2,9 +2,8 @@
 
 use std::any::Any;
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Write as _};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use updraft_journal::hash_of;
@@ -16,9 +15,6 @@ use crate::places::{self, Places};
 /// middle of it does not keep others out for ever.
 const LOOK: Duration = Duration::from_millis(50);
 const LOOKS: u32 = 1_200;
-
-/// Files written so far by this process.
-static COUNT: AtomicU64 = AtomicU64::new(0);
 
 /// A file for each server and address.
 pub(crate) struct KeyFiles(PathBuf);
@@ -66,16 +62,7 @@ impl Keys for KeyFiles {
     fn save(&self, server: &str, address: &str, secret: Option<Vec<u8>>) -> std::io::Result<()> {
         let file = self.file(server, address);
         let Some(secret) = secret else { return remove(&file) };
-        // A name of its own: two that write at once do not write into each other's.
-        let own = format!("{}-{}.new", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let beside = file.with_extension(own);
-        let written = places::private_file(&beside, OpenOptions::new().write(true).truncate(true))
-            .and_then(|mut open| open.write_all(&secret).and_then(|()| open.sync_all()))
-            .and_then(|()| std::fs::rename(&beside, &file));
-        if written.is_err() {
-            let _ = std::fs::remove_file(&beside);
-        }
-        written
+        updraft_tools::replace_private(&file, &secret)
     }
 
     fn alone(&self, server: &str, address: &str) -> Later<'_, Option<Box<dyn Any + Send>>> {

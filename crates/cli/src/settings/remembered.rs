@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use updraft_run::{Effect, Input, Rule, Run, Scope};
 
 use crate::fault::Fault;
-use crate::places::{self, Places};
-use crate::plain;
+use crate::list_file;
+use crate::places::Places;
 
 /// Where such a rule comes from, for people.
 const FROM: &str = "always, in this workspace";
@@ -19,11 +19,7 @@ pub(crate) struct Remembered {
 
 impl Remembered {
     pub(crate) fn load(places: &Places) -> Self {
-        let folders = plain::read(&file(places), plain::LARGEST_SETTINGS)
-            .ok()
-            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
-            .unwrap_or_default();
-        Self { folders }
+        Self { folders: list_file::load(&file(places)) }
     }
 
     /// The rules of a workspace. One that cannot be read allows nothing.
@@ -34,7 +30,7 @@ impl Remembered {
 
     /// Remembers rules for a workspace, beside whatever another process has remembered meanwhile.
     pub(crate) fn add(places: &Places, workspace: &str, rules: &[String]) -> Result<(), Fault> {
-        Self::change(places, |folders| {
+        list_file::change(&file(places), |folders: &mut BTreeMap<String, Vec<String>>| {
             let known = folders.entry(workspace.to_owned()).or_default();
             for rule in rules {
                 if !known.contains(rule) {
@@ -46,22 +42,12 @@ impl Remembered {
 
     /// Forgets a rule; false if it was not there.
     pub(crate) fn remove(places: &Places, workspace: &Path, rule: &str) -> Result<bool, Fault> {
-        let mut was = false;
-        Self::change(places, |folders| {
-            if let Some(known) = folders.get_mut(&workspace.display().to_string()) {
-                let before = known.len();
-                known.retain(|other| other != rule);
-                was = known.len() < before;
-            }
-        })?;
-        Ok(was)
-    }
-
-    fn change(places: &Places, change: impl FnOnce(&mut BTreeMap<String, Vec<String>>)) -> Result<(), Fault> {
-        let _alone = places::alone_with(&file(places))?;
-        let mut now = Self::load(places);
-        change(&mut now.folders);
-        places::replace_private(&file(places), &serde_json::to_vec_pretty(&now.folders).unwrap_or_default())
+        list_file::change(&file(places), |folders: &mut BTreeMap<String, Vec<String>>| {
+            let Some(known) = folders.get_mut(&workspace.display().to_string()) else { return false };
+            let before = known.len();
+            known.retain(|other| other != rule);
+            known.len() < before
+        })
     }
 }
 

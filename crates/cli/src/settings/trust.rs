@@ -9,9 +9,9 @@ use updraft_journal::hash_of;
 use super::layer::Layer;
 use super::meant::Origin;
 use crate::fault::Fault;
-use crate::places::{self, Places};
-use crate::plain;
-use crate::servers::{self, Programs, Variables};
+use crate::places::Places;
+use crate::servers::{self, Variables, program_files};
+use crate::{list_file, plain};
 
 /// Files that can be looked after in one workspace.
 const MOST: usize = 100_000;
@@ -65,29 +65,21 @@ pub(crate) struct Trusted {
 impl Trusted {
     pub(crate) fn load(places: &Places) -> Self {
         let file = places.state.join("trusted.json");
-        let folders = read(&file);
+        let folders = list_file::load(&file);
         Self { file, settings: places.settings(), folders }
     }
 
-    /// How a workspace stands, and what its own servers are known by whose code was looked after. Of a stranger's only so much
-    /// is looked at as people are told.
-    pub(crate) fn standing(&self, workspace: &Path) -> (Standing, BTreeSet<String>) {
+    /// How a workspace stands. Of a stranger's only so much is looked at as people are told.
+    pub(crate) fn standing(&self, workspace: &Path) -> Standing {
         if !self.folders.contains_key(&workspace.display().to_string()) {
             let tools = self.folders_of_tools(workspace).into_iter().filter(|folder| workspace.join(folder).is_dir());
             let lists = servers::of_workspace(workspace).0.into_iter().filter_map(|source| source.file);
             let mut files = settings_of(workspace);
             files.extend(tools.chain(lists.map(|file| within(workspace, &file))));
-            return (
-                Standing::Stranger(files.iter().map(|file| file.to_string_lossy().into_owned()).collect()),
-                BTreeSet::new(),
-            );
+            return Standing::Stranger(files.iter().map(|file| file.to_string_lossy().into_owned()).collect());
         }
         let counted = self.what_counts(workspace);
-        if self.is_as_trusted(workspace, &counted) {
-            (Standing::Trusted, counted.followed)
-        } else {
-            (Standing::Changed, BTreeSet::new())
-        }
+        if self.is_as_trusted(workspace, &counted) { Standing::Trusted } else { Standing::Changed }
     }
 
     pub(crate) fn is_as_trusted(&self, workspace: &Path, counted: &Counted) -> bool {
@@ -98,15 +90,14 @@ impl Trusted {
     /// What of a workspace only counts in full if it is trusted, as it is now.
     pub(crate) fn what_counts(&self, workspace: &Path) -> Counted {
         let mut files = settings_of(workspace);
-        let (run, followed) = of_servers(workspace);
-        files.extend(run);
+        files.extend(of_servers(workspace));
         let mut seen = BTreeSet::new();
         let folders = self.folders_of_tools(workspace);
         let large = folders.into_iter().find(|folder| !walk(workspace, folder, MOST, &mut seen, &mut files));
         files.sort();
         files.dedup();
         let hash = large.map_or_else(|| Ok(fingerprint(workspace, &files)), Err);
-        Counted { files, followed, hash }
+        Counted { files, hash }
     }
 
     /// The folders in which tools are looked for.
@@ -123,38 +114,25 @@ impl Trusted {
     }
 
     /// Records a workspace as it was looked at.
-    pub(crate) fn add(&mut self, workspace: &Path, counted: &Counted) -> Result<(), Fault> {
+    pub(crate) fn add(&self, workspace: &Path, counted: &Counted) -> Result<(), Fault> {
         let hash = counted.hash.clone().map_err(|folder| too_much(&folder))?;
-        self.change(|folders| folders.insert(workspace.display().to_string(), hash)).map(drop)
+        list_file::change(&self.file, |folders: &mut BTreeMap<String, String>| {
+            folders.insert(workspace.display().to_string(), hash);
+        })
     }
 
     /// Takes the trust back; false if there was none.
-    pub(crate) fn remove(&mut self, workspace: &Path) -> Result<bool, Fault> {
-        self.change(|folders| folders.remove(&workspace.display().to_string())).map(|was| was.is_some())
+    pub(crate) fn remove(&self, workspace: &Path) -> Result<bool, Fault> {
+        list_file::change(&self.file, |folders: &mut BTreeMap<String, String>| {
+            folders.remove(&workspace.display().to_string()).is_some()
+        })
     }
-
-    /// Changes what is on the disk, beside whatever another process has changed meanwhile.
-    fn change<T>(&mut self, change: impl FnOnce(&mut BTreeMap<String, String>) -> T) -> Result<T, Fault> {
-        let _alone = places::alone_with(&self.file)?;
-        self.folders = read(&self.file);
-        let changed = change(&mut self.folders);
-        places::replace_private(&self.file, &serde_json::to_vec_pretty(&self.folders).unwrap_or_default())?;
-        Ok(changed)
-    }
-}
-
-/// The workspaces in a file; none if it cannot be read.
-fn read(file: &Path) -> BTreeMap<String, String> {
-    let bytes = plain::read(file, plain::LARGEST_SETTINGS).ok();
-    bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
 }
 
 /// What of a workspace only counts in full if it is trusted.
 pub(crate) struct Counted {
     /// In path order.
     pub(crate) files: Vec<PathBuf>,
-    /// The fingerprints of its servers whose code is among the files.
-    pub(crate) followed: BTreeSet<String>,
     /// What tells it apart from what it may become; or the folder in which there is too much for that.
     pub(crate) hash: Result<String, PathBuf>,
 }
@@ -177,25 +155,16 @@ fn settings_of(workspace: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The files that name MCP servers, and those in the workspace that such servers run: with a server's grants and keys,
-/// whoever can change its code has them too. And the fingerprints of those servers.
-fn of_servers(workspace: &Path) -> (Vec<PathBuf>, BTreeSet<String>) {
+/// The files that name MCP servers, and those that such servers are started from: whoever can change these has the
+/// server's grants and keys.
+fn of_servers(workspace: &Path) -> Vec<PathBuf> {
     let variables = Variables::of(workspace, true);
-    let mut programs = Programs::new(workspace);
-    let (mut files, mut followed) = (Vec::new(), BTreeSet::new());
+    let mut files = Vec::new();
     for source in servers::of_workspace(workspace).0 {
-        for server in source.servers(&variables).0 {
-            // A server that runs more than can be looked after is not started, whoever trusts the workspace.
-            if let Some(run) = programs.of(&server) {
-                files.extend(run.iter().map(|file| within(workspace, file)));
-                followed.insert(server.fingerprint);
-            }
-        }
-        files.extend(source.file.map(|file| within(workspace, &file)));
+        files.extend(source.servers(&variables).0.iter().flat_map(|server| program_files(server, workspace)));
+        files.extend(source.file);
     }
-    files.sort();
-    files.dedup();
-    (files, followed)
+    files.iter().map(|file| within(workspace, file)).collect()
 }
 
 fn within(workspace: &Path, file: &Path) -> PathBuf {

@@ -14,6 +14,7 @@ mod list;
 mod noticed;
 mod power_cut;
 mod processes;
+mod stored;
 mod tail;
 #[path = "../support/tape.rs"]
 mod tape;

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
+use updraft_tools::replace_private;
 
 use super::server::Server;
 use crate::error::cut;
@@ -41,10 +42,7 @@ impl Absence {
 
     /// Remembers it. Losing it costs only time.
     pub(super) fn save(&self, path: &Path) {
-        if let (Some(folder), Ok(bytes)) = (path.parent(), serde_json::to_vec(self)) {
-            let _ = std::fs::create_dir_all(folder);
-            let _ = std::fs::write(path.with_extension("absent"), bytes);
-        }
+        let _ = replace_private(&path.with_extension("absent"), &serde_json::to_vec(self).unwrap_or_default());
     }
 
     /// It came.

@@ -1,6 +1,5 @@
 //! What a server told about itself the last time, so that its tools are known before it is started again.
 
-use std::io::Write as _;
 use std::path::Path;
 
 use rmcp::model::{ServerPeerInfo, Tool as TheirTool};
@@ -8,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use updraft_run::Hash;
-use updraft_tools::Schema;
+use updraft_tools::{Schema, replace_private};
 
 use super::connect::Manner;
 use super::mend;
@@ -143,14 +142,7 @@ impl Manifest {
 
     /// Keeps it, all or nothing. Losing it costs only time.
     pub(super) fn save(&self, path: &Path) -> std::io::Result<()> {
-        let folder = path.parent().unwrap_or(Path::new("."));
-        std::fs::create_dir_all(folder)?;
-        let bytes = serde_json::to_vec(self)?;
-        let beside = path.with_extension(format!("new{}", std::process::id()));
-        let mut file = std::fs::File::create(&beside)?;
-        file.write_all(&bytes)?;
-        drop(file);
-        std::fs::rename(&beside, path)
+        replace_private(path, &serde_json::to_vec(self)?)
     }
 }
 

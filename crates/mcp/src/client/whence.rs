@@ -1,17 +1,15 @@
 //! Where a server's process is started, and what keeps it from taking code that others put there.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use updraft_sandbox::Policy;
 
 use super::host::Host;
-use crate::config::{Link, Secret, ServerConfig};
+use crate::config::{Link, Secret, ServerConfig, program_of};
 
 /// Python leaves the folder that it is started in out of where it looks for modules.
 const SAFE_PATH: &str = "PYTHONSAFEPATH";
-/// Where Python looks for what it has compiled; else beside the sources, where anybody can put it who can write there.
-const COMPILED: &str = "PYTHONPYCACHEPREFIX";
 
 /// Where a process is started, and with what.
 pub(super) struct Whence {
@@ -20,8 +18,6 @@ pub(super) struct Whence {
     is_apart: bool,
     /// Modules that lie where it is started are not its own.
     is_safe_path: bool,
-    /// A private place for what Python compiles.
-    compiled: Option<PathBuf>,
 }
 
 impl Whence {
@@ -30,7 +26,7 @@ impl Whence {
     pub(super) fn of(host: &Host, config: &ServerConfig) -> Self {
         let workspace = || host.workspace.clone();
         let Link::Stdio { command, args, env, cwd } = &config.link else {
-            return Self { folder: workspace(), is_apart: false, is_safe_path: false, compiled: None };
+            return Self { folder: workspace(), is_apart: false, is_safe_path: false };
         };
         let apart = host.private_for(&config.name, "d").filter(|_| host.is_apart && cwd.is_none());
         let is_apart = apart.is_some();
@@ -42,22 +38,19 @@ impl Whence {
                 && cwd.is_none()
                 && !env.contains_key(SAFE_PATH)
                 && looks_where_it_is(command, args),
-            compiled: host.private_for(&config.name, "pyc").filter(|_| config.of_workspace),
         }
     }
 
     /// Makes its folders, and lets it use them.
     pub(super) fn prepare(&self, policy: &mut Policy, variables: &mut Vec<(String, String)>) -> io::Result<()> {
-        for folder in self.compiled.iter().chain(self.is_apart.then_some(&self.folder)) {
-            std::fs::create_dir_all(folder)?;
-            policy.write.push(folder.clone());
+        if self.is_apart {
+            std::fs::create_dir_all(&self.folder)?;
+            policy.write.push(self.folder.clone());
         }
-        let compiled = self.compiled.as_ref().map(|folder| (COMPILED, folder.display().to_string()));
-        let safe = self.is_safe_path.then(|| (SAFE_PATH, "1".to_owned()));
-        for (name, value) in compiled.into_iter().chain(safe) {
-            variables.retain(|(known, _)| known != name);
-            variables.push((name.to_owned(), value));
-            policy.environment.push(name.to_owned());
+        if self.is_safe_path {
+            variables.retain(|(known, _)| known != SAFE_PATH);
+            variables.push((SAFE_PATH.to_owned(), "1".to_owned()));
+            policy.environment.push(SAFE_PATH.to_owned());
         }
         Ok(())
     }
@@ -77,23 +70,9 @@ impl Whence {
 
 /// Whether this starts Python in a way that takes modules from the folder it is started in: `-m` and `-c`.
 fn looks_where_it_is(command: &str, args: &[Secret]) -> bool {
-    let program = Path::new(command).file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    if !program.starts_with("python") && !program.starts_with("pypy") {
-        return false;
-    }
-    let mut args = args.iter().map(Secret::reveal);
-    while let Some(arg) = args.next() {
-        let Some(letters) = arg.strip_prefix('-').filter(|letters| !letters.is_empty()) else { return arg == "-" };
-        // A long option, or one with a value of its own.
-        let own = letters.find(['X', 'W', '-']);
-        if letters[..own.unwrap_or(letters.len())].contains(['m', 'c']) {
-            return true;
-        }
-        if own.is_some_and(|at| at + 1 == letters.len()) && !letters.starts_with('-') {
-            args.next();
-        }
-    }
-    true
+    let is_python = matches!(program_of(command), "python" | "pypy");
+    let mut options = args.iter().map(Secret::reveal).take_while(|arg| arg.starts_with('-'));
+    is_python && options.any(|option| matches!(option, "-m" | "-c"))
 }
 
 #[cfg(test)]
@@ -107,10 +86,10 @@ mod tests {
             let command = words.next().unwrap();
             looks_where_it_is(command, &words.map(Secret::new).collect::<Vec<_>>())
         };
-        for words in ["python -m x", "/usr/bin/python3.12 -u -X dev -m x", "python -um x", "python3 -c x", "python -"] {
+        for words in ["python -m x", "/usr/bin/python3.12 -u -m x", "python3 -c x"] {
             assert!(judge(words), "{words}");
         }
-        for words in ["python x.py", "python3 -u x.py -m", "python -W ignore x.py", "node -m x", "uvx -m"] {
+        for words in ["python x.py", "python3 -u x.py -m", "node -m x", "uvx -m"] {
             assert!(!judge(words), "{words}");
         }
     }

@@ -68,6 +68,12 @@ fn what_cannot_be_read_is_never_allowed_and_may_be_denied() {
 #[test]
 fn a_command_behind_a_program_that_nobody_knows_may_be_meant() {
     assert_eq!(denies("run_command(git push)", "launch --fast /usr/bin/git push"), Fit::Maybe);
+    let text = |text: &str| {
+        let words = vec![Some("launch".to_owned()), Some(text.to_owned())];
+        rule("run_command(git push)").speaks_of("run_command", &command(vec![Part { words, ..Part::default() }]))
+    };
+    assert_eq!(text("x=1; (/usr/bin/git push)"), Fit::Maybe);
+    assert_eq!(text("git pull, push"), Fit::No);
     for words in ["echo git push", "launch git pull", "launch push git", "launch git"] {
         assert_eq!(denies("run_command(git push)", words), Fit::No, "{words}");
     }

@@ -45,12 +45,8 @@ impl Cache {
     /// Keeps it for the next time, without the files that are gone. What cannot be kept is found out again.
     pub(super) fn save(&mut self, cache: &Path, folder: &Path, is_there: impl Fn(&str) -> bool) {
         self.files.retain(|name, _| is_there(name));
-        let file = file(cache, folder);
-        let beside = file.with_extension(format!("{}.new", std::process::id()));
-        let saved = std::fs::create_dir_all(cache)
-            .and_then(|()| std::fs::write(&beside, serde_json::to_vec(self).unwrap_or_default()))
-            .and_then(|()| std::fs::rename(&beside, &file));
-        if let Err(error) = saved {
+        let text = serde_json::to_vec(self).unwrap_or_default();
+        if let Err(error) = crate::replace_private(&file(cache, folder), &text) {
             tracing::debug!(%error, "what tools are there could not be kept");
         }
     }

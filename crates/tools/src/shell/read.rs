@@ -1,382 +1,200 @@
-//! The reader: lists of commands, their operators, redirections and here-documents.
+//! The reader: simple commands of plain words, the operators between them, and redirections.
 
-use updraft_run::Part;
+use std::iter::Peekable;
+use std::str::Chars;
 
-use super::Found;
-use super::word::Word;
-use super::{variables, wrapped};
+/// Files that nothing is kept in.
+const NOWHERE: [&str; 4] = ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"];
 
-/// Words that stand before a command without being one.
-const BEFORE: [&str; 9] = ["if", "then", "else", "elif", "while", "until", "do", "!", "{"];
-/// Words that end a group.
-const AFTER: [&str; 4] = ["fi", "done", "}", "esac"];
-
-/// A text being read.
-pub(super) struct Reader<'t, 'f> {
-    text: &'t str,
-    pub(super) at: usize,
-    depth: usize,
-    /// Lists within lists of this text.
-    nested: usize,
-    found: &'f mut Found,
-    /// Here-documents whose text begins with the next line: where each ends, and whether it is taken as it stands.
-    documents: Vec<(String, bool, bool)>,
-    /// Open `case`s: in them, `)` ends a pattern.
-    cases: usize,
+/// One simple command. A word is absent where it is known only when the command runs: `$x`, `*.rs`.
+#[derive(Default)]
+pub(super) struct Simple {
+    pub(super) words: Vec<Option<String>>,
+    /// The files that its output is written to.
+    pub(super) written: Vec<Option<String>>,
 }
 
-impl<'t, 'f> Reader<'t, 'f> {
-    pub(super) fn new(text: &'t str, depth: usize, found: &'f mut Found) -> Self {
-        Self { text, at: 0, depth, nested: 0, found, documents: Vec::new(), cases: 0 }
-    }
+#[derive(Default)]
+struct Word {
+    text: String,
+    is_unknown: bool,
+    is_quoted: bool,
+}
 
-    /// Reads everything. A bracket that closes nothing ends no reading.
-    pub(super) fn all(&mut self) {
-        self.list(None);
-        while self.peek().is_some() {
-            self.broken();
-            self.skip(1);
-            self.list(None);
-        }
-        if !self.documents.is_empty() {
-            self.broken();
-        }
+impl Word {
+    fn known(self) -> Option<String> {
+        (!self.is_unknown).then_some(self.text)
     }
+}
 
-    /// Reads commands up to a closing bracket, or to the end.
-    pub(super) fn list(&mut self, end: Option<char>) {
-        let cases = std::mem::take(&mut self.cases);
-        self.deeper(|reader| reader.commands(end));
-        self.cases = cases;
-    }
+/// The simple commands of a text up to the first thing that is not read, and whether that is all of it.
+pub(super) fn commands(text: &str) -> (Vec<Simple>, bool) {
+    let mut reader = Reader { chars: text.chars().peekable(), found: vec![Simple::default()] };
+    let is_whole = reader.all().is_some();
+    (reader.found.into_iter().filter(|one| !one.words.is_empty() || !one.written.is_empty()).collect(), is_whole)
+}
 
-    /// Reads something within something; too deep, nothing more is read.
-    pub(super) fn deeper(&mut self, read: impl FnOnce(&mut Self)) {
-        if self.depth + self.nested >= super::DEEPEST {
-            self.give_up();
-            return;
-        }
-        self.nested += 1;
-        read(self);
-        self.nested -= 1;
-    }
+struct Reader<'t> {
+    chars: Peekable<Chars<'t>>,
+    /// Never empty: the last one is being read.
+    found: Vec<Simple>,
+}
 
-    fn commands(&mut self, end: Option<char>) {
+/// Each gives nothing where it meets what is not read.
+impl Reader<'_> {
+    fn all(&mut self) -> Option<()> {
         loop {
-            self.blanks();
-            match self.peek() {
-                None => {
-                    if end.is_some() {
-                        self.broken();
-                    }
-                    return;
+            self.blanks()?;
+            match self.chars.peek().copied() {
+                None => return Some(()),
+                // One redirection in some shells; in others the command ends here, and a redirection follows.
+                Some('&') if self.ahead("&>") => return None,
+                Some('\n' | ';' | '&' | '|') => {
+                    self.chars.next();
+                    self.found.push(Simple::default());
                 }
-                Some(')') if self.cases > 0 => {
-                    self.skip(1);
-                }
-                Some(')') => {
-                    if end.is_some() {
-                        self.skip(1);
-                    }
-                    return;
-                }
-                Some('\n') => {
-                    self.skip(1);
-                    self.bodies();
-                }
-                Some(';' | '&' | '|' | '\r') => {
-                    self.skip(1);
-                }
-                Some('(') if self.ahead("((") => {
-                    // Arithmetic in some shells, a subshell in a subshell in others.
-                    self.doubtful();
-                    self.skip(1);
-                }
-                Some('(') => {
-                    self.skip(1);
-                    self.list(Some(')'));
-                }
-                Some(_) => self.simple(),
+                Some('<' | '>') => self.redirection()?,
+                Some(_) => self.take()?,
             }
         }
     }
 
-    /// Blanks, comments and joined lines.
-    fn blanks(&mut self) {
-        loop {
-            match self.peek() {
-                Some(' ' | '\t') => {
-                    self.skip(1);
-                }
-                Some('\\') if self.ahead("\\\n") => {
-                    self.skip(2);
-                }
-                Some('#') => {
-                    while self.peek().is_some_and(|c| c != '\n') {
-                        self.skip(1);
-                    }
-                }
-                Some(_) | None => return,
-            }
+    fn take(&mut self) -> Option<()> {
+        let word = self.word()?;
+        let is_digits = !word.text.is_empty() && word.text.bytes().all(|byte| byte.is_ascii_digit());
+        if is_digits && !word.is_quoted && matches!(self.chars.peek(), Some('<' | '>')) {
+            return self.redirection();
         }
+        self.found.last_mut()?.words.push(word.known());
+        Some(())
     }
 
-    /// One simple command, with what stands before it.
-    fn simple(&mut self) {
-        let mut words: Vec<Word> = Vec::new();
-        let mut is_split = false;
-        loop {
-            self.blanks();
-            match self.peek() {
-                Some('<' | '>') if !self.ahead("<(") && !self.ahead(">(") => self.redirection(),
-                Some('&') if self.ahead("&>") => {
-                    // One redirection in some shells. In others the command ends with the `&`, and the next one begins.
-                    is_split = true;
-                    self.skip(1);
-                    self.redirection();
-                }
-                Some('(') => {
-                    // A function, an array, or something of another shell: its commands are read, and nobody is sure.
-                    if !words.iter().all(is_time) {
-                        self.doubtful();
-                    }
-                    self.skip(1);
-                    self.list(Some(')'));
-                    break;
-                }
-                None | Some('\n' | '\r' | ';' | '&' | '|' | ')') => break,
-                Some(_) => {
-                    let Some(word) = self.word() else { break };
-                    if words.iter().all(is_time) && self.keyword(&word) {
-                        return;
-                    }
-                    let digits = !word.quoted && !word.text.is_empty() && word.text.bytes().all(|b| b.is_ascii_digit());
-                    if digits && matches!(self.peek(), Some('<' | '>')) {
-                        continue;
-                    }
-                    if is_split {
-                        self.doubtful();
-                    }
-                    words.push(word);
-                }
-            }
-        }
-        self.take(words);
-    }
-
-    /// Whether a word that begins a command is none: what follows is read as the next command.
-    fn keyword(&mut self, word: &Word) -> bool {
-        if BEFORE.iter().any(|keyword| word.is(keyword)) {
-            return true;
-        }
-        if AFTER.iter().any(|keyword| word.is(keyword)) {
-            self.cases = self.cases.saturating_sub(usize::from(word.is("esac")));
-            return true;
-        }
-        if word.is("for") || word.is("select") || word.is("case") {
-            self.cases += usize::from(word.is("case"));
-            // The name and the words that it takes; their own commands are found while they are read.
-            let mut is_name = !word.is("case");
-            loop {
-                self.blanks();
-                let Some(next) = self.word() else { return true };
-                if std::mem::take(&mut is_name) && variables::runs_others(&next.text) {
-                    self.doubtful();
-                }
-                let last = if word.is("case") { "in" } else { "do" };
-                if next.is(last) {
-                    return true;
-                }
-            }
-        }
-        if word.is("function") {
-            self.blanks();
-            self.word();
-        }
-        let is_strange = word.is("function") || word.is("coproc");
-        if is_strange || word.is("[[") {
-            self.doubtful();
-        }
-        is_strange
-    }
-
-    /// `> file` and its like. What is written is a part of its own.
-    fn redirection(&mut self) {
-        let operators = ["<<<", "<<-", "<<", "<>", "<&", ">>", ">&", ">|", "<", ">"];
-        let Some(operator) = operators.into_iter().find(|operator| self.ahead(operator)) else {
-            self.skip(1);
-            return;
-        };
-        self.skip(operator.len());
-        self.blanks();
-        let Some(target) = self.word() else {
-            self.broken();
-            return;
-        };
-        if operator.ends_with('&') && target.text.len() > 1 && target.text.starts_with('-') {
-            // Some shells close what is there, and take what follows the dash for the next word.
-            self.doubtful();
-        }
+    fn redirection(&mut self) -> Option<()> {
+        let operators = ["<<", "<(", ">(", "<&", ">&", ">>", ">|", "<>", "<", ">"];
+        let operator = operators.into_iter().find(|operator| self.ahead(operator))?;
+        self.chars.nth(operator.len() - 1);
+        self.blanks()?;
+        let target = self.word().filter(|word| word.is_quoted || !word.text.is_empty() || word.is_unknown)?;
         match operator {
-            "<<" | "<<-" => {
-                if target.unknown {
-                    self.doubtful();
-                }
-                self.documents.push((target.text, target.quoted, operator == "<<-"));
+            "<<" | "<(" | ">(" => return None,
+            "<&" | ">&" => {
+                // A number of a stream; with anything else shells do not agree.
+                return target.known().filter(|text| text.bytes().all(|b| b.is_ascii_digit())).map(drop);
             }
-            ">" | ">>" | ">|" | ">&" | "<>" => {
-                let harmless = ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"];
-                let is_number = target.text.bytes().all(|b| b.is_ascii_digit() || b == b'-');
-                let is_copy = operator == ">&" && is_number;
-                if target.unknown || !(is_copy || harmless.contains(&target.text.as_str())) {
-                    let words = vec![Some(">".to_owned()), target.known()];
-                    self.found.add(Part { words, ..Part::default() });
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// The texts of the here-documents that were announced on the line before.
-    fn bodies(&mut self) {
-        for (end, as_it_stands, tabs) in std::mem::take(&mut self.documents) {
-            let mut body = String::new();
-            let (mut joined, mut goes_on) = (String::new(), false);
-            loop {
-                let Some(line) = self.line() else {
-                    self.broken();
-                    break;
-                };
-                let shown = if tabs { line.trim_start_matches('\t') } else { line };
-                // A line that ends in a backslash goes on with the next. Whether before or after the end is looked for,
-                // shells do not agree.
-                joined.push_str(shown);
-                if goes_on && !as_it_stands && (shown == end || joined == end) {
-                    self.doubtful();
-                }
-                goes_on = joined.pop() == Some('\\');
-                if !goes_on {
-                    joined.clear();
-                }
-                if shown == end {
-                    break;
-                }
-                body.push_str(line);
-                body.push('\n');
-            }
-            if !as_it_stands {
-                self.expand(&body);
-            }
-        }
-    }
-
-    /// The commands in a text that is expanded like one in double quotes.
-    fn expand(&mut self, body: &str) {
-        if self.depth + self.nested >= super::DEEPEST {
-            self.doubtful();
-            return;
-        }
-        let mut reader = Reader::new(body, self.depth + self.nested + 1, self.found);
-        let mut word = Word::default();
-        while let Some(c) = reader.peek() {
-            match c {
-                '\\' => {
-                    reader.skip(1);
-                    reader.next();
-                }
-                '`' => reader.backtick(&mut word, true),
-                '$' => reader.dollar_quoted(&mut word),
-                _ => {
-                    reader.skip(1);
-                }
-            }
-        }
-    }
-
-    /// A command within this one, as text of its own.
-    pub(super) fn inside(&mut self, text: &str) {
-        self.found.read(text, self.depth + self.nested + 1);
-    }
-
-    /// The words of a simple command become parts: assignments, the command, and what it runs.
-    fn take(&mut self, words: Vec<Word>) {
-        let mut words = words.into_iter().peekable();
-        while let Some(word) = words.next_if(Word::assigns) {
-            self.found.assign(word.assignment(), self.depth + self.nested);
-        }
-        let words: Vec<Word> = words.collect();
-        let loose = std::mem::replace(&mut self.found.loose, words.iter().any(Word::is_loose));
-        let declares = words.first().is_some_and(|word| !word.unknown && wrapped::declares(&word.text));
-        // Of what is set with a known name, only the value is not known.
-        let kept = |word: Word| {
-            if declares && word.assigns() && !word.splits { Some(word.assignment()) } else { word.known() }
-        };
-        let words: Vec<Option<String>> = words.into_iter().map(kept).collect();
-        if !words.is_empty() {
-            self.found.unwrap(words, self.depth + self.nested);
-        }
-        self.found.loose = loose;
-    }
-}
-
-/// `time` stands before whole groups, too.
-fn is_time(word: &Word) -> bool {
-    word.is("time") || word.is("-p")
-}
-
-/// Moving on in the text.
-impl<'t> Reader<'t, '_> {
-    pub(super) fn peek(&self) -> Option<char> {
-        self.text[self.at..].chars().next()
-    }
-
-    pub(super) fn next(&mut self) -> Option<char> {
-        let c = self.peek()?;
-        self.at += c.len_utf8();
-        Some(c)
-    }
-
-    /// Goes so many characters on.
-    pub(super) fn skip(&mut self, count: usize) -> Option<()> {
-        for _ in 0..count {
-            self.next()?;
+            "<" => {}
+            _ if NOWHERE.contains(&target.text.as_str()) && !target.is_unknown => {}
+            _ => self.found.last_mut()?.written.push(target.known()),
         }
         Some(())
     }
 
-    pub(super) fn ahead(&self, text: &str) -> bool {
-        self.text[self.at..].starts_with(text)
-    }
-
-    fn line(&mut self) -> Option<&'t str> {
-        let rest = &self.text[self.at..];
-        if rest.is_empty() {
-            return None;
-        }
-        let line = rest.split('\n').next().unwrap_or(rest);
-        self.at += (line.len() + 1).min(rest.len());
-        Some(line)
-    }
-
-    /// A line that ends within quotes, while a here-document waits: where that begins is anyone's guess.
-    pub(super) fn note_line(&mut self, c: char) {
-        if c == '\n' && !self.documents.is_empty() {
-            self.doubtful();
+    /// Blanks, comments and joined lines.
+    fn blanks(&mut self) -> Option<()> {
+        loop {
+            match self.chars.peek().copied() {
+                Some(' ' | '\t') => drop(self.chars.next()),
+                Some('\\') if self.ahead("\\\n") => drop(self.chars.nth(1)),
+                Some('#') => while self.chars.next_if(|c| *c != '\n').is_some() {},
+                // A blank to some readers, a part of a word to every shell.
+                Some('\r') => return None,
+                Some(_) | None => return Some(()),
+            }
         }
     }
 
-    pub(super) fn doubtful(&mut self) {
-        self.found.doubt();
+    fn word(&mut self) -> Option<Word> {
+        let mut word = Word::default();
+        while let Some(&c) = self.chars.peek() {
+            match c {
+                ' ' | '\t' | '\n' | ';' | '&' | '|' | '<' | '>' => break,
+                '(' | ')' | '`' | '\r' => return None,
+                '\'' => self.single(&mut word)?,
+                '"' => self.double(&mut word)?,
+                '\\' => self.escaped(&mut word)?,
+                '$' => self.variable(&mut word)?,
+                _ => {
+                    let is_home = c == '~' && (word.text.is_empty() || word.text.ends_with(['=', ':']));
+                    // The program `[` is no pattern.
+                    let is_pattern = matches!(c, '*' | '?' | '{' | '}') || (c == '[' && !self.ahead("[ "));
+                    word.is_unknown |= is_home || is_pattern;
+                    word.text.extend(self.chars.next());
+                }
+            }
+        }
+        Some(word)
     }
 
-    /// Something was not closed.
-    pub(super) fn broken(&mut self) {
-        self.found.doubt();
+    fn single(&mut self, word: &mut Word) -> Option<()> {
+        self.chars.next();
+        word.is_quoted = true;
+        loop {
+            match self.chars.next()? {
+                '\'' => return Some(()),
+                c => word.text.push(c),
+            }
+        }
     }
 
-    /// Stops reading.
-    pub(super) fn give_up(&mut self) {
-        self.found.doubt();
-        self.at = self.text.len();
+    fn double(&mut self, word: &mut Word) -> Option<()> {
+        self.chars.next();
+        word.is_quoted = true;
+        loop {
+            match self.chars.peek()? {
+                '"' => return self.chars.next().map(drop),
+                '`' => return None,
+                '$' => self.variable(word)?,
+                '\\' => {
+                    self.chars.next();
+                    match self.chars.next()? {
+                        '\n' => {}
+                        c @ ('"' | '\\' | '$' | '`') => word.text.push(c),
+                        other => word.text.extend(['\\', other]),
+                    }
+                }
+                _ => word.text.extend(self.chars.next()),
+            }
+        }
+    }
+
+    fn escaped(&mut self, word: &mut Word) -> Option<()> {
+        self.chars.next();
+        let c = self.chars.next()?;
+        if c != '\n' {
+            word.is_quoted = true;
+            word.text.push(c);
+        }
+        Some(())
+    }
+
+    /// `$x`, `${x}` and `$?` are known only when the command runs; all else that begins so is not read.
+    fn variable(&mut self, word: &mut Word) -> Option<()> {
+        self.chars.next();
+        match self.chars.peek().copied() {
+            Some(c) if c.is_ascii_alphanumeric() || matches!(c, '_' | '?' | '#' | '$' | '!' | '@' | '*' | '-') => {
+                self.chars.next();
+                self.name();
+            }
+            Some('{') => {
+                self.chars.next();
+                self.name();
+                self.chars.next_if_eq(&'}')?;
+            }
+            Some('(' | '[' | '\'' | '"') => return None,
+            Some(_) | None => {
+                word.text.push('$');
+                return Some(());
+            }
+        }
+        word.is_unknown = true;
+        Some(())
+    }
+
+    fn name(&mut self) {
+        while self.chars.next_if(|c| c.is_ascii_alphanumeric() || *c == '_').is_some() {}
+    }
+
+    fn ahead(&self, text: &str) -> bool {
+        let mut rest = self.chars.clone();
+        text.chars().all(|c| rest.next() == Some(c))
     }
 }

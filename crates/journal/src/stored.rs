@@ -1,0 +1,65 @@
+//! Small values that parts of the program keep beside the runs: by a scope and a key, changed in one transaction.
+
+use std::time::Duration;
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::writer::{ChangeStored, SweepStored};
+use crate::{Error, Journal};
+
+/// A value that is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stored {
+    /// As it was written.
+    pub value: String,
+    /// How long ago that was.
+    pub age: Duration,
+}
+
+/// What becomes of a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It stays as it is, with its age.
+    Nothing,
+    /// This takes its place.
+    Set(String),
+    /// It is removed.
+    Remove,
+}
+
+impl Journal {
+    /// The value of a key; `None` if there is none.
+    pub fn stored(&self, scope: &str, key: &str) -> Result<Option<Stored>, Error> {
+        let now = (self.0.shared.store.options.clock)().0;
+        self.0.read(|connection| {
+            // A file of an older version that nothing was stored in.
+            let is_there = connection.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'stored'")?.exists([])?;
+            if is_there { get(connection, scope, key, now) } else { Ok(None) }
+        })
+    }
+
+    /// Gives the value of a key to `change`, does what that says, and returns what it gives once that is on disk. No
+    /// other process changes the value meanwhile. `change` may be called again if the transaction must be repeated.
+    pub async fn change_stored<T: Send + 'static>(
+        &self,
+        scope: &str,
+        key: &str,
+        change: impl Fn(Option<Stored>) -> (Change, T) + Send + 'static,
+    ) -> Result<T, Error> {
+        self.0.ask(ChangeStored { scope: scope.to_owned(), key: key.to_owned(), change }).await
+    }
+
+    /// Removes the values of a scope that were not written for so long, and of the others all but the `most` written last.
+    pub async fn sweep_stored(&self, scope: &str, age: Duration, most: usize) -> Result<(), Error> {
+        self.0.ask(SweepStored { scope: scope.to_owned(), age, most }).await
+    }
+}
+
+pub(crate) fn get(connection: &Connection, scope: &str, key: &str, now: i64) -> rusqlite::Result<Option<Stored>> {
+    let mut statement = connection.prepare_cached("SELECT value, at FROM stored WHERE scope = ?1 AND key = ?2")?;
+    let found = statement.query_row(params![scope, key], |row| {
+        let age = Duration::from_millis(now.saturating_sub(row.get(1)?).max(0).unsigned_abs());
+        Ok(Stored { value: row.get(0)?, age })
+    });
+    found.optional()
+}

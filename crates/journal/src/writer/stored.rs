@@ -1,0 +1,79 @@
+//! Writing small values that are kept beside the runs.
+
+use std::time::Duration;
+
+use rusqlite::{Connection, params};
+
+use super::desk::{Desk, Refusal, Work};
+use crate::stored::{Change, Stored, get};
+
+/// A value that is written gets a new `rowid`, so these are in the order of the last writes. Made when something is stored
+/// for the first time: older versions neither have nor miss it.
+const TABLE: &str = "
+CREATE TABLE IF NOT EXISTS stored(
+    scope TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, at INTEGER NOT NULL, UNIQUE(scope, key)
+) STRICT";
+
+/// Changes one value.
+pub(crate) struct ChangeStored<F> {
+    pub(crate) scope: String,
+    pub(crate) key: String,
+    pub(crate) change: F,
+}
+
+impl<T, F> Work for ChangeStored<F>
+where
+    T: Send + 'static,
+    F: Fn(Option<Stored>) -> (Change, T) + Send + 'static,
+{
+    type Answer = T;
+
+    fn write(&self, desk: &mut Desk<'_>) -> Result<T, Refusal> {
+        let (connection, now) = (table(desk)?, (desk.shared.store.options.clock)().0);
+        let (change, answer) = (self.change)(get(connection, &self.scope, &self.key, now)?);
+        match change {
+            Change::Nothing => {}
+            Change::Set(value) => {
+                connection
+                    .prepare_cached("INSERT OR REPLACE INTO stored(scope, key, value, at) VALUES(?1, ?2, ?3, ?4)")?
+                    .execute(params![self.scope, self.key, value, now])?;
+            }
+            Change::Remove => {
+                connection
+                    .prepare_cached("DELETE FROM stored WHERE scope = ?1 AND key = ?2")?
+                    .execute(params![self.scope, self.key])?;
+            }
+        }
+        Ok(answer)
+    }
+}
+
+/// Removes old values of a scope, and those beyond a number.
+pub(crate) struct SweepStored {
+    pub(crate) scope: String,
+    pub(crate) age: Duration,
+    pub(crate) most: usize,
+}
+
+impl Work for SweepStored {
+    type Answer = ();
+
+    fn write(&self, desk: &mut Desk<'_>) -> Result<(), Refusal> {
+        let (connection, now) = (table(desk)?, (desk.shared.store.options.clock)().0);
+        let age = i64::try_from(self.age.as_millis()).unwrap_or(i64::MAX);
+        let most = i64::try_from(self.most).unwrap_or(i64::MAX);
+        connection
+            .prepare_cached(
+                "DELETE FROM stored WHERE scope = ?1 AND (at <= ?2 OR rowid NOT IN (
+                     SELECT rowid FROM stored WHERE scope = ?1 ORDER BY rowid DESC LIMIT ?3))",
+            )?
+            .execute(params![self.scope, now.saturating_sub(age), most])?;
+        Ok(())
+    }
+}
+
+/// The connection, with the table in it.
+fn table<'a>(desk: &Desk<'a>) -> rusqlite::Result<&'a Connection> {
+    desk.connection.prepare_cached(TABLE)?.execute([])?;
+    Ok(desk.connection)
+}
