@@ -67,7 +67,7 @@ pub use dropin::{DropIns, ListedFile, Listing, Look, Problem, Severity, ToolFold
 pub use error::Error;
 pub use limits::Limits;
 pub use picture::{LARGEST_PICTURE, mime_of};
-pub use place::{Hidden, Inside, Paths, Place, Standing, WholeText, Workspace, index_entries, is_draft_of_any};
+pub use place::{Hidden, Inside, Paths, Place, Standing, WholeText, Workspace, is_draft_of_any};
 pub use plain::{open_plain, open_unlinked};
 pub use registry::Registry;
 pub use schema::{Mismatch, Schema};

@@ -6,7 +6,6 @@
 mod about;
 mod atomic;
 mod drafts;
-mod git_index;
 mod guarded;
 #[cfg(unix)]
 mod held;
@@ -34,11 +33,10 @@ use held as disk;
 use named as disk;
 
 pub(crate) use about::{About, Kind};
-pub(crate) use atomic::{Existing, Replacement, hash_of};
+pub(crate) use atomic::{Existing, Replacement};
 pub(crate) use disk::{Folder, How, about_file, bytes_of};
 pub(crate) use drafts::is_draft;
 pub use drafts::is_draft_of_any;
-pub use git_index::index_entries;
 pub use ignored::Hidden;
 pub use look::{Paths, WholeText};
 pub use path::Inside;

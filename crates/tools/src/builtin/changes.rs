@@ -8,13 +8,13 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use updraft_run::{Change, Form, FormKind, Hash, More, Output};
+use updraft_run::{Change, Form, FormKind, More, Output};
 use updraft_sandbox::{Changed, Ended, Look, Sort, Staged, Unlisted};
 
 use super::change;
 use crate::diffs::Diffs;
 use crate::dispatch::hash;
-use crate::place::{Workspace, bytes_of, hash_of};
+use crate::place::{Workspace, bytes_of};
 use crate::tool::CallContext;
 
 /// Bytes of contents that one command's changes may keep, the smallest files first.
@@ -23,8 +23,6 @@ const IMAGES: u64 = 64 << 20;
 const LARGEST: u64 = IMAGES;
 /// Bytes that are read to know what the command left.
 const READ: u64 = 256 << 20;
-/// Bytes of what was there that are read only to know it again, should the command have moved it.
-const KNOWN: u64 = 1 << 30;
 /// Changes that the output itself names; all of them are in a blob.
 const NAMED: usize = 100;
 
@@ -100,17 +98,8 @@ fn gathered(staged: &Staged, workspace: &Workspace, moved: &BTreeSet<String>) ->
     all.retain(|one| {
         !Path::new(&one.path).ancestors().any(|above| above.to_str().is_some_and(|at| moved.contains(at)))
     });
-    let lengths = all.iter().filter_map(|one| one.now.filter(|look| look.sort == Sort::File)).map(|look| look.len);
-    let mut gathering = Gathering {
-        staged,
-        workspace,
-        images: 0,
-        read: 0,
-        known: 0,
-        lengths: lengths.collect(),
-        diffs: Diffs::default(),
-        found: Gathered::default(),
-    };
+    let mut gathering =
+        Gathering { staged, workspace, images: 0, read: 0, diffs: Diffs::default(), found: Gathered::default() };
     let mut order: Vec<usize> = (0..all.len()).collect();
     order.sort_by_key(|at| all[*at].was.map_or(0, |look| look.len));
     let mut changes = vec![Change::default(); all.len()];
@@ -130,9 +119,6 @@ struct Gathering<'a> {
     workspace: &'a Workspace,
     images: u64,
     read: u64,
-    known: u64,
-    /// Of all files that the command left.
-    lengths: BTreeSet<u64>,
     diffs: Diffs,
     found: Gathered,
 }
@@ -151,11 +137,7 @@ impl Gathering<'_> {
             Some(_) => None,
         };
         let has_content = was.is_some_and(|form| form.kind != FormKind::Folder);
-        change.before = match &old {
-            Some(bytes) if has_content => Some(hash(bytes)),
-            Some(_) => None,
-            None => self.known(changed),
-        };
+        change.before = old.as_deref().filter(|_| has_content).map(hash);
         let new = self.after(&mut change);
         if changed.has_same_content {
             change.before = change.after;
@@ -186,16 +168,6 @@ impl Gathering<'_> {
         Some(bytes)
     }
 
-    /// The hash of a file that is not kept but may be there under another name.
-    fn known(&mut self, changed: &Changed) -> Option<Hash> {
-        let (number, look) = (changed.kept?, changed.was.filter(|look| look.sort == Sort::File)?);
-        if !self.lengths.contains(&look.len) || self.known + look.len > KNOWN {
-            return None;
-        }
-        self.known += look.len;
-        hash_of(self.staged.open_kept(number).ok()?).ok()
-    }
-
     /// Hashes what the command left, and gives it if a diff can be made of it.
     fn after(&mut self, change: &mut Change) -> Option<Vec<u8>> {
         let Some(now) = change.now else { return Some(Vec::new()) };
@@ -208,7 +180,6 @@ impl Gathering<'_> {
         // Somebody may have been at it since, and what they wrote is not the command's.
         let is_its = (standing.form.len, standing.form.modified) == (now.len, now.modified);
         change.after = standing.hash.filter(|_| is_its);
-        change.entries = standing.entries.filter(|_| is_its);
         standing.bytes.filter(|_| is_its)
     }
 }

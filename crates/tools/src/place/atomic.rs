@@ -204,7 +204,7 @@ pub(super) fn taken_in(mut file: File, most: usize) -> std::io::Result<(Hash, Op
 }
 
 /// The hash of a file's content.
-pub(crate) fn hash_of(file: File) -> io::Result<Hash> {
+fn hash_of(file: File) -> io::Result<Hash> {
     taken_in(file, 0).map(|(hash, _)| hash)
 }
 

@@ -109,15 +109,10 @@ impl Folder {
 
     /// Gives a file another name in the folder. What is there already is replaced only if it may be.
     pub(crate) fn rename(&self, from: &str, to: &str, may_replace: bool) -> io::Result<()> {
-        self.rename_into(from, self, to, may_replace)
-    }
-
-    /// Moves a file to another folder.
-    pub(crate) fn rename_into(&self, from: &str, folder: &Folder, to: &str, may_replace: bool) -> io::Result<()> {
         let flags = if may_replace { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
-        match rustix::fs::renameat_with(&self.0, from, &folder.0, to, flags) {
+        match rustix::fs::renameat_with(&self.0, from, &self.0, to, flags) {
             // Some file systems know no flags.
-            Err(Errno::INVAL) => Ok(rustix::fs::renameat(&self.0, from, &folder.0, to)?),
+            Err(Errno::INVAL) => Ok(rustix::fs::renameat(&self.0, from, &self.0, to)?),
             other => Ok(other?),
         }
     }

@@ -92,12 +92,7 @@ impl Folder {
 
     /// Gives a file another name in the folder. What is there already is replaced only if it may be.
     pub(crate) fn rename(&self, from: &str, to: &str, may_replace: bool) -> io::Result<()> {
-        self.rename_into(from, self, to, may_replace)
-    }
-
-    /// Moves a file to another folder.
-    pub(crate) fn rename_into(&self, from: &str, folder: &Folder, to: &str, may_replace: bool) -> io::Result<()> {
-        let (from, to) = (self.0.join(from), folder.0.join(to));
+        let (from, to) = (self.0.join(from), self.0.join(to));
         if may_replace {
             return std::fs::rename(from, to);
         }

@@ -7,7 +7,7 @@ use updraft_run::{Change, FormKind, Hash};
 use super::snapshot::{Entry, Snapshot};
 use crate::diffs::Diffs;
 use crate::dispatch::hash;
-use crate::place::{Workspace, index_entries};
+use crate::place::Workspace;
 
 /// Bytes of a file that is read only to know its hash.
 const HASHED: u64 = 32 << 20;
@@ -57,7 +57,6 @@ pub(super) fn compare(
             now: now.map(|now| now.form),
             lost: !is_exact || (has_content && old.is_none()),
             unsure: is_unsure(now),
-            entries: new.as_deref().and_then(|new| index_entries(&name, new)),
             path: name,
         };
         let side = |entry: Option<&Entry>, bytes: &Option<Vec<u8>>| {
