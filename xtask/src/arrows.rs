@@ -8,11 +8,12 @@ use crate::fault::Fault;
 use crate::tree;
 
 /// A package, and what it may depend on of ours. The table of ARCHITECTURE.md, for the crates to come too.
-const ALLOWED: [(&str, &[&str]); 11] = [
+const ALLOWED: [(&str, &[&str]); 12] = [
     ("updraft-run", &[]),
-    ("updraft-sandbox", &[]),
+    ("updraft-workspace", &["updraft-run"]),
+    ("updraft-sandbox", &["updraft-workspace"]),
     ("updraft-models", &["updraft-run"]),
-    ("updraft-tools", &["updraft-run", "updraft-sandbox"]),
+    ("updraft-tools", &["updraft-run", "updraft-workspace", "updraft-sandbox"]),
     ("updraft-journal", &["updraft-run"]),
     ("updraft-mcp", &["updraft-run", "updraft-tools", "updraft-sandbox"]),
     ("updraft-knowledge", &["updraft-run", "updraft-models", "updraft-tools"]),
@@ -22,8 +23,15 @@ const ALLOWED: [(&str, &[&str]); 11] = [
     ("xtask", &[]),
 ];
 
-const ENGINE: &[&str] =
-    &["updraft-run", "updraft-models", "updraft-tools", "updraft-journal", "updraft-knowledge", "updraft-sandbox"];
+const ENGINE: &[&str] = &[
+    "updraft-run",
+    "updraft-models",
+    "updraft-tools",
+    "updraft-journal",
+    "updraft-knowledge",
+    "updraft-sandbox",
+    "updraft-workspace",
+];
 
 const CLI: &[&str] = &[
     "updraft-run",

@@ -32,7 +32,7 @@
 //! | `registry` | tools by name |
 //! | `dispatch` | one call from wish to reply |
 //! | `schema` | arguments against a JSON Schema that may be hostile |
-//! | `place`, `plain` | the workspace, reached only through its open folder; files elsewhere |
+//! | `plain` | files outside of the workspace |
 //! | `confinement` | how every child process is confined |
 //! | `picture` | pictures, told by their first bytes |
 //! | [`worker`] | programs in the sandbox that serve one call after another |
@@ -49,12 +49,10 @@ mod dropin;
 mod error;
 mod limits;
 mod picture;
-mod place;
 mod plain;
 mod registry;
 mod schema;
 mod shell;
-mod text;
 mod tool;
 mod web;
 mod witness;
@@ -67,10 +65,12 @@ pub use dropin::{DropIns, ListedFile, Listing, Look, Problem, Severity, ToolFold
 pub use error::Error;
 pub use limits::Limits;
 pub use picture::{LARGEST_PICTURE, mime_of};
-pub use place::{Hidden, Inside, Paths, Place, Standing, WholeText, Workspace, is_draft_of_any};
 pub use plain::{open_plain, open_unlinked};
 pub use registry::Registry;
 pub use schema::{Mismatch, Schema};
 pub use tool::{Around, CallContext, Caller, Calling, Consultation, Log, Source, Tool, Traits};
+pub use updraft_workspace::{
+    Error as WorkspaceError, Hidden, Inside, Paths, Place, Standing, WholeText, Workspace, is_draft_of_any,
+};
 pub use web::{Detour, Web, WebLimits};
 pub use witness::Witness;

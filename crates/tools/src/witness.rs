@@ -21,12 +21,12 @@ use updraft_run::{Change, Output, Reply};
 
 use crate::builtin::changes::{add, seen};
 use crate::builtin::now;
-use crate::place::Workspace;
 use crate::tool::CallContext;
 use compare::{Found, compare};
 use snapshot::{Entry, MOST, Snapshot};
 use store::Store;
 use under_way::{Guard, UnderWay};
+use updraft_workspace::Workspace;
 
 /// Bytes of contents, old ones too, after which they are gathered anew.
 const STORED: u64 = 256 << 20;
@@ -168,7 +168,7 @@ impl Watched {
 fn is_as_left(change: &Change, now: Option<&Entry>) -> bool {
     let Some(now) = now else { return change.now.is_none() && change.after.is_none() };
     match (change.after, now.content.as_ref().and_then(store::Content::bytes)) {
-        (Some(after), Some(bytes)) => crate::dispatch::hash(&bytes) == after,
+        (Some(after), Some(bytes)) => updraft_workspace::hash(&bytes) == after,
         (_, _) => change.now.is_some_and(|form| form == now.form || form.kind == updraft_run::FormKind::Folder),
     }
 }
@@ -221,7 +221,7 @@ impl Watched {
             };
             let landing = snapshot::ago(LANDING);
             let is_unsure = |now: Option<&Entry>| {
-                let is_recent = now.is_none_or(|now| now.stamp.touched >= landing);
+                let is_recent = now.is_none_or(|now| now.stamp.changed >= landing);
                 ending.has_met || (ending.others_go_on && is_recent)
             };
             let found = compare(&workspace, &first, &ending.moved, &after, is_unsure);

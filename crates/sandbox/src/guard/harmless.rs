@@ -10,7 +10,7 @@ use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 
 use super::trail::Trail;
 use crate::config::{self, Setting};
-use crate::names;
+use updraft_workspace::names;
 
 /// Settings are short. What is longer is not read, and so is not known to be harmless.
 const LONGEST: u64 = 1 << 20;

@@ -11,7 +11,7 @@ use super::harmless::{self, setting_is_harmless};
 use super::trail::{self, Trail};
 use super::watch::Watched;
 use crate::config::{self, Setting};
-use crate::names;
+use updraft_workspace::names;
 
 const NAMED: &str = "the settings of the git repository name it as a program to run";
 const FILE: Watched = Watched { why: NAMED, is_file: true };

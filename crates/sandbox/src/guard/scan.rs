@@ -12,7 +12,7 @@ use rustix::io::Errno;
 
 use super::place::{Place, is_repository, why_guarded, why_repository};
 use super::watch::Watched;
-use crate::names;
+use updraft_workspace::names;
 
 /// A guarded file, folder or link, by its path below the root of the walk.
 #[derive(Clone, Debug)]

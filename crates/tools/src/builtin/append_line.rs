@@ -9,9 +9,9 @@ use updraft_run::{Change, Class, Failure, Output, Prepared, Reply, ToolSpec};
 use super::change;
 use super::{failed, parse, reply, spec};
 use crate::limits::Limits;
-use crate::place::{Existing, Links};
-use crate::text;
 use crate::tool::{CallContext, Calling, Tool, Traits};
+use updraft_workspace::text;
+use updraft_workspace::{Existing, Links};
 
 pub(super) struct AppendLine {
     spec: ToolSpec,
@@ -51,7 +51,7 @@ impl Tool for AppendLine {
         Traits { class: Class::Opaque, group: "files", time: self.time, blocking: true, ..Traits::default() }
     }
 
-    fn prepare(&self, args: &Value, place: &crate::place::Place) -> Prepared {
+    fn prepare(&self, args: &Value, place: &updraft_workspace::Place) -> Prepared {
         change::prepare(args, Class::Opaque, place)
     }
 

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use updraft_run::{Class, Failure, FailureKind, Prepared, Reply, ToolSpec};
 
 use super::spec;
-use crate::place::Place;
 use crate::tool::{CallContext, Calling, Tool, Traits};
+use updraft_workspace::Place;
 
 /// The name of the tool that asks another model.
 pub const ASK_MODEL: &str = "ask_model";

@@ -8,10 +8,10 @@ use similar::{ChangeTag, TextDiff};
 use updraft_run::{Change, Class, Expected, Facts, Failure, FailureKind, Form, Found, Hash, Output, Prepared, Reply};
 
 use crate::cut;
-use crate::dispatch::hash;
-use crate::place::{Existing, Inside, Links, Place, Replacement};
-use crate::text;
 use crate::tool::CallContext;
+use updraft_workspace::hash;
+use updraft_workspace::text;
+use updraft_workspace::{Existing, Inside, Links, Place, Replacement};
 
 /// Bytes of a diff: enough to see what happened; the files hold the rest.
 const DIFF: usize = 16 << 10;

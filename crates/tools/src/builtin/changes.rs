@@ -13,9 +13,9 @@ use updraft_sandbox::{Changed, Ended, Look, Sort, Staged, Unlisted};
 
 use super::change;
 use crate::diffs::Diffs;
-use crate::dispatch::hash;
-use crate::place::{Workspace, bytes_of};
 use crate::tool::CallContext;
+use updraft_workspace::hash;
+use updraft_workspace::{Workspace, bytes_of};
 
 /// Bytes of contents that one command's changes may keep, the smallest files first.
 const IMAGES: u64 = 64 << 20;

@@ -11,9 +11,9 @@ use updraft_run::{Class, Facts, Failure, FailureKind, Found, Prepared, ToolSpec}
 use super::change::{self, Plan};
 use super::{failed, parse, spec};
 use crate::limits::Limits;
-use crate::place::Place;
-use crate::text;
 use crate::tool::{CallContext, Calling, Tool, Traits};
+use updraft_workspace::Place;
+use updraft_workspace::text;
 
 pub(super) struct EditFile {
     spec: ToolSpec,

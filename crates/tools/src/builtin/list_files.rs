@@ -9,8 +9,8 @@ use updraft_run::{Class, Failure, Output, Prepared, ToolSpec};
 
 use super::{change, parse, reply, spec, whole};
 use crate::limits::Limits;
-use crate::place::{Found, Hidden, Inside, Place, Walk};
 use crate::tool::{CallContext, Calling, Tool, Traits};
+use updraft_workspace::{Found, Hidden, Inside, Place, Walk};
 
 pub(super) struct ListFiles {
     spec: ToolSpec,

@@ -13,9 +13,9 @@ use updraft_run::{Class, Failure, Output, PictureRef, Prepared, ToolSpec};
 use super::{change, failed, parse, reply, spec, whole};
 use crate::limits::Limits;
 use crate::picture::{LARGEST_PICTURE, mime_of};
-use crate::place::{Inside, Links, Place};
-use crate::text::{self, Encoding};
 use crate::tool::{CallContext, Calling, Tool, Traits};
+use updraft_workspace::text::{self, Encoding};
+use updraft_workspace::{Inside, Links, Place};
 use window::{Seen, Window};
 
 pub(super) struct ReadFile {

@@ -10,9 +10,9 @@ use updraft_sandbox::{Capture, Command, Ended, Level, Listener, MovedAside, Outp
 
 use super::{changes, parse, reply, spec, whole};
 use crate::confinement::{Confinement, NO_NETWORK, not_started};
-use crate::place::Place;
 use crate::shell;
 use crate::tool::{CallContext, Calling, Tool, Traits};
+use updraft_workspace::Place;
 
 /// What a command may take if it does not say.
 pub const USUAL_TIME: u64 = 120;

@@ -16,12 +16,12 @@ use updraft_run::{Failure, FailureKind, Output, Prepared, Reply, ToolSpec};
 use super::changes::seen;
 use super::{now, parse, reply, spec, whole};
 use crate::confinement::{Confinement, NO_NETWORK};
-use crate::place::Place;
 use crate::tool::{Around, CallContext, Calling, Tool, Traits};
 use crate::worker::{Fault, Pool, Program, Python, Sizes, moved_aside, reached};
 use host::Tools;
 use told::Attempt;
 use traces::Traces;
+use updraft_workspace::Place;
 
 /// What code may take if it does not say.
 const USUAL_TIME: u64 = 60;

@@ -13,10 +13,10 @@ use updraft_run::{Class, Failure, FailureKind, Output, Prepared, ToolSpec};
 use super::{change, parse, reply, spec, whole};
 use crate::cut;
 use crate::limits::Limits;
-use crate::place::{Found, Hidden, Inside, Links, Place, Walk};
-use crate::text::{self, Encoding};
 use crate::tool::{CallContext, Calling, Tool, Traits};
 use hits::Hits;
+use updraft_workspace::text::{self, Encoding};
+use updraft_workspace::{Found, Hidden, Inside, Links, Place, Walk};
 
 /// Bytes of a compiled expression. Time grows with this times the text, so it is well below the library's own limit.
 const PATTERN: usize = 2 << 20;

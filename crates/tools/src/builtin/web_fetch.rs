@@ -10,9 +10,9 @@ use updraft_run::{Class, Failure, FailureKind, Output, Prepared, Reply, ToolSpec
 
 use super::{parse, spec};
 use crate::cut;
-use crate::place::Place;
 use crate::tool::{CallContext, Calling, Tool, Traits};
 use crate::web::{Fetched, Fetcher, Link, Page, Target, Trouble, Web};
+use updraft_workspace::Place;
 
 pub(super) struct WebFetch {
     spec: ToolSpec,

@@ -6,8 +6,8 @@ use updraft_run::{Change, FormKind, Hash};
 
 use super::snapshot::{Entry, Snapshot};
 use crate::diffs::Diffs;
-use crate::dispatch::hash;
-use crate::place::Workspace;
+use updraft_workspace::Workspace;
+use updraft_workspace::hash;
 
 /// Bytes of a file that is read only to know its hash.
 const HASHED: u64 = 32 << 20;

@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use updraft_run::{Form, FormKind};
 
 use super::store::{Content, Store};
-use crate::place::{About, Folder, How, Links, Workspace, about_file, bytes_of};
+use updraft_workspace::{Folder, How, Links, Stamp, Workspace, bytes_of, stamp_of};
 
 /// Files and folders that are looked at. Beyond this, looking takes longer than most calls.
 pub(super) const MOST: usize = 50_000;
@@ -41,15 +41,15 @@ pub(super) struct Snapshot {
 pub(super) struct Entry {
     pub(super) form: Form,
     /// With the times of the last change of content and of state.
-    pub(super) stamp: About,
+    pub(super) stamp: Stamp,
     /// It may have changed since without another stamp.
     pub(super) is_fresh: bool,
     pub(super) content: Option<Content>,
 }
 
 impl Entry {
-    fn of(stamp: About, settled: i64) -> Self {
-        Entry { form: stamp.form(), stamp, is_fresh: stamp.touched >= settled, content: None }
+    fn of(stamp: Stamp, settled: i64) -> Self {
+        Entry { form: stamp.form(), stamp, is_fresh: stamp.changed >= settled, content: None }
     }
 
     fn has_content(&self) -> bool {
@@ -124,7 +124,7 @@ fn read(workspace: &Workspace, path: &str, settled: i64, store: &Arc<Store>) -> 
             let mut bytes = Vec::with_capacity(usize::try_from(entry.form.len).ok()?);
             (&file).take(LARGEST + 1).read_to_end(&mut bytes).ok()?;
             // Somebody may be writing it at this moment.
-            entry.is_fresh |= about_file(&file).ok() != Some(entry.stamp);
+            entry.is_fresh |= stamp_of(&file).ok() != Some(entry.stamp);
             bytes
         }
         _ => return Some(entry),

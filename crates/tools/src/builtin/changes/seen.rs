@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use updraft_run::Change;
 
-use crate::place::{Links, Workspace};
+use updraft_workspace::{Links, Workspace};
 
 /// Files and folders that are looked at.
 const LOOKED_AT: usize = 50_000;
@@ -63,7 +63,7 @@ impl Seen {
             let path = folder.join(name);
             if about.is_folder() {
                 below.push(path);
-            } else if about.touched >= self.began {
+            } else if about.changed >= self.began {
                 let now = Some(about.form());
                 let path = path.to_string_lossy().into_owned();
                 self.found.push(Change { path, was: now, now, lost: true, ..Change::default() });

@@ -1,7 +1,7 @@
 //! Replacing exactly, and saying what is nearest where nothing is the same.
 
 use crate::cut;
-use crate::text::Endings;
+use updraft_workspace::text::Endings;
 
 /// Lines compared to find the nearest: comparing costs far more than searching.
 const COMPARED: usize = 5_000;

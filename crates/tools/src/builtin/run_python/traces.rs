@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::place::{About, Folder, Links, Workspace, bytes_of, is_draft};
+use updraft_workspace::{Folder, Links, Stamp, Workspace, bytes_of, is_draft};
 
 /// Files and folders that are looked at. Beyond this, looking takes longer than most code.
 const MOST: usize = 50_000;
@@ -13,7 +13,7 @@ const DEPTH: usize = 64;
 
 /// The state of every file. The time of the last change of a file's state cannot be set by anyone.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Traces(BTreeMap<Vec<u8>, About>);
+pub(super) struct Traces(BTreeMap<Vec<u8>, Stamp>);
 
 impl Traces {
     /// Looks at everything, in the workspace and in folders beyond that may be written. Nothing, if there is too much of it or it cannot be read.
@@ -38,15 +38,15 @@ impl Traces {
             [] => ".".to_owned(),
             path => String::from_utf8_lossy(path).into_owned(),
         };
-        let is_same = |about: &About, path: &Vec<u8>| after.0.get(path).is_some_and(|now| about.is_as(now));
-        let differs = |(path, about): &(&Vec<u8>, &About)| !is_same(about, path);
+        let is_same = |about: &Stamp, path: &Vec<u8>| after.0.get(path).is_some_and(|now| about.is_as(now));
+        let differs = |(path, about): &(&Vec<u8>, &Stamp)| !is_same(about, path);
         let changed = self.0.iter().filter(differs).map(|(path, _)| path);
         let new = after.0.keys().filter(|path| !self.0.contains_key(*path));
         changed.chain(new).max_by_key(|path| path.len()).map(|path| named(path))
     }
 }
 
-fn look(folder: &Folder, path: &mut Vec<u8>, depth: usize, found: &mut BTreeMap<Vec<u8>, About>) -> Option<()> {
+fn look(folder: &Folder, path: &mut Vec<u8>, depth: usize, found: &mut BTreeMap<Vec<u8>, Stamp>) -> Option<()> {
     let mut names: Vec<OsString> = Vec::new();
     for entry in folder.entries().ok()? {
         names.push(entry.ok()?.0);

@@ -22,7 +22,7 @@ pub(super) fn name(n: u64) -> String {
 }
 
 /// Whether a name is one that this process gives to files while they are not yet in their places.
-pub(crate) fn is_draft(name: &OsStr) -> bool {
+pub fn is_draft(name: &OsStr) -> bool {
     name.to_str().and_then(writer) == Some(std::process::id())
 }
 
@@ -43,7 +43,7 @@ impl Workspace {
     /// later, others find.
     pub(super) fn sweep(&self, folder: &Folder) {
         let Ok(about) = folder.itself() else { return };
-        if self.0.swept.0.lock().unwrap_or_else(PoisonError::into_inner).insert(about.place) {
+        if self.0.swept.0.lock().unwrap_or_else(PoisonError::into_inner).insert(about.inode) {
             sweep(folder);
         }
     }

@@ -1,15 +1,21 @@
-//! What is at a path, besides its content: the same words on every system.
+//! The state of a file at one moment, besides its content: the same words on every system.
 
 use updraft_run::{Form, FormKind};
 
 /// What something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
+    /// A regular file.
     File,
+    /// A folder.
     Folder,
+    /// A symbolic link.
     Link,
+    /// A named pipe.
     Pipe,
+    /// A socket.
     Socket,
+    /// A device.
     Device,
     /// Something else, or the system did not say.
     Unknown,
@@ -17,26 +23,28 @@ pub(crate) enum Kind {
 
 /// What is at a path. Where a system does not know a thing, it is nought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct About {
-    pub(crate) kind: Kind,
+pub struct Stamp {
+    /// What sort of thing.
+    pub kind: Kind,
     /// The permission bits.
-    pub(crate) mode: u32,
-    pub(crate) len: u64,
+    pub mode: u32,
+    /// Bytes of content.
+    pub len: u64,
     /// How many names it has.
-    pub(crate) names: u64,
+    pub names: u64,
     /// Who owns it: user and group.
-    pub(super) owner: (u32, u32),
+    pub owner: (u32, u32),
     /// When its content changed last, in nanoseconds since 1970.
-    pub(crate) modified: i64,
+    pub modified: i64,
     /// When its state changed last, or on systems that do not tell, its content; in nanoseconds since 1970.
-    pub(crate) touched: i64,
+    pub changed: i64,
     /// What tells it from what was there before: where the system puts it.
-    pub(super) place: (u64, u64),
+    pub inode: (u64, u64),
 }
 
-impl About {
+impl Stamp {
     /// As it is recorded.
-    pub(crate) fn form(&self) -> Form {
+    pub fn form(&self) -> Form {
         let kind = match self.kind {
             Kind::File => FormKind::File,
             Kind::Link => FormKind::Link,
@@ -49,13 +57,13 @@ impl About {
     }
 
     /// Whether nothing became of it. A folder is stamped anew with what comes and goes in it, which is seen by itself.
-    pub(crate) fn is_as(&self, other: &About) -> bool {
-        let of_folder = |about: &About| (about.mode, about.owner, about.place);
+    pub fn is_as(&self, other: &Stamp) -> bool {
+        let of_folder = |about: &Stamp| (about.mode, about.owner, about.inode);
         if self.is_folder() && other.is_folder() { of_folder(self) == of_folder(other) } else { self == other }
     }
 
     /// Whether it is a folder.
-    pub(crate) fn is_folder(&self) -> bool {
+    pub fn is_folder(&self) -> bool {
         self.kind == Kind::Folder
     }
 }

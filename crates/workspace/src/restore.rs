@@ -7,7 +7,7 @@ use updraft_run::{Failure, FailureKind, Form, FormKind, Hash};
 use super::atomic::{restore_in, split, taken_in};
 use super::disk::{self, Folder, How};
 use super::{Inside, Links, Workspace, failure};
-use crate::dispatch::hash;
+use crate::hash;
 
 /// What is at a path of the workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
