@@ -110,6 +110,7 @@ impl Error {
                 Some("`updraft agents` shows the agents that were read".into())
             }
             Error::Tool(_)
+            | Error::Workspace(_)
             | Error::File { .. }
             | Error::Unwritten { .. }
             | Error::Goal(_)

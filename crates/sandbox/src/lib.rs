@@ -86,7 +86,7 @@ mod staged;
 mod toolchain;
 
 pub use capture::{Capture, Captured, Listener};
-pub use changed::{Changed, Look, Sort, Unlisted};
+pub use changed::{Changed, Unlisted};
 #[cfg(target_os = "linux")]
 pub use child::{Child, Handle, Reader, Writer};
 pub use command::{Command, Output, Stdin};

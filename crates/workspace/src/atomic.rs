@@ -5,13 +5,13 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use sha2::{Digest, Sha256};
-use updraft_run::{Change, Failure, FailureKind, Form, Hash};
+use updraft_run::{Change, Failure, FailureKind, Hash};
 
 use crate::text::{self, Encoding};
 
 use super::disk::{self, Folder, How};
 use super::stamp::Stamp;
-use super::{Inside, Links, Workspace, drafts, failure, refuse_unless_file};
+use super::{Inside, Links, Standing, Workspace, drafts, failure, refuse_unless_file};
 
 /// Bytes of a file that is hashed: more would take longer than a call may.
 const LARGEST: u64 = 1 << 30;
@@ -24,31 +24,7 @@ pub enum Replacement {
     Overtaken,
 }
 
-/// A file that is about to be replaced.
-pub struct Existing {
-    /// The hash of its content.
-    pub hash: Hash,
-    /// Its content, unless it is larger than was asked for.
-    pub bytes: Option<Vec<u8>>,
-    about: Stamp,
-}
-
-impl Existing {
-    /// How many bytes it has.
-    pub fn len(&self) -> usize {
-        self.about.len as usize
-    }
-
-    /// Whether it can be reached by a second name.
-    pub fn has_other_names(&self) -> bool {
-        self.about.names > 1
-    }
-
-    /// What it is besides its content.
-    pub fn form(&self) -> Form {
-        self.about.form()
-    }
-
+impl Standing {
     /// Whether it is still in its place, with the same content.
     fn still_stands(&self, folder: &Folder, name: &str) -> io::Result<bool> {
         let file = match folder.file(name, How::Read, Links::Never) {
@@ -56,12 +32,12 @@ impl Existing {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
             Err(error) => return Err(error),
         };
-        if disk::stamp_of(&file)? != self.about {
+        if disk::stamp_of(&file)? != self.stamp {
             return Ok(false);
         }
         // A change within one tick of the file system's clock leaves the same stamps.
         match self.bytes {
-            Some(_) => Ok(hash_of(file)? == self.hash),
+            Some(_) => Ok(Some(hash_of(file)?) == self.hash),
             None => Ok(true),
         }
     }
@@ -87,7 +63,7 @@ impl Workspace {
     }
 
     /// The file at a path, reached without links; `None` if there is none. Holds up to `most` bytes of it.
-    pub fn existing(&self, path: &Inside, most: usize) -> Result<Option<Existing>, Failure> {
+    pub fn existing(&self, path: &Inside, most: usize) -> Result<Option<Standing>, Failure> {
         let file = match self.folder().file(path.as_str(), How::Read, Links::Never) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -101,7 +77,7 @@ impl Workspace {
         }
         let (hash, bytes) = taken_in(file, most)
             .map_err(|error| Failure::new(FailureKind::Tool, format!("`{path}` could not be read: {error}")))?;
-        Ok(Some(Existing { hash, bytes, about }))
+        Ok(Some(Standing { stamp: about, hash: Some(hash), bytes }))
     }
 
     /// Puts new content at a path, through a file beside it that is synced and renamed. Folders that are missing are
@@ -112,7 +88,7 @@ impl Workspace {
         &self,
         path: &Inside,
         content: &[u8],
-        existing: Option<&Existing>,
+        existing: Option<&Standing>,
         reaches_outside: bool,
     ) -> Result<Replacement, Failure> {
         let _alone = self.guard(path, reaches_outside)?;
@@ -210,10 +186,10 @@ fn hash_of(file: File) -> io::Result<Hash> {
 
 /// Puts a file in its place, with the owner and mode of the one whose place it takes; false if that one is not there as it
 /// was, or if there is one where none was.
-fn replace_in(folder: &Folder, name: &str, content: &[u8], existing: Option<&Existing>) -> io::Result<bool> {
+fn replace_in(folder: &Folder, name: &str, content: &[u8], existing: Option<&Standing>) -> io::Result<bool> {
     let (mut beside, mut file) = Beside::create(folder, if existing.is_some() { 0o600 } else { 0o666 })?;
     file.write_all(content)?;
-    if let Some(Existing { about, .. }) = existing {
+    if let Some(Standing { stamp: about, .. }) = existing {
         disk::give(&file, about);
         disk::set_mode(&file, about.mode & 0o777)?;
     }
@@ -347,7 +323,7 @@ mod tests {
         let file = folder.path().join("file");
         let workspace = Workspace::open(folder.path()).unwrap();
         let path = workspace.locate("file").unwrap();
-        let write = |content: &str, existing: Option<&Existing>| {
+        let write = |content: &str, existing: Option<&Standing>| {
             let written = workspace.replace(&path, content.as_bytes(), existing, false).unwrap();
             (matches!(written, Replacement::Done(_)), std::fs::read_to_string(&file).unwrap())
         };
@@ -358,7 +334,7 @@ mod tests {
         // The same file, of the same length, with the same stamps.
         let read = workspace.existing(&path, 100).unwrap().unwrap();
         std::fs::write(&file, "more").unwrap();
-        let about = disk::stamp_of(&File::open(&file).unwrap()).unwrap();
-        assert_eq!(write("ours", Some(&Existing { about, ..read })), (false, "more".into()));
+        let stamp = disk::stamp_of(&File::open(&file).unwrap()).unwrap();
+        assert_eq!(write("ours", Some(&Standing { stamp, ..read })), (false, "more".into()));
     }
 }

@@ -21,7 +21,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, Dir, FileType, Gid, Mode, OFlags, RenameFlags, Stat, Uid};
+use rustix::fs::{AtFlags, Dir, Gid, Mode, OFlags, RenameFlags, Uid};
 use rustix::io::Errno;
 
 use super::Links;
@@ -79,12 +79,12 @@ impl Folder {
 
     /// What is beneath at a path, without opening it.
     pub fn about(&self, path: impl AsRef<Path>, links: Links) -> io::Result<Stamp> {
-        Ok(about(&beneath::stat(self.fd(), path.as_ref(), links)?))
+        Ok(Stamp::of(&beneath::stat(self.fd(), path.as_ref(), links)?))
     }
 
     /// What has this name in the folder, be it a link itself.
     pub fn look(&self, name: impl AsRef<Path>) -> io::Result<Stamp> {
-        Ok(about(&rustix::fs::statat(&self.0, name.as_ref(), AtFlags::SYMLINK_NOFOLLOW)?))
+        Ok(Stamp::of(&rustix::fs::statat(&self.0, name.as_ref(), AtFlags::SYMLINK_NOFOLLOW)?))
     }
 
     /// What the folder itself is.
@@ -131,7 +131,7 @@ impl Folder {
     pub fn entries(&self) -> io::Result<impl Iterator<Item = io::Result<(OsString, Kind)>>> {
         let all = Dir::read_from(&self.0)?.map(|entry| {
             let entry = entry?;
-            Ok((OsStr::from_bytes(entry.file_name().to_bytes()).to_owned(), kind(entry.file_type())))
+            Ok((OsStr::from_bytes(entry.file_name().to_bytes()).to_owned(), Kind::of(entry.file_type())))
         });
         Ok(all.filter(|entry: &io::Result<(OsString, Kind)>| {
             !entry.as_ref().is_ok_and(|(name, _)| name == "." || name == "..")
@@ -159,7 +159,7 @@ impl Folder {
 
 /// What an open file is.
 pub fn stamp_of(file: &File) -> io::Result<Stamp> {
-    Ok(about(&rustix::fs::fstat(file)?))
+    Ok(Stamp::of(&rustix::fs::fstat(file)?))
 }
 
 /// Whether a process of this number is there.
@@ -198,34 +198,6 @@ pub(crate) fn met_a_device(error: &io::Error) -> bool {
 /// Whether the kernel is too old to keep a path beneath a folder.
 pub(crate) fn met_an_old_kernel(error: &io::Error) -> bool {
     cfg!(target_os = "linux") && Errno::from_io_error(error) == Some(Errno::NOSYS)
-}
-
-fn kind(told: FileType) -> Kind {
-    match told {
-        FileType::RegularFile => Kind::File,
-        FileType::Directory => Kind::Folder,
-        FileType::Symlink => Kind::Link,
-        FileType::Fifo => Kind::Pipe,
-        FileType::Socket => Kind::Socket,
-        FileType::CharacterDevice | FileType::BlockDevice => Kind::Device,
-        FileType::Unknown => Kind::Unknown,
-    }
-}
-
-fn about(stat: &Stat) -> Stamp {
-    let nanoseconds = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
-    let modified = nanoseconds(stat.st_mtime as i64, stat.st_mtime_nsec as i64);
-    let changed = nanoseconds(stat.st_ctime as i64, stat.st_ctime_nsec as i64);
-    Stamp {
-        kind: kind(FileType::from_raw_mode(stat.st_mode)),
-        mode: stat.st_mode as u32 & 0o7777,
-        len: stat.st_size as u64,
-        names: stat.st_nlink as u64,
-        owner: (stat.st_uid, stat.st_gid),
-        modified,
-        changed: changed,
-        inode: (stat.st_dev as u64, stat.st_ino),
-    }
 }
 
 #[cfg(test)]

@@ -10,12 +10,13 @@
 //! |---|---|
 //! | `path`, `walk`, `ignored`, `look` | paths inside, going through them, and what is there, for tools and programs |
 //! | `held`, `named` | the disk, by descriptors or by names |
-//! | `stamp` | the state of a file at one moment |
+//! | `stamp`, `survey`, `changes` | the state of a file, or of all, at one moment; what changed |
 //! | `atomic`, `drafts`, `turn`, `restore` | writing a file as a whole, one writer at a time, and putting back what was there |
 //! | [`names`], `guarded` | files that run later |
 //! | [`text`] | encodings and line endings |
 
 mod atomic;
+mod changes;
 mod drafts;
 mod error;
 mod guarded;
@@ -30,6 +31,7 @@ pub mod names;
 mod path;
 mod restore;
 mod stamp;
+mod survey;
 pub mod text;
 mod turn;
 mod walk;
@@ -48,7 +50,8 @@ use held as disk;
 #[cfg(not(unix))]
 use named as disk;
 
-pub use atomic::{Existing, Replacement};
+pub use atomic::Replacement;
+pub use changes::Changes;
 pub use disk::{Folder, How, bytes_of, stamp_of};
 pub use drafts::{is_draft, is_draft_of_any};
 pub use error::Error;
@@ -57,6 +60,8 @@ pub use look::{Paths, WholeText};
 pub use path::Inside;
 pub use restore::Standing;
 pub use stamp::{Kind, Stamp};
+pub use survey::{GRAIN, Survey, ago, in_nanoseconds};
+pub use updraft_run::{Change, Form, FormKind};
 pub use walk::{Found, Walk};
 
 /// Where a tool works.

@@ -82,6 +82,7 @@ impl Inside {
     }
 
     /// What is called `name` in this folder. The name comes from a directory, so it is one part and never `..`.
+    #[must_use]
     pub fn join(&self, name: &str) -> Self {
         if self.is_root() { Self(name.to_owned()) } else { Self(format!("{}/{name}", self.0)) }
     }

@@ -2,22 +2,29 @@
 
 use std::io::ErrorKind;
 
-use updraft_run::{Failure, FailureKind, Form, FormKind, Hash};
+use updraft_run::{Failure, FailureKind, Form, Hash};
 
 use super::atomic::{restore_in, split, taken_in};
 use super::disk::{self, Folder, How};
-use super::{Inside, Links, Workspace, failure};
+use super::{Inside, Kind, Links, Stamp, Workspace, failure};
 use crate::hash;
 
 /// What is at a path of the workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// What it is, besides its content.
-    pub form: Form,
+    /// Its state, besides its content.
+    pub stamp: Stamp,
     /// Hash of a file's content, or of where a link leads.
     pub hash: Option<Hash>,
     /// That content, unless it is larger than was asked for.
     pub bytes: Option<Vec<u8>>,
+}
+
+impl Standing {
+    /// As it is recorded, besides its content.
+    pub fn form(&self) -> Form {
+        self.stamp.form()
+    }
 }
 
 impl Workspace {
@@ -25,17 +32,17 @@ impl Workspace {
     pub fn standing(&self, path: &Inside, most: usize) -> Result<Option<Standing>, Failure> {
         let failed = |error| failure(path, &error);
         let Some((parent, name)) = self.parent(path)? else { return Ok(None) };
-        let form = match parent.look(name) {
-            Ok(about) => about.form(),
+        let stamp = match parent.look(name) {
+            Ok(stamp) => stamp,
             Err(error) if is_absence(error.kind()) => return Ok(None),
             Err(error) => return Err(failed(error)),
         };
-        let (hash, bytes) = match form.kind {
-            FormKind::Link => {
+        let (hash, bytes) = match stamp.kind {
+            Kind::Link => {
                 let target = parent.read_link(name).map_err(failed)?;
                 (Some(hash(&target)), Some(target))
             }
-            FormKind::File => {
+            Kind::File => {
                 let file = parent.file(name, How::Read, Links::Never).map_err(failed)?;
                 let unread = |error| Failure::new(FailureKind::Tool, format!("`{path}` could not be read: {error}"));
                 let (hash, bytes) = taken_in(file, most).map_err(unread)?;
@@ -43,7 +50,7 @@ impl Workspace {
             }
             _ => (None, None),
         };
-        Ok(Some(Standing { form, hash, bytes }))
+        Ok(Some(Standing { stamp, hash, bytes }))
     }
 
     /// Puts a file in its place, in place of a file or link that is there. Returns once it is on disk.

@@ -1,5 +1,7 @@
 //! The state of a file at one moment, besides its content: the same words on every system.
 
+#[cfg(unix)]
+use rustix::fs::{FileType, Stat};
 use updraft_run::{Form, FormKind};
 
 /// What something is.
@@ -62,8 +64,48 @@ impl Stamp {
         if self.is_folder() && other.is_folder() { of_folder(self) == of_folder(other) } else { self == other }
     }
 
+    /// Whether it can be reached by a second name.
+    pub fn has_other_names(&self) -> bool {
+        self.names > 1
+    }
+
     /// Whether it is a folder.
     pub fn is_folder(&self) -> bool {
         self.kind == Kind::Folder
+    }
+}
+
+#[cfg(unix)]
+impl Kind {
+    /// By what the system tells.
+    pub fn of(told: FileType) -> Self {
+        match told {
+            FileType::RegularFile => Kind::File,
+            FileType::Directory => Kind::Folder,
+            FileType::Symlink => Kind::Link,
+            FileType::Fifo => Kind::Pipe,
+            FileType::Socket => Kind::Socket,
+            FileType::CharacterDevice | FileType::BlockDevice => Kind::Device,
+            FileType::Unknown => Kind::Unknown,
+        }
+    }
+}
+
+#[cfg(unix)]
+#[allow(clippy::unnecessary_cast, clippy::cast_lossless, reason = "systems give their numbers other widths")]
+impl Stamp {
+    /// By what the system tells.
+    pub fn of(stat: &Stat) -> Self {
+        let nanoseconds = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
+        Stamp {
+            kind: Kind::of(FileType::from_raw_mode(stat.st_mode)),
+            mode: stat.st_mode as u32 & 0o7777,
+            len: stat.st_size as u64,
+            names: stat.st_nlink as u64,
+            owner: (stat.st_uid, stat.st_gid),
+            modified: nanoseconds(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
+            changed: nanoseconds(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
+            inode: (stat.st_dev as u64, stat.st_ino),
+        }
     }
 }

@@ -17,11 +17,11 @@ pub(crate) struct Known {
     /// Nobody has looked into this book for this run yet.
     is_unopened: bool,
     /// The state of the book that the run has heard of.
-    heard: Option<Stamp>,
+    heard: Option<Box<Stamp>>,
     /// What this run has marked.
     kept: BTreeMap<String, Origins>,
     /// A state of the book, and which of those stood in it: a person may have cleared some since, or taken the run back.
-    stands: (Option<Stamp>, BTreeSet<String>),
+    stands: (Option<Box<Stamp>>, BTreeSet<String>),
 }
 
 impl Known {

@@ -83,7 +83,7 @@ impl Hand<'_> {
     fn take_away(&mut self, one: &Move) {
         self.checked(one, |hand, path, now| {
             // The folder that comes in its place may be there already.
-            let is_there = now.is_some_and(|now| now.form.kind == FormKind::Folder);
+            let is_there = now.is_some_and(|now| now.form().kind == FormKind::Folder);
             if is_there { Ok(None) } else { hand.workspace.take_away(path).map(|()| None) }
         });
     }

@@ -33,7 +33,7 @@ impl Side {
 
     /// What is there now.
     pub(crate) fn now(standing: &Standing) -> Side {
-        Side { form: standing.form, hash: standing.hash }
+        Side { form: standing.form(), hash: standing.hash }
     }
 }
 

@@ -11,7 +11,7 @@ use super::{failed, parse, reply, spec};
 use crate::limits::Limits;
 use crate::tool::{CallContext, Calling, Tool, Traits};
 use updraft_workspace::text;
-use updraft_workspace::{Existing, Links};
+use updraft_workspace::{Links, Standing};
 
 pub(super) struct AppendLine {
     spec: ToolSpec,
@@ -85,9 +85,9 @@ fn append(args: &Value, cx: &CallContext, most: usize) -> Result<Output, Failure
     let mut output = Output { text: format!("added a line to `{path}`\n"), changes, ..Output::default() };
     // It is written by now, so a file that cannot be read any more is no failure.
     if let (Some(before), Ok(after)) = (before, place.workspace.existing(&path, 0)) {
-        let (hash, was) = (before.as_ref().map(|existing| existing.hash), before.as_ref().map(Existing::form));
-        let now = after.as_ref().map(Existing::form);
-        let after = after.map(|existing| existing.hash);
+        let (hash, was) = (before.as_ref().and_then(|existing| existing.hash), before.as_ref().map(Standing::form));
+        let now = after.as_ref().map(Standing::form);
+        let after = after.and_then(|existing| existing.hash);
         output.changes.push(Change { path: path.to_string(), before: hash, after, was, now, ..Change::default() });
         let kept = before.and_then(|existing| existing.bytes).filter(|bytes| bytes.len() <= KEPT);
         kept.map(|bytes| cx.keep(bytes));

@@ -55,7 +55,7 @@ impl EditFile {
             return failed(format!("there is no `{path}` in the workspace; write_file makes new files"));
         };
         let Some(bytes) = &before.bytes else {
-            return failed(format!("`{path}` has {} bytes; at most {} can be edited", before.len(), self.file));
+            return failed(format!("`{path}` has {} bytes; at most {} can be edited", before.stamp.len, self.file));
         };
         let Some((content, encoding)) = text::decode(bytes) else {
             return failed(format!("`{path}` is not text: expected UTF-8, or UTF-16 with a byte order mark"));
