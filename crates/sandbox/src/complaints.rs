@@ -6,10 +6,11 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use updraft_workspace::names;
+
 use crate::order::Killed;
 use crate::policy::{Limits, Network, Policy, may_be_written};
 use crate::refusal::{Denied, Grant, Refusal, of_limit};
-use updraft_workspace::names;
 
 /// More than this many tell nothing new.
 const MOST: usize = 8;

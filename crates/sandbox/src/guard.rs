@@ -24,7 +24,6 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
-
 use updraft_workspace::{GRAIN, Kind, ago};
 
 use crate::order::MovedAside;

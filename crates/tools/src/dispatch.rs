@@ -9,13 +9,13 @@ use std::sync::{Arc, PoisonError, RwLock};
 use serde_json::Value;
 use tracing::debug;
 use updraft_run::{BlobRef, Class, Facts, Failure, FailureKind, Found, Output, Prepared, Reply, ToolCall};
+use updraft_workspace::Place;
 
 use crate::cut;
 use crate::limits::Limits;
 use crate::registry::{Entry, Registry};
 use crate::tool::{CallContext, Source, Tool};
 use crate::witness::Witness;
-use updraft_workspace::Place;
 
 /// Bytes of a failure's message: it is read by a model, and says one thing.
 const MESSAGE: usize = 8 << 10;

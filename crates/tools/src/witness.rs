@@ -18,6 +18,7 @@ use std::time::{Duration, SystemTime};
 
 use tokio::sync::Mutex as Turn;
 use updraft_run::{Change, Output, Reply};
+use updraft_workspace::{Changes, Workspace, ago};
 
 use crate::builtin::changes::{add, seen};
 use crate::builtin::now;
@@ -26,7 +27,6 @@ use compare::compare;
 use snapshot::{Entry, MOST, Snapshot};
 use store::Store;
 use under_way::{Guard, UnderWay};
-use updraft_workspace::{Changes, Workspace, ago};
 
 /// Bytes of contents, old ones too, after which they are gathered anew.
 const STORED: u64 = 256 << 20;

@@ -4,7 +4,6 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::FileType;
-
 use updraft_workspace::names;
 
 /// What kind of folder we are in.

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags};
 use rustix::io::Errno;
+use updraft_workspace::{Stamp, names};
 
 use super::place::{Place, is_repository, why_guarded, why_repository};
 use super::watch::Watched;
-use updraft_workspace::{Stamp, names};
 
 /// A guarded file, folder or link, by its path below the root of the walk.
 #[derive(Clone, Debug)]

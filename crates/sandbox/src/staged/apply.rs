@@ -14,11 +14,10 @@ use std::time::Duration;
 use rustix::fs::{AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit};
+use updraft_workspace::{Form, FormKind, Stamp};
 
 use super::clear::open_up;
 use super::stage::{Stage, times};
-use updraft_workspace::{Form, FormKind, Stamp};
-
 use crate::changed::{Changed, Unlisted};
 use crate::guard::{Made, names};
 

@@ -5,13 +5,12 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use updraft_run::{Change, Class, Failure, Output, Prepared, Reply, ToolSpec};
+use updraft_workspace::{Links, Standing, text};
 
 use super::change;
 use super::{failed, parse, reply, spec};
 use crate::limits::Limits;
 use crate::tool::{CallContext, Calling, Tool, Traits};
-use updraft_workspace::text;
-use updraft_workspace::{Links, Standing};
 
 pub(super) struct AppendLine {
     spec: ToolSpec,

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use updraft_run::{Class, Failure, FailureKind, Prepared, Reply, ToolSpec};
+use updraft_workspace::Place;
 
 use super::spec;
 use crate::tool::{CallContext, Calling, Tool, Traits};
-use updraft_workspace::Place;
 
 /// The name of the tool that asks another model.
 pub const ASK_MODEL: &str = "ask_model";

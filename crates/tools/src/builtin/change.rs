@@ -6,12 +6,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use similar::{ChangeTag, TextDiff};
 use updraft_run::{Change, Class, Expected, Facts, Failure, FailureKind, Form, Found, Hash, Output, Prepared, Reply};
+use updraft_workspace::{Inside, Links, Place, Replacement, Standing, hash, text};
 
 use crate::cut;
 use crate::tool::CallContext;
-use updraft_workspace::hash;
-use updraft_workspace::text;
-use updraft_workspace::{Inside, Links, Place, Replacement, Standing};
 
 /// Bytes of a diff: enough to see what happened; the files hold the rest.
 const DIFF: usize = 16 << 10;

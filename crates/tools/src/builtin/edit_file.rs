@@ -7,13 +7,12 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use updraft_run::{Class, Facts, Failure, FailureKind, Found, Prepared, ToolSpec};
+use updraft_workspace::{Place, text};
 
 use super::change::{self, Plan};
 use super::{failed, parse, spec};
 use crate::limits::Limits;
 use crate::tool::{CallContext, Calling, Tool, Traits};
-use updraft_workspace::Place;
-use updraft_workspace::text;
 
 pub(super) struct EditFile {
     spec: ToolSpec,

@@ -6,11 +6,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use updraft_run::{Class, Failure, Output, Prepared, ToolSpec};
+use updraft_workspace::{Found, Hidden, Inside, Place, Walk};
 
 use super::{change, parse, reply, spec, whole};
 use crate::limits::Limits;
 use crate::tool::{CallContext, Calling, Tool, Traits};
-use updraft_workspace::{Found, Hidden, Inside, Place, Walk};
 
 pub(super) struct ListFiles {
     spec: ToolSpec,

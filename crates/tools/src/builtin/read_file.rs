@@ -9,13 +9,15 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use updraft_run::{Class, Failure, Output, PictureRef, Prepared, ToolSpec};
+use updraft_workspace::{
+    Inside, Links, Place,
+    text::{self, Encoding},
+};
 
 use super::{change, failed, parse, reply, spec, whole};
 use crate::limits::Limits;
 use crate::picture::{LARGEST_PICTURE, mime_of};
 use crate::tool::{CallContext, Calling, Tool, Traits};
-use updraft_workspace::text::{self, Encoding};
-use updraft_workspace::{Inside, Links, Place};
 use window::{Seen, Window};
 
 pub(super) struct ReadFile {

@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 use updraft_run::{Failure, FailureKind, Output, Prepared, Reply, ToolSpec};
+use updraft_workspace::Place;
 
 use super::changes::seen;
 use super::{now, parse, reply, spec, whole};
@@ -21,7 +22,6 @@ use crate::worker::{Fault, Pool, Program, Python, Sizes, moved_aside, reached};
 use host::Tools;
 use told::Attempt;
 use traces::Traces;
-use updraft_workspace::Place;
 
 /// What code may take if it does not say.
 const USUAL_TIME: u64 = 60;

@@ -9,14 +9,16 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use updraft_run::{Class, Failure, FailureKind, Output, Prepared, ToolSpec};
+use updraft_workspace::{
+    Found, Hidden, Inside, Links, Place, Walk,
+    text::{self, Encoding},
+};
 
 use super::{change, parse, reply, spec, whole};
 use crate::cut;
 use crate::limits::Limits;
 use crate::tool::{CallContext, Calling, Tool, Traits};
 use hits::Hits;
-use updraft_workspace::text::{self, Encoding};
-use updraft_workspace::{Found, Hidden, Inside, Links, Place, Walk};
 
 /// Bytes of a compiled expression. Time grows with this times the text, so it is well below the library's own limit.
 const PATTERN: usize = 2 << 20;

@@ -3,11 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use updraft_run::{Change, FormKind, Hash};
+use updraft_workspace::{Changes, Workspace, hash};
 
 use super::snapshot::{Entry, Snapshot};
 use crate::diffs::Diffs;
-use updraft_workspace::hash;
-use updraft_workspace::{Changes, Workspace};
 
 /// Bytes of a file that is read only to know its hash.
 const HASHED: u64 = 32 << 20;

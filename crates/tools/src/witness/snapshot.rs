@@ -9,9 +9,9 @@ use std::io::Read;
 use std::sync::Arc;
 
 use updraft_run::Form;
+use updraft_workspace::{GRAIN, How, Kind, Links, Stamp, Workspace, ago, stamp_of};
 
 use super::store::{Content, Store};
-use updraft_workspace::{GRAIN, How, Kind, Links, Stamp, Workspace, ago, stamp_of};
 
 /// Files and folders that are looked at. Beyond this, looking takes longer than most calls.
 pub(super) const MOST: usize = 50_000;

@@ -6,10 +6,9 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 
 use rustix::fs::{FallocateFlags, Mode, OFlags};
-
-use super::super::{CHANGES, Changed};
 use updraft_workspace::FormKind;
 
+use super::super::{CHANGES, Changed};
 use crate::changed::Unlisted;
 
 /// Beyond this, changes are made and no longer listed: nobody undoes so many one by one.

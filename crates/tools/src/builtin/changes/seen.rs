@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use updraft_run::Change;
-
 use updraft_workspace::{Stamp, Workspace, in_nanoseconds};
 
 /// Files and folders that are looked at.

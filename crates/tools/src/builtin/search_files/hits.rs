@@ -6,7 +6,6 @@ use regex::bytes::Regex;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use updraft_run::Output;
-
 use updraft_workspace::Inside;
 
 /// Bytes shown of a line.
