@@ -179,6 +179,11 @@ impl Book {
         })
     }
 
+    /// A run has said which files it changed, and those are marked: it is no longer thought to be changing any file.
+    pub(crate) fn end_roaming(&self, run: &RunId) -> Result<(), Error> {
+        self.change(|page| drop(page.roaming.remove(run)))
+    }
+
     /// Which state the book is in; `None` where nothing was ever marked. Boxed, as whoever drives a run holds some of them.
     pub(crate) fn stamp(&self) -> Option<Box<Stamp>> {
         let file = fs::File::open(&self.file).or_else(|_| fs::File::open(self.old())).ok()?;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use updraft_engine::{Book, Made, Move, Remains, Undo, UndoPlan, Undone, Unlisted, Which, Why};
 use updraft_journal::{Filter, Journal};
-use updraft_run::{Change, Event, FormKind, Origins, Reply, Run, RunId, StepId};
+use updraft_run::{Change, Event, FormKind, Origins, Prepared, Reply, Run, RunId, StepId};
 
 use super::adopt;
 use crate::args;
@@ -171,21 +171,27 @@ fn take_back(
 
 /// A run, and whether every call of it said what it changed.
 fn folded(journal: &Journal, id: &RunId) -> Result<(Run, bool), Fault> {
-    let (mut run, mut names_all) = (Run::default(), true);
+    let (mut run, mut names_all, mut silent) = (Run::default(), true, BTreeSet::new());
     journal.read(id, 0, &mut |_, record| {
         run.record(&record);
         for event in &record.events {
-            names_all &= match event {
-                Event::Begun { id, .. } => run.prepared(id).is_none_or(|call| !call.roams() || call.lists_changes),
-                Event::Replied { reply: Reply::Output(output), .. } => {
-                    output.unlisted.is_none() && output.more.is_none()
+            match event {
+                Event::Begun { id, .. } if run.prepared(id).is_some_and(Prepared::roams) => {
+                    silent.insert(id.clone());
                 }
-                _ => true,
-            };
+                Event::Replied { id, reply: Reply::Output(output), .. } => {
+                    let is_whole = output.unlisted.is_none() && output.more.is_none();
+                    names_all &= is_whole;
+                    if is_whole && run.prepared(id).is_some_and(|call| call.lists_changes) {
+                        silent.remove(id);
+                    }
+                }
+                _ => {}
+            }
         }
         ControlFlow::Continue(())
     })?;
-    Ok((run, names_all))
+    Ok((run, names_all && silent.is_empty()))
 }
 
 /// Marks what is about to be there again: words from outside that the run wrote, where an undo is taken back, or that

@@ -63,9 +63,13 @@ impl Drive {
     /// Marks what this run is about to write, before anything of it is.
     pub(super) fn keep_marks(&mut self, records: &[Record]) -> Result<(), Error> {
         let Some(known) = self.marks.as_mut() else { return Ok(()) };
-        let tainted = self.run.tainted();
+        let mut tainted = self.run.tainted().clone();
+        let roaming = self.run.roaming();
+        if !roaming.is_empty() {
+            tainted.entry(".".to_owned()).or_default().merge(&roaming);
+        }
         let written = written(&self.run, records);
-        if known.kept == *tainted && written.is_empty() {
+        if known.kept == tainted && written.is_empty() {
             return Ok(());
         }
         let stamp = known.book.stamp();
@@ -83,6 +87,11 @@ impl Drive {
             known.stands.0 = known.book.stamp();
             known.stands.1.extend(news.keys().cloned());
             known.kept.extend(news);
+        }
+        if !tainted.contains_key(".") && known.kept.remove(".").is_some() {
+            known.book.end_roaming(&self.id)?;
+            known.stands.0 = known.book.stamp();
+            known.stands.1.remove(".");
         }
         Ok(())
     }

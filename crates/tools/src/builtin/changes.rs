@@ -10,12 +10,11 @@ use std::time::SystemTime;
 
 use updraft_run::{Change, FormKind, More, Output};
 use updraft_sandbox::{Changed, Ended, Staged, Unlisted};
+use updraft_workspace::{Changes, Workspace, bytes_of, hash};
 
 use super::change;
 use crate::diffs::Diffs;
 use crate::tool::CallContext;
-use updraft_workspace::hash;
-use updraft_workspace::{Changes, Workspace, bytes_of};
 
 /// Bytes of contents that one command's changes may keep, the smallest files first.
 const IMAGES: u64 = 64 << 20;
@@ -52,6 +51,9 @@ pub(crate) async fn tell(output: &mut Output, ended: &Ended, beyond: &[PathBuf],
     }
     for remark in remarks {
         let _ = writeln!(output.text, "[{remark}]");
+    }
+    if let Some(why) = ended.unstaged.as_ref().filter(|_| changes.unlisted.is_none()) {
+        changes.unlisted = Some(format!("what it removed is not listed: {why}"));
     }
     if let Some(why) = ended.unstaged.as_ref().filter(|_| !changes.list.is_empty()) {
         let _ = writeln!(output.text, "[what the command changed cannot be undone: {why}]");
