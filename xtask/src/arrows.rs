@@ -8,12 +8,13 @@ use crate::fault::Fault;
 use crate::tree;
 
 /// A package, and what it may depend on of ours. The table of ARCHITECTURE.md, for the crates to come too.
-const ALLOWED: [(&str, &[&str]); 12] = [
+const ALLOWED: [(&str, &[&str]); 13] = [
     ("updraft-lenient", &[]),
     ("updraft-run", &["updraft-lenient"]),
-    ("updraft-sandbox", &[]),
+    ("updraft-workspace", &["updraft-run"]),
+    ("updraft-sandbox", &["updraft-workspace"]),
     ("updraft-models", &["updraft-run", "updraft-lenient"]),
-    ("updraft-tools", &["updraft-run", "updraft-sandbox"]),
+    ("updraft-tools", &["updraft-run", "updraft-workspace", "updraft-sandbox"]),
     ("updraft-journal", &["updraft-run"]),
     ("updraft-mcp", &["updraft-run", "updraft-tools", "updraft-sandbox"]),
     ("updraft-knowledge", &["updraft-run", "updraft-models", "updraft-tools"]),
@@ -31,6 +32,7 @@ const ENGINE: &[&str] = &[
     "updraft-journal",
     "updraft-knowledge",
     "updraft-sandbox",
+    "updraft-workspace",
 ];
 
 const CLI: &[&str] = &[

@@ -140,6 +140,12 @@ impl From<updraft_tools::Error> for Fault {
     }
 }
 
+impl From<updraft_tools::WorkspaceError> for Fault {
+    fn from(error: updraft_tools::WorkspaceError) -> Self {
+        Self::of(Code::Config, &error, None)
+    }
+}
+
 impl From<updraft_engine::Error> for Fault {
     fn from(error: updraft_engine::Error) -> Self {
         use updraft_engine::Error as E;
@@ -147,6 +153,7 @@ impl From<updraft_engine::Error> for Fault {
             E::Journal(error) => error.into(),
             E::Model(error) => error.into(),
             E::Tool(error) => error.into(),
+            E::Workspace(error) => error.into(),
             E::Goal(_) | E::UnknownAgent { .. } | E::NobodyInRole { .. } | E::Plan(_) => {
                 Self::of(Code::Usage, &error, error.hint())
             }

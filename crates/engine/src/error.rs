@@ -14,9 +14,12 @@ pub enum Error {
     /// A model could not be set up.
     #[error(transparent)]
     Model(#[from] updraft_models::Error),
-    /// A tool or the workspace could not be set up.
+    /// A tool could not be set up.
     #[error(transparent)]
     Tool(#[from] updraft_tools::Error),
+    /// The workspace cannot be opened.
+    #[error(transparent)]
+    Workspace(#[from] updraft_workspace::Error),
     /// An agent's file has a fault.
     #[error("{file}:{line}: {what}", file = file.display())]
     AgentFile {
@@ -113,6 +116,7 @@ impl Error {
                 Some("`updraft agents` shows the agents that were read".into())
             }
             Error::Tool(_)
+            | Error::Workspace(_)
             | Error::File { .. }
             | Error::Unwritten { .. }
             | Error::Goal(_)

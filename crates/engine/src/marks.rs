@@ -7,7 +7,6 @@ mod rows;
 mod scan;
 #[cfg(test)]
 mod tests;
-mod times;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,6 +15,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use updraft_journal::hash_of;
 use updraft_run::{Hash, Origins, RunId, Timestamp};
+pub(crate) use updraft_workspace::Stamp;
+use updraft_workspace::stamp_of;
 
 use crate::Error;
 use crate::undo::private;
@@ -101,10 +102,6 @@ pub enum Remains<'a> {
     Unknown,
 }
 
-/// Tells one state of a book from another without reading it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stamp(u64, u64, i64);
-
 impl Book {
     /// Everything that is marked, in the order of paths.
     pub fn all(&self) -> Result<Vec<Marked>, Error> {
@@ -182,10 +179,15 @@ impl Book {
         })
     }
 
-    /// Which state the book is in; `None` where nothing was ever marked.
-    pub(crate) fn stamp(&self) -> Option<Stamp> {
-        let about = fs::metadata(&self.file).or_else(|_| fs::metadata(self.old())).ok()?;
-        Some(Stamp(times::identity(&about), about.len(), times::modified(&about)))
+    /// A run has said which files it changed, and those are marked: it is no longer thought to be changing any file.
+    pub(crate) fn end_roaming(&self, run: &RunId) -> Result<(), Error> {
+        self.change(|page| drop(page.roaming.remove(run)))
+    }
+
+    /// Which state the book is in; `None` where nothing was ever marked. Boxed, as whoever drives a run holds some of them.
+    pub(crate) fn stamp(&self) -> Option<Box<Stamp>> {
+        let file = fs::File::open(&self.file).or_else(|_| fs::File::open(self.old())).ok()?;
+        stamp_of(&file).ok().map(Box::new)
     }
 
     /// What other runs wrote, by path.

@@ -4,10 +4,8 @@
 //! now, and is named instead. What is about to be done is written down with what it replaces before anything is touched,
 //! so that a second call finishes what a first one began, and an undo can be undone.
 
-mod alike;
 mod carry;
 mod made;
-mod moved;
 mod plan;
 mod record;
 mod side;
@@ -115,10 +113,6 @@ impl Undo {
         let (record, since) = self.records.begin(&self.workspace, &plan, at)?;
         let mut undone = self.do_it(&record);
         self.records.close(record)?;
-        // A folder may hold what the run made and nobody wrote down.
-        for left in undone.left.iter_mut().filter(|left| plan.has_more && left.why == Why::NotEmpty) {
-            left.why = Why::HoldsMore;
-        }
         undone.left.extend(since);
         undone.left.extend(plan.left);
         Ok(undone)

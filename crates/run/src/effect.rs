@@ -136,7 +136,8 @@ pub struct Prepared {
     /// The simple commands that it consists of, wherever they are hidden.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Part>,
-    /// Its output lists all that it changed, so that it need not be thought to have changed anything.
+    /// Its output will list all that it changed, or say that it does not: once it has ended, only those files hold what it
+    /// wrote.
     #[serde(default, skip_serializing_if = "is_false")]
     pub lists_changes: bool,
     /// It reaches beyond workspace and sandbox, so it needs approval.

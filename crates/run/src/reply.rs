@@ -167,9 +167,6 @@ pub struct Change {
     /// Another call was under way that may have made it instead.
     #[serde(default, skip_serializing_if = "is_false")]
     pub unsure: bool,
-    /// Of an index of git: hash of what it says after, without the times of files, which git writes anew as it likes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub entries: Option<Hash>,
 }
 
 /// What something in the workspace is, besides its content.

@@ -73,7 +73,9 @@ pub struct Run {
     pub(crate) agreed: Vec<(Likeness, Origins)>,
     /// Files that words from outside went into, by path; `.` is the whole workspace.
     pub(crate) tainted: BTreeMap<String, Origins>,
-    /// The same of files that other runs wrote.
+    /// Calls under way that will list what they changed, and the words from outside around them: until then it may be any file.
+    pub(crate) roaming: BTreeMap<Address, Origins>,
+    /// Files that other runs wrote words from outside to, by path.
     pub(crate) marked: BTreeMap<String, Origins>,
     /// What was asked of models and could not be passed on to them.
     pub(crate) omitted: BTreeSet<String>,
@@ -355,6 +357,13 @@ impl Run {
     /// Files that words from outside went into while it ran, by path; `.` is the whole workspace.
     pub fn tainted(&self) -> &BTreeMap<String, Origins> {
         &self.tainted
+    }
+
+    /// Words from outside that calls under way may be writing to any file, and will list.
+    pub fn roaming(&self) -> Origins {
+        let mut origins = Origins::default();
+        self.roaming.values().for_each(|around| origins.merge(around));
+        origins
     }
 
     /// Files that other runs wrote words from outside to, as far as this one has heard; `.` is the whole workspace.

@@ -1,6 +1,7 @@
 //! What a command changed in the workspace, as plain data.
 
 use serde::{Deserialize, Serialize};
+use updraft_workspace::Form;
 
 /// Something that a command made, changed or removed in the workspace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -10,9 +11,9 @@ pub struct Changed {
     /// Whether `path` is the name itself: not every name is UTF-8.
     pub is_exact: bool,
     /// What was there; nothing if it is new.
-    pub was: Option<Look>,
+    pub was: Option<Form>,
     /// What is there now; nothing if it is gone.
-    pub now: Option<Look>,
+    pub now: Option<Form>,
     /// By which [`Staged::kept`] finds what was there.
     pub kept: Option<u64>,
     /// Only its mode changed.
@@ -28,31 +29,4 @@ pub struct Unlisted {
     pub changes: u64,
     /// How many of them replaced or removed a file or link.
     pub taken: u64,
-}
-
-/// What something in the workspace is, besides its content.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Look {
-    /// What sort of thing.
-    pub sort: Sort,
-    /// The permission bits.
-    pub mode: u32,
-    /// Bytes of content.
-    pub len: u64,
-    /// When its content changed last, in nanoseconds since 1970.
-    pub modified: i64,
-}
-
-/// Sorts of things in a workspace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Sort {
-    /// A regular file.
-    File,
-    /// A symbolic link.
-    Link,
-    /// A folder.
-    Folder,
-    /// A pipe or a socket.
-    Other,
 }

@@ -6,7 +6,8 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::names;
+use updraft_workspace::names;
+
 use crate::order::Killed;
 use crate::policy::{Limits, Network, Policy, may_be_written};
 use crate::refusal::{Denied, Grant, Refusal, of_limit};

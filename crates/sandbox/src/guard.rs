@@ -21,10 +21,10 @@ pub(crate) use scan::allow_owner;
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
+use updraft_workspace::{GRAIN, Kind, ago};
 
 use crate::order::MovedAside;
 use crate::policy::Level;
@@ -87,7 +87,7 @@ pub(crate) struct Guard {
     named: BTreeSet<PathBuf>,
     before: Found,
     /// When the walk began, less the grain of file systems' clocks.
-    settled: (i64, u64),
+    settled: i64,
     saved: Saved,
     held: Mounts,
 }
@@ -107,7 +107,7 @@ impl Guard {
     pub(crate) fn before(folder: &Path, level: Level, guarded: &[PathBuf]) -> std::io::Result<Guard> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::openat(CWD, folder, flags, Mode::empty())?;
-        let settled = a_little_before_now();
+        let settled = ago(GRAIN);
         let below = guarded.iter().filter_map(|path| Some(path.strip_prefix(folder).ok()?.to_owned()));
         let named: BTreeSet<PathBuf> = below.filter(|path| !path.as_os_str().is_empty()).collect();
         let before = Walk::all(&root, folder, &named, None);
@@ -144,7 +144,7 @@ impl Guard {
         for (path, item) in &self.before.items {
             let is_covered = path.ancestors().any(|above| whole.contains(above));
             // Nothing is mounted on a link; what it leads to is an item of its own.
-            if item.stamp.kind != FileType::Symlink && !item.stays_writable() && !is_covered {
+            if item.stamp.kind != Kind::Link && !item.stays_writable() && !is_covered {
                 paths.push((path.clone(), true));
             }
         }
@@ -174,7 +174,7 @@ impl Guard {
             if is_done || is_theirs || !self.is_suspicious(&known, path, item) {
                 continue;
             }
-            let had_other_names = self.before.items.get(path).is_some_and(|old| old.stamp.has_other_names);
+            let had_other_names = self.before.items.get(path).is_some_and(|old| old.stamp.has_other_names());
             match self.held.author(&self.root, path, had_other_names) {
                 Author::Command => {}
                 Author::Others => continue,
@@ -244,7 +244,7 @@ impl Guard {
 
     /// Whether it is new or changed, and could run something.
     fn is_suspicious(&self, known: &Known<'_>, path: &Path, item: &Item) -> bool {
-        if item.stays_writable() && item.stamp.kind == FileType::RegularFile {
+        if item.stays_writable() && item.stamp.kind == Kind::File {
             let is_as_before = self.before.items.get(path).is_some_and(|old| old.stamp == item.stamp);
             let before = self.saved.text(path).unwrap_or_default();
             return !is_as_before && todo::read(&self.root, path).is_none_or(|now| todo::runs_more(&before, &now));
@@ -253,14 +253,13 @@ impl Guard {
             return old.stamp != item.stamp && self.saved.differs(&self.root, path, old, item);
         }
         // A known file under a new path: a folder above it was renamed.
-        let is_known =
-            item.stamp.kind != FileType::Directory && known.files.contains(&(item.stamp.inode, item.stamp.changed));
+        let is_known = item.stamp.kind != Kind::Folder && known.files.contains(&(item.stamp.inode, item.stamp.changed));
         !is_known && !harmless::is_harmless(&self.root, &self.folder, path, item.why)
     }
 
     fn bring_back_removed(&self, after: &Found, restored: &BTreeSet<PathBuf>, outcome: &mut Outcome) {
         for (path, item) in &self.before.items {
-            let is_gone = !after.items.contains_key(path) && item.stamp.kind != FileType::Directory;
+            let is_gone = !after.items.contains_key(path) && item.stamp.kind != Kind::Folder;
             let is_gone = is_gone && !item.stays_writable();
             let has_place = path.parent().is_some_and(|above| scan::open(&self.root, above).is_ok());
             let Some(saved) = self.saved.get(path).filter(|_| is_gone && has_place) else { continue };
@@ -277,7 +276,7 @@ impl Guard {
 struct Known<'a> {
     tops: BTreeSet<&'a PathBuf>,
     /// By inode and time.
-    files: BTreeSet<((u64, u64), (i64, u64))>,
+    files: BTreeSet<((u64, u64), i64)>,
 }
 
 impl Known<'_> {
@@ -302,14 +301,6 @@ fn told(mut troubles: Vec<String>) -> Vec<String> {
 
 /// Troubles that are told one by one.
 const MOST_TROUBLES: usize = 20;
-
-#[expect(clippy::disallowed_methods, reason = "compared with the times of files, which the system's clock gives")]
-pub(crate) fn a_little_before_now() -> (i64, u64) {
-    // File systems stamp with the clock of the last tick, at most 10 ms old.
-    let past = SystemTime::now().checked_sub(Duration::from_millis(20)).unwrap_or(UNIX_EPOCH);
-    let since = past.duration_since(UNIX_EPOCH).unwrap_or_default();
-    (since.as_secs().cast_signed(), u64::from(since.subsec_nanos()))
-}
 
 #[cfg(test)]
 mod tests;

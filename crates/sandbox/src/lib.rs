@@ -40,7 +40,7 @@
 //! | `sandbox`, `child`, `capture` | starting one, its end, what it said |
 //! | [`launch`] | the other process: namespaces, root folder, confinement, watching |
 //! | `filter` | system calls that are refused |
-//! | [`names`], `guard` | files that run later |
+//! | `guard` | files that run later |
 //! | `staged`, `changed` | what a command changed, gathered until it ends |
 //! | [`address`], `proxy` | which hosts may be reached, and how |
 //! | `refusal` | what was refused, and what would allow it |
@@ -72,7 +72,6 @@ mod identity;
 pub mod launch;
 #[cfg(target_os = "linux")]
 mod line;
-pub mod names;
 mod order;
 mod policy;
 mod probe;
@@ -87,7 +86,7 @@ mod staged;
 mod toolchain;
 
 pub use capture::{Capture, Captured, Listener};
-pub use changed::{Changed, Look, Sort, Unlisted};
+pub use changed::{Changed, Unlisted};
 #[cfg(target_os = "linux")]
 pub use child::{Child, Handle, Reader, Writer};
 pub use command::{Command, Output, Stdin};

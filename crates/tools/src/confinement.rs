@@ -75,6 +75,13 @@ impl Confinement {
         self.read_only && self.level != Some(Level::None)
     }
 
+    /// Whether what a command changes is meant to be gathered, and so listed exactly. Where that fails in the end, the output of
+    /// the command says so.
+    pub fn gathers(&self) -> bool {
+        let level = self.level.or_else(|| self.offered.get().map(|probe| probe.level));
+        self.staged.is_some() && level.is_none_or(|level| level == Level::Full)
+    }
+
     /// Whether the network that children have, if any, is held to what the user granted.
     pub fn is_granted(&self) -> bool {
         self.level != Some(Level::None) && self.policy.network != Network::None

@@ -7,13 +7,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 use tracing::debug;
-use updraft_run::{BlobRef, Class, Facts, Failure, FailureKind, Found, Hash, Output, Prepared, Reply, ToolCall};
+use updraft_run::{BlobRef, Class, Facts, Failure, FailureKind, Found, Output, Prepared, Reply, ToolCall};
+use updraft_workspace::Place;
 
 use crate::cut;
 use crate::limits::Limits;
-use crate::place::Place;
 use crate::registry::{Entry, Registry};
 use crate::tool::{CallContext, Source, Tool};
 use crate::witness::Witness;
@@ -211,7 +210,7 @@ impl Dispatcher {
         if let Some(cut) = cut::head_and_tail(&output.text, self.limits.output) {
             let output = Arc::make_mut(&mut output);
             let bytes = std::mem::replace(&mut output.text, cut).into_bytes();
-            output.whole = Some(BlobRef { hash: hash(&bytes), len: bytes.len() as u64 });
+            output.whole = Some(BlobRef { hash: updraft_workspace::hash(&bytes), len: bytes.len() as u64 });
             overflow = Some(bytes);
         }
         if output.value.as_ref().is_some_and(|value| !fits(value, self.limits.value)) {
@@ -296,11 +295,6 @@ fn from_outside(entry: &Entry, reply: Reply) -> Reply {
         output.origins.push(source.to_string());
     }
     Reply::Output(Arc::new(output))
-}
-
-/// The content hash of bytes.
-pub(crate) fn hash(bytes: &[u8]) -> Hash {
-    Hash(Sha256::digest(bytes).into())
 }
 
 /// Runs a look at the world on a thread of its own if the tool blocks.

@@ -1,8 +1,6 @@
-//! Why a tool or a workspace could not be taken on. What a model should read is a `Reply` instead.
+//! Why a tool could not be taken on. What a model should read is a `Reply` instead.
 
-use std::path::PathBuf;
-
-/// Why a tool cannot be registered or a workspace not be opened.
+/// Why a tool cannot be registered.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -32,14 +30,5 @@ pub enum Error {
         tool: String,
         /// What is wrong with it.
         why: String,
-    },
-
-    /// The workspace folder cannot be opened.
-    #[error("could not open the workspace `{}`", path.display())]
-    Workspace {
-        /// The folder.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
     },
 }

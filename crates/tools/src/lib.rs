@@ -32,8 +32,7 @@
 //! | `registry` | tools by name |
 //! | `dispatch` | one call from wish to reply |
 //! | `schema` | arguments against a JSON Schema that may be hostile |
-//! | `place`, `plain` | the workspace, reached only through its open folder; files elsewhere |
-//! | `replace` | files of our own, replaced whole |
+//! | `plain`, `replace` | files outside of the workspace; files of our own, replaced whole |
 //! | `confinement` | how every child process is confined |
 //! | `picture` | pictures, told by their first bytes |
 //! | [`worker`] | programs in the sandbox that serve one call after another |
@@ -50,13 +49,11 @@ mod dropin;
 mod error;
 mod limits;
 mod picture;
-mod place;
 mod plain;
 mod registry;
 mod replace;
 mod schema;
 mod shell;
-mod text;
 mod tool;
 mod web;
 mod witness;
@@ -69,11 +66,13 @@ pub use dropin::{DropIns, ListedFile, Listing, Look, Problem, Severity, ToolFold
 pub use error::Error;
 pub use limits::Limits;
 pub use picture::{LARGEST_PICTURE, mime_of};
-pub use place::{Hidden, Inside, Paths, Place, Standing, WholeText, Workspace, index_entries, is_draft_of_any};
 pub use plain::{open_plain, open_unlinked};
 pub use registry::Registry;
 pub use replace::replace_private;
 pub use schema::{Mismatch, Schema};
 pub use tool::{Around, CallContext, Caller, Calling, Consultation, Log, Source, Tool, Traits};
+pub use updraft_workspace::{
+    Error as WorkspaceError, Hidden, Inside, Paths, Place, Standing, WholeText, Workspace, is_draft_of_any,
+};
 pub use web::{Detour, Web, WebLimits};
 pub use witness::Witness;

@@ -9,9 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use updraft_run::{BlobRef, Class, Facts, Failure, Found, Inquiry, Prepared, Reply, ToolCall, ToolSpec};
-
-use crate::dispatch::hash;
-use crate::place::Place;
+use updraft_workspace::{Place, hash};
 
 /// A call on its way to a reply.
 pub type Calling<'a> = Pin<Box<dyn Future<Output = Reply> + Send + 'a>>;

@@ -18,12 +18,12 @@ use std::time::{Duration, SystemTime};
 
 use tokio::sync::Mutex as Turn;
 use updraft_run::{Change, Output, Reply};
+use updraft_workspace::{Changes, Workspace, ago};
 
 use crate::builtin::changes::{add, seen};
 use crate::builtin::now;
-use crate::place::Workspace;
 use crate::tool::CallContext;
-use compare::{Found, compare};
+use compare::compare;
 use snapshot::{Entry, MOST, Snapshot};
 use store::Store;
 use under_way::{Guard, UnderWay};
@@ -168,8 +168,8 @@ impl Watched {
 fn is_as_left(change: &Change, now: Option<&Entry>) -> bool {
     let Some(now) = now else { return change.now.is_none() && change.after.is_none() };
     match (change.after, now.content.as_ref().and_then(store::Content::bytes)) {
-        (Some(after), Some(bytes)) => crate::dispatch::hash(&bytes) == after,
-        (_, _) => change.now.is_some_and(|form| form == now.form || form.kind == updraft_run::FormKind::Folder),
+        (Some(after), Some(bytes)) => updraft_workspace::hash(&bytes) == after,
+        (_, _) => change.now.is_some_and(|form| form == now.form() || form.kind == updraft_run::FormKind::Folder),
     }
 }
 
@@ -187,15 +187,15 @@ impl Watch {
         if reply == Reply::Cancelled {
             tokio::time::sleep(LAST_MOMENT).await;
         }
-        let (found, unlisted) = watched.found(&guard, before, workspace).await;
-        watched.tell_others(&guard, &found.changes, workspace).await;
-        with_changes(reply, found, unlisted, cx)
+        let changes = watched.found(&guard, before, workspace).await;
+        watched.tell_others(&guard, &changes.list, workspace).await;
+        with_changes(reply, changes, cx)
     }
 }
 
 impl Watched {
     /// What is not as it was, and why that may not be all.
-    async fn found(self: &Arc<Self>, guard: &Guard, before: Before, workspace: &Workspace) -> (Found, Option<String>) {
+    async fn found(self: &Arc<Self>, guard: &Guard, before: Before, workspace: &Workspace) -> Changes {
         let (mut after, mut ending) = (None, None);
         for _ in 0..LOOKS {
             // What others tell while we look may be newer than what we saw.
@@ -213,38 +213,37 @@ impl Watched {
         let looking = tokio::task::spawn_blocking(move || {
             let (Some(first), Some(after)) = (before.snapshot, after) else {
                 let changes = seen::since(&workspace, before.at);
-                let changes = changes.into_iter().map(|one| Change { unsure: ending.has_met, ..one }).collect();
+                let list = changes.into_iter().map(|one| Change { unsure: ending.has_met, ..one }).collect();
                 let why = format!(
                     "the workspace has more than {MOST} files: what changed is known by the times of the first of them"
                 );
-                return (Found { changes, ..Found::default() }, Some(why));
+                return Changes { list, unlisted: Some(why), ..Changes::default() };
             };
-            let landing = snapshot::ago(LANDING);
+            let landing = ago(LANDING);
             let is_unsure = |now: Option<&Entry>| {
-                let is_recent = now.is_none_or(|now| now.stamp.touched >= landing);
+                let is_recent = now.is_none_or(|now| now.stamp.changed >= landing);
                 ending.has_met || (ending.others_go_on && is_recent)
             };
-            let found = compare(&workspace, &first, &ending.moved, &after, is_unsure);
+            let changes = compare(&workspace, &first, &ending.moved, &after, is_unsure);
             let is_partial = first.is_partial || after.is_partial;
-            (found, is_partial.then(|| "some folders could not be looked into".to_owned()))
+            Changes { unlisted: is_partial.then(|| "some folders could not be looked into".to_owned()), ..changes }
         });
         looking.await.unwrap_or_default()
     }
 }
 
 /// A reply that tells these changes too. One that cannot tell any becomes an output that says the same.
-fn with_changes(reply: Reply, found: Found, unlisted: Option<String>, cx: &CallContext) -> Reply {
-    let Found { changes, images, diff } = found;
-    if changes.is_empty() && unlisted.is_none() {
+fn with_changes(reply: Reply, changes: Changes, cx: &CallContext) -> Reply {
+    if changes.list.is_empty() && changes.unlisted.is_none() {
         return reply;
     }
     let failed = |text: String| Output { text, is_error: true, ..Output::default() };
     let mut output = match reply {
         Reply::Output(output) => Arc::unwrap_or_clone(output),
-        other if changes.is_empty() => return other,
+        other if changes.list.is_empty() => return other,
         Reply::InDoubt { evidence } => {
-            let names: Vec<String> = changes.iter().take(NAMED).map(|one| format!("`{}`", one.path)).collect();
-            let more = if changes.len() > NAMED { " and more" } else { "" };
+            let names: Vec<String> = changes.list.iter().take(NAMED).map(|one| format!("`{}`", one.path)).collect();
+            let more = if changes.list.len() > NAMED { " and more" } else { "" };
             return Reply::InDoubt { evidence: format!("{evidence}; changed since: {}{more}", names.join(", ")) };
         }
         Reply::Failed(failure) => failed(failure.message),
@@ -252,7 +251,6 @@ fn with_changes(reply: Reply, found: Found, unlisted: Option<String>, cx: &CallC
         Reply::Cancelled => failed("stopped: cancelled".to_owned()),
         other => return other,
     };
-    output.unlisted = unlisted.or(output.unlisted);
-    add(&mut output, changes, images, diff, cx);
+    add(&mut output, changes, cx);
     Reply::Output(Arc::new(output))
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use updraft_engine::{Book, Made, Move, Remains, Undo, UndoPlan, Undone, Unlisted, Which, Why};
 use updraft_journal::{Filter, Journal};
-use updraft_run::{Change, Event, FormKind, Origins, Reply, Run, RunId, StepId};
+use updraft_run::{Change, Event, FormKind, Origins, Prepared, Reply, Run, RunId, StepId};
 
 use super::adopt;
 use crate::args;
@@ -171,21 +171,27 @@ fn take_back(
 
 /// A run, and whether every call of it said what it changed.
 fn folded(journal: &Journal, id: &RunId) -> Result<(Run, bool), Fault> {
-    let (mut run, mut names_all) = (Run::default(), true);
+    let (mut run, mut names_all, mut silent) = (Run::default(), true, BTreeSet::new());
     journal.read(id, 0, &mut |_, record| {
         run.record(&record);
         for event in &record.events {
-            names_all &= match event {
-                Event::Begun { id, .. } => run.prepared(id).is_none_or(|call| !call.roams() || call.lists_changes),
-                Event::Replied { reply: Reply::Output(output), .. } => {
-                    output.unlisted.is_none() && output.more.is_none()
+            match event {
+                Event::Begun { id, .. } if run.prepared(id).is_some_and(Prepared::roams) => {
+                    silent.insert(id.clone());
                 }
-                _ => true,
-            };
+                Event::Replied { id, reply: Reply::Output(output), .. } => {
+                    let is_whole = output.unlisted.is_none() && output.more.is_none();
+                    names_all &= is_whole;
+                    if is_whole && run.prepared(id).is_some_and(|call| call.lists_changes) {
+                        silent.remove(id);
+                    }
+                }
+                _ => {}
+            }
         }
         ControlFlow::Continue(())
     })?;
-    Ok((run, names_all))
+    Ok((run, names_all && silent.is_empty()))
 }
 
 /// Marks what is about to be there again: words from outside that the run wrote, where an undo is taken back, or that
@@ -237,12 +243,9 @@ fn say(id: &RunId, undone: &Undone, unlisted: &[Unlisted], as_json: bool, what: 
 }
 
 fn in_words(plan: &UndoPlan, most: usize) -> String {
-    let taken: BTreeSet<&str> = plan.moves.iter().filter_map(|one| one.taken_from.as_deref()).collect();
-    // What is moved back is said once, where it goes.
-    let moves: Vec<&Move> = plan.moves.iter().filter(|one| !taken.contains(one.path.as_str())).collect();
-    let mut lines: Vec<String> = moves.iter().take(most).map(|one| move_words(one)).collect();
-    if moves.len() > most {
-        lines.push(format!("… and {} more", moves.len() - most));
+    let mut lines: Vec<String> = plan.moves.iter().take(most).map(move_words).collect();
+    if plan.moves.len() > most {
+        lines.push(format!("… and {} more", plan.moves.len() - most));
     }
     lines.extend(
         plan.left.iter().take(most).map(|left| format!("leave    {}: {}", out::on_one_line(&left.path), left.why)),
@@ -261,9 +264,7 @@ fn move_words(one: &Move) -> String {
     };
     let kind = one.to.or(one.from).map_or(FormKind::File, |side| side.form.kind);
     let slash = if kind == FormKind::Folder { "/" } else { "" };
-    let from = one.taken_from.as_deref().map(|from| format!(" from {}", out::on_one_line(from))).unwrap_or_default();
-    let verb = if from.is_empty() { verb } else { "move back" };
-    format!("{verb:8} {}{slash}{from}", out::on_one_line(&one.path))
+    format!("{verb:8} {}{slash}", out::on_one_line(&one.path))
 }
 
 fn list(id: &RunId, made: &[Made], plan: &UndoPlan, unlisted: &[Unlisted], as_json: bool) {
@@ -275,20 +276,8 @@ fn list(id: &RunId, made: &[Made], plan: &UndoPlan, unlisted: &[Unlisted], as_js
     let paint = Paint::for_stdout();
     let mut text = String::new();
     let lefts: BTreeMap<&str, &Why> = plan.left.iter().rev().map(|left| (left.path.as_str(), &left.why)).collect();
-    let backs: BTreeSet<&str> =
-        plan.moves.iter().filter(|back| back.to.is_some()).map(|back| back.path.as_str()).collect();
     for one in made.iter().rev() {
-        let left = lefts.get(one.change.path.as_str()).copied();
-        let why = match &one.change {
-            // What was moved can be had, though it was not kept.
-            Change { lost: true, .. } => {
-                let is_back = backs.contains(one.change.path.as_str());
-                let why = left.unwrap_or(&Why::Lost);
-                (!is_back || left.is_some()).then(|| why.to_string())
-            }
-            Change { unsure: true, .. } => Some(Why::Unsure.to_string()),
-            _ => left.map(Why::to_string),
-        };
+        let why = lefts.get(one.change.path.as_str()).map(ToString::to_string);
         let why = why.map(|why| paint.yellow(&format!("  not undoable: {why}"))).unwrap_or_default();
         let (path, verb) = (out::on_one_line(&one.change.path), verb(&one.change));
         let _ = writeln!(text, "{}  {}  {verb:8} {path}{why}", moment::clock(one.at), one.call);

@@ -99,6 +99,31 @@ fn what_a_command_and_code_of_a_tainted_step_change_is_marked() {
 }
 
 #[test]
+fn a_command_whose_changes_are_gathered_marks_the_files_it_wrote_and_no_other() {
+    let Some(trap) = Trap::set() else { return };
+    if !crate::undo::can_stage(&trap.world) {
+        return;
+    }
+    trap.world.file("b.txt", "mine, and as new as can be");
+    trap.looks_and(&[
+        call("run_command", &json!({"command": "echo words >> a.txt; mkdir new; echo words > new/c.txt"})),
+        call("write_file", &json!({"path": "d.txt", "content": "words"})),
+    ]);
+    let page = json!([trap.url("page")]);
+    let files = ["a.txt", "d.txt", "new", "new/c.txt"].map(|file| (file.to_owned(), page.clone()));
+    assert_eq!(trap.marked(), files);
+}
+
+#[test]
+fn a_command_whose_changes_are_not_gathered_marks_all_that_is_newer() {
+    let Some(trap) = Trap::set() else { return };
+    trap.world.config("config.toml", "[web]\nloopback = true\n[undo]\ncommands = false\n");
+    trap.looks_and(&[call("run_command", &json!({"command": "echo words > c.txt; touch a.txt"}))]);
+    let marked: Vec<String> = trap.marked().into_iter().map(|(file, _)| file).collect();
+    assert!(["a.txt", "c.txt"].iter().all(|file| marked.iter().any(|one| one == file)), "{marked:?}");
+}
+
+#[test]
 fn what_was_undone_is_no_longer_marked_and_what_was_done_again_is() {
     let Some(trap) = Trap::set() else { return };
     trap.world.file("notes.md", "mine\n");

@@ -296,7 +296,7 @@ fn a_repository_that_was_used_since_is_left_whole() {
     world.file("three.txt", "mine\n");
     git(&["add", "-A"]);
     git(&["commit", "-qm", "third"]);
-    world.updraft(&["undo", "--yes"]).code(1).says("in the same repository was changed since");
+    world.updraft(&["undo", "--yes"]).code(1).says(".git/index: it was changed since");
     git(&["fsck", "--strict"]);
     assert_eq!(git(&["log", "--format=%s"]), "third\nsecond\nfirst");
 }

@@ -65,6 +65,32 @@ fn looking_at_a_repository_does_not_hinder_undo_and_redo() {
 }
 
 #[test]
+fn a_branch_that_a_run_made_goes_and_what_is_staged_since_keeps_the_repository_as_it_is() {
+    let world = World::new();
+    if !can_test(&world) {
+        return;
+    }
+    git(&world, &["init", "-q", "-b", "main", "."]);
+    git(&world, &["add", "-A"]);
+    git(&world, &["commit", "-qm", "first"]);
+    let branch = "git checkout -q -b feature; echo two >> a.txt; git -c user.name=n -c user.email=e@x commit -qam two";
+    run(&world, &[("run_command", json!({"command": branch}))]).code(0);
+    assert_eq!(git(&world, &["branch", "--show-current"]), "feature");
+
+    world.updraft(&["undo", "--yes"]).code(0);
+    assert_eq!(git(&world, &["branch", "--format=%(refname:short)"]), "main");
+    assert_eq!(git(&world, &["status", "--porcelain"]), "");
+    git(&world, &["fsck", "--strict"]);
+    world.updraft(&["undo", "--redo", "--yes"]).code(0);
+
+    world.file("three.txt", "mine\n");
+    git(&world, &["add", "three.txt"]);
+    world.updraft(&["undo", "--yes"]).code(1).says("in the same repository was changed since");
+    assert_eq!(git(&world, &["branch", "--show-current"]), "feature");
+    assert_eq!(git(&world, &["diff", "--cached", "--name-only"]), "three.txt");
+}
+
+#[test]
 fn an_undo_in_a_repository_is_taken_back_as_a_whole_or_not_at_all() {
     let world = World::new();
     if !can_test(&world) {

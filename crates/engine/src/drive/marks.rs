@@ -17,11 +17,11 @@ pub(crate) struct Known {
     /// Nobody has looked into this book for this run yet.
     is_unopened: bool,
     /// The state of the book that the run has heard of.
-    heard: Option<Stamp>,
+    heard: Option<Box<Stamp>>,
     /// What this run has marked.
     kept: BTreeMap<String, Origins>,
     /// The state of the book when it was last written to.
-    written: Option<Stamp>,
+    written: Option<Box<Stamp>>,
     /// Which of those stood in it then: a person may have cleared some since, or taken the run back.
     standing: BTreeSet<String>,
 }
@@ -65,9 +65,13 @@ impl Drive {
     /// Marks what this run is about to write, before anything of it is.
     pub(super) fn keep_marks(&mut self, records: &[Record]) -> Result<(), Error> {
         let Some(known) = self.marks.as_mut() else { return Ok(()) };
-        let tainted = self.run.tainted();
+        let mut tainted = self.run.tainted().clone();
+        let roaming = self.run.roaming();
+        if !roaming.is_empty() {
+            tainted.entry(".".to_owned()).or_default().merge(&roaming);
+        }
         let written = written(&self.run, records);
-        if known.kept == *tainted && written.is_empty() {
+        if known.kept == tainted && written.is_empty() {
             return Ok(());
         }
         let stamp = known.book.stamp();
@@ -85,6 +89,11 @@ impl Drive {
             known.written = known.book.stamp();
             known.standing.extend(news.keys().cloned());
             known.kept.extend(news);
+        }
+        if !tainted.contains_key(".") && known.kept.remove(".").is_some() {
+            known.book.end_roaming(&self.id)?;
+            known.written = known.book.stamp();
+            known.standing.remove(".");
         }
         Ok(())
     }

@@ -1,14 +1,12 @@
 //! What changed in a workspace since a moment, by the times of files, and what a file holds.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::Metadata;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use updraft_journal::hash_of;
 use updraft_run::Timestamp;
-
-use super::times;
+use updraft_workspace::{Stamp, Survey, Workspace};
 
 /// Files and folders that are looked at; with more, the whole workspace counts as changed.
 const LOOKED_AT: usize = 200_000;
@@ -26,30 +24,20 @@ pub(super) type Folders = Option<BTreeSet<u64>>;
 
 /// The folders that there are.
 pub(super) fn folders(root: &Path) -> Folders {
-    let (mut folders, mut looked_at, mut left) = (BTreeSet::new(), 0, vec![PathBuf::new()]);
-    while let Some(folder) = left.pop() {
-        for entry in std::fs::read_dir(root.join(&folder)).into_iter().flatten().flatten() {
-            looked_at += 1;
-            if looked_at > LOOKED_AT {
-                return None;
-            }
-            if entry.file_type().is_ok_and(|kind| kind.is_dir())
-                && let Ok(about) = entry.metadata()
-            {
-                let path = folder.join(entry.file_name());
-                folders.insert(standing(&path, &about));
-                left.push(path);
-            }
-        }
-    }
-    Some(folders)
+    let survey = survey(root);
+    let folders = survey.stamps.iter().filter(|(_, stamp)| stamp.is_folder());
+    (!survey.is_cut).then(|| folders.map(|(path, stamp)| standing(path, stamp)).collect())
+}
+
+/// Everything that there is; nothing, where there is no workspace any more.
+fn survey(root: &Path) -> Survey {
+    Workspace::open(root).map(|opened| opened.survey(LOOKED_AT)).unwrap_or_default()
 }
 
 /// A folder in its place: another one there is not the same, nor the same one elsewhere.
-fn standing(path: &Path, about: &Metadata) -> u64 {
-    let (place, itself) = (times::place(about), times::identity(about));
-    let told = [path.as_os_str().as_encoded_bytes(), &place.to_le_bytes(), &itself.to_le_bytes()].concat();
-    let hash = hash_of(&told).to_string();
+fn standing(path: &[u8], stamp: &Stamp) -> u64 {
+    let (place, itself) = stamp.inode;
+    let hash = hash_of(&[path, &place.to_le_bytes(), &itself.to_le_bytes()].concat()).to_string();
     u64::from_str_radix(hash.get(..16).unwrap_or_default(), 16).unwrap_or_default()
 }
 
@@ -57,28 +45,27 @@ fn standing(path: &Path, about: &Metadata) -> u64 {
 /// with all that is in it. Nobody can set the time that counts here; a file that was renamed has a new one.
 pub(super) fn since(root: &Path, moment: Timestamp, before: &Folders) -> Vec<String> {
     let moment = moment.0 - SLACK;
-    let (mut changed, mut looked_at, mut left) = (Vec::new(), 0, vec![(PathBuf::new(), false)]);
-    while let Some((folder, is_new)) = left.pop() {
-        for entry in std::fs::read_dir(root.join(&folder)).into_iter().flatten().flatten() {
-            looked_at += 1;
-            if looked_at > LOOKED_AT {
-                return vec![".".to_owned()];
+    let survey = survey(root);
+    if survey.is_cut {
+        return vec![".".to_owned()];
+    }
+    let mut new: BTreeSet<&[u8]> = BTreeSet::new();
+    let mut changed = Vec::new();
+    for (path, stamp) in &survey.stamps {
+        let above = path.iter().rposition(|byte| *byte == b'/').map(|at| &path[..at]);
+        let is_in_new = above.is_some_and(|above| new.contains(above));
+        let is_touched = stamp.changed / 1_000_000 >= moment;
+        if stamp.is_folder() {
+            let is_other = match before {
+                Some(before) => !before.contains(&standing(path, stamp)),
+                // One in which nothing was made or removed, and that changed all the same, was given its name.
+                None => is_touched && stamp.modified / 1_000_000 < moment,
+            };
+            if is_in_new || is_other {
+                new.insert(path);
             }
-            // What cannot be looked at is gone.
-            let Ok(about) = entry.metadata() else { continue };
-            let path = folder.join(entry.file_name());
-            let is_touched = times::touched(&about) / 1_000_000 >= moment;
-            if about.is_dir() {
-                let is_new = is_new
-                    || match before {
-                        Some(before) => !before.contains(&standing(&path, &about)),
-                        // One in which nothing was made or removed, and that changed all the same, was given its name.
-                        None => is_touched && times::modified(&about) / 1_000_000 < moment,
-                    };
-                left.push((path, is_new));
-            } else if is_new || is_touched {
-                changed.push(path.to_string_lossy().into_owned());
-            }
+        } else if is_in_new || is_touched {
+            changed.push(String::from_utf8_lossy(path).into_owned());
         }
     }
     few(changed)

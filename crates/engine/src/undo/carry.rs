@@ -1,13 +1,12 @@
-//! Carrying an undo out: what was moved is moved back, then removals from the inside out, then folders, then what lies in
-//! them. May be done again after it was cut off: what is done already is left alone.
+//! Carrying an undo out: removals from the inside out, then folders, then what lies in them. May be done again after it
+//! was cut off: what is done already is left alone.
 
 use std::collections::BTreeSet;
 
 use updraft_run::{Failure, FormKind};
 use updraft_tools::{Inside, Standing, Workspace};
 
-use super::moved::above;
-use super::plan::{Left, Move, Why};
+use super::plan::{Left, Move, TOO_LARGE, Why};
 use super::record::Record;
 use super::side::{Side, is_same};
 use super::{LARGEST, Source, Undone};
@@ -15,17 +14,7 @@ use super::{LARGEST, Source, Undone};
 pub(super) fn carry_out(workspace: &Workspace, source: &Source<'_>, record: &Record) -> Undone {
     let mut hand = Hand { workspace, source, undone: Undone::default() };
     let depth = |one: &&Move| one.path.matches('/').count();
-    let (back, rest): (Vec<&Move>, Vec<&Move>) = record.moves.iter().partition(|one| one.taken_from.is_some());
-    let taken: BTreeSet<&str> = back.iter().filter_map(|one| one.taken_from.as_deref()).collect();
-    let mut moves: Vec<&Move> = rest.into_iter().filter(|one| !taken.contains(one.path.as_str())).collect();
-    // A file or link may stand where the folder of something that is moved back must be.
-    let above: BTreeSet<&str> = back.iter().flat_map(|one| above(&one.path)).collect();
-    for one in moves.iter().filter(|one| above.contains(one.path.as_str()) && is_removal(one)) {
-        hand.take_away(one);
-    }
-    for one in &back {
-        hand.move_back(one);
-    }
+    let mut moves: Vec<&Move> = record.moves.iter().collect();
     moves.sort_by_key(|one| std::cmp::Reverse(depth(one)));
     let (folders, files): (Vec<&Move>, Vec<&Move>) = moves.into_iter().partition(|one| is_folder(one.from));
     for one in files.iter().filter(|one| is_removal(one)) {
@@ -94,30 +83,9 @@ impl Hand<'_> {
     fn take_away(&mut self, one: &Move) {
         self.checked(one, |hand, path, now| {
             // The folder that comes in its place may be there already.
-            let is_there = now.is_some_and(|now| now.form.kind == FormKind::Folder);
+            let is_there = now.is_some_and(|now| now.form().kind == FormKind::Folder);
             if is_there { Ok(None) } else { hand.workspace.take_away(path).map(|()| None) }
         });
-    }
-
-    /// Gives a file its old name again.
-    fn move_back(&mut self, one: &Move) {
-        let (Some(to), Some(from)) = (one.to, one.taken_from.as_deref()) else { return };
-        let mut is_back = false;
-        self.checked(one, |hand, path, now| {
-            if now.is_none() {
-                let from = hand.workspace.locate(from)?;
-                let there = hand.workspace.standing(&from, 0)?;
-                if !is_same(there.as_ref().map(Side::now).as_ref(), Some(&to)) {
-                    return Ok(Some(Why::Conflict));
-                }
-                hand.workspace.move_file(&from, path)?;
-            }
-            is_back = true;
-            hand.workspace.set_mode(path, to.form.mode).map(|()| None)
-        });
-        if is_back {
-            self.undone.restored.push(from.to_owned());
-        }
     }
 
     /// Looks once more, since the plan was made: somebody else's change in between is not overwritten.
@@ -134,6 +102,10 @@ impl Hand<'_> {
             // What was in the way may just have been taken away for it.
             if !is_expected && !came_apart {
                 return Ok(Some(Why::Conflict));
+            }
+            let goes = current.and_then(|side| side.hash).filter(|_| !is_same(current.as_ref(), one.to.as_ref()));
+            if goes.is_some_and(|hash| !hand.source.records.has(&hash)) {
+                return Ok(Some(Why::Failed(TOO_LARGE.to_owned())));
             }
             act(hand, path, now)
         });

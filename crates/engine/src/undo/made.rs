@@ -19,9 +19,6 @@ pub struct Made {
     /// What it changed.
     #[serde(flatten)]
     pub change: Change,
-    /// A file tool wrote it, so that its content came from the model and not from another file.
-    #[serde(skip)]
-    pub(crate) is_written: bool,
 }
 
 /// Which changes are meant.
@@ -62,18 +59,12 @@ pub(crate) fn made(journal: &Journal, run: &RunId, which: &Which) -> Result<Chan
     let mut all = Changes::default();
     let mut told = Told::default();
     let mut fault = None;
-    let mut writers: BTreeSet<Address> = BTreeSet::new();
     journal.read(run, 0, &mut |_, record: Record| {
         for event in &record.events {
             match event {
                 // What was done before was done by another run, or elsewhere.
                 Event::Forked { .. } | Event::Imported => all = Changes::default(),
-                Event::Begun { id, facts, .. } if which.has(id) => {
-                    all.begun.insert(id.clone());
-                    if !facts.files.is_empty() {
-                        writers.insert(id.clone());
-                    }
-                }
+                Event::Begun { id, .. } if which.has(id) => drop(all.begun.insert(id.clone())),
                 Event::Replied { id, reply: Reply::Output(output), .. } if which.has(id) => {
                     all.more.extend(output.more.map(|more| (id.clone(), more)));
                     match changes(journal, output) {
@@ -81,7 +72,6 @@ pub(crate) fn made(journal: &Journal, run: &RunId, which: &Which) -> Result<Chan
                             at: record.at,
                             call: id.clone(),
                             change,
-                            is_written: writers.contains(id),
                         })),
                         Err(error) => fault = Some(error),
                     }

@@ -1,14 +1,16 @@
 //! What an undo would do, path by path. Reads, changes nothing.
+//!
+//! One rule: what still is as the run left it, and whose earlier content was kept, is put back. Everything else is named
+//! and left alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use updraft_run::{Address, FormKind, Hash};
-use updraft_tools::{Standing, Workspace, index_entries, is_draft_of_any};
+use updraft_run::{Address, Change, FormKind, Hash};
+use updraft_tools::{Standing, Workspace, is_draft_of_any};
 
 use super::made::{Changes, Made};
-use super::moved::{Draft, Loss, Wish, is_loss, is_misnamed};
 use super::record::Record;
 use super::side::{Side, is_same};
 use super::{LARGEST, Source};
@@ -23,9 +25,6 @@ pub struct Plan {
     /// The number of the undo that this takes back.
     #[serde(skip)]
     pub(crate) takes_back: Option<u64>,
-    /// The run changed more than is listed.
-    #[serde(skip)]
-    pub(crate) has_more: bool,
 }
 
 /// One path, from what it is to what it was.
@@ -42,9 +41,6 @@ pub struct Move {
     /// Whose changes are taken back, the last first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<Address>,
-    /// The file that holds its content now, because the run moved it there: it is moved back.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub taken_from: Option<String>,
     /// Contents that the wanted one may be the beginning of.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) later: Vec<Hash>,
@@ -71,18 +67,14 @@ pub enum Why {
     Repository(String),
     /// What was there before was not kept.
     Lost,
-    /// It may be all that is left of this path, which is not brought back.
-    Remains(String),
-    /// It may be what is left of something that this call took away and that is not listed.
-    Unlisted(String),
+    /// It may be a file that was moved here and cannot be brought back.
+    MaybeMoved,
     /// Its name is not UTF-8, so it cannot be found again by what was recorded.
     Name,
     /// Another call was under way at the same time and may have changed it instead.
     Unsure,
-    /// It is a folder that holds something else by now.
+    /// It is a folder that is not empty.
     NotEmpty,
-    /// It is a folder that holds something, which may be what the run made and is not listed.
-    HoldsMore,
     /// It could not be read or written.
     Failed(String),
 }
@@ -93,19 +85,12 @@ impl fmt::Display for Why {
             Why::Conflict => f.write_str("it was changed since"),
             Why::Repository(other) => write!(f, "`{other}` in the same repository was changed since"),
             Why::Lost => f.write_str("what was there before was not kept"),
-            Why::Remains(lost) => {
-                write!(f, "`{lost}` is not brought back, and this may be what is left of it; --force takes it back")
-            }
-            Why::Unlisted(call) => {
-                write!(
-                    f,
-                    "{call} took away more than is listed, and this may be what is left of it; --force takes it back"
-                )
+            Why::MaybeMoved => {
+                f.write_str("it may be a moved file whose earlier place cannot be restored; --force removes it")
             }
             Why::Name => f.write_str("its name is not UTF-8, so it cannot be put back"),
             Why::Unsure => f.write_str("another call at the same time may have changed it; --force takes it back"),
-            Why::NotEmpty => f.write_str("it holds something else by now"),
-            Why::HoldsMore => f.write_str("it holds something that is not listed, and may be the run's"),
+            Why::NotEmpty => f.write_str("the folder is not empty"),
             Why::Failed(why) => f.write_str(why),
         }
     }
@@ -122,185 +107,162 @@ pub(super) struct Planning<'a> {
 
 impl Planning<'_> {
     pub(super) fn of(&self, changes: &Changes) -> Plan {
-        let made = &changes.made;
         let mut paths: BTreeMap<&str, Vec<&Made>> = BTreeMap::new();
-        for one in made {
+        for one in &changes.made {
             paths.entry(&one.change.path).or_default().push(one);
         }
-        let mut draft = Draft::default();
+        let mut plan = Plan::default();
         for (path, made) in paths {
-            if made.iter().any(|one| is_misnamed(&one.change)) {
-                draft.lose(path, &made, Why::Name);
+            let is_misnamed = |one: &&Made| one.change.lost && path.contains(char::REPLACEMENT_CHARACTER);
+            if made.iter().any(is_misnamed) {
+                plan.leave(path, Why::Name);
                 continue;
             }
-            match self.look(path) {
+            match self.look(path, &plan) {
                 // A write of ours that was cut off had left it, and it was cleared away.
                 Ok(None) if is_draft_of_any(path) => {}
-                Ok(now) => self.path(path, &made, now.as_ref(), &mut draft),
-                // The plan takes the link away that is in the way. A folder comes before what lies in it.
-                Err(_) if draft.makes_way_for(path) => self.path(path, &made, None, &mut draft),
-                Err(why) => draft.block(path, &made, why),
+                Ok(now) => match self.path(path, &made, now.as_ref()) {
+                    Ok(wanted) => plan.moves.extend(wanted),
+                    Err(why) => plan.leave(path, why),
+                },
+                Err(why) => plan.leave(path, Why::Failed(why)),
             }
         }
-        draft.find_what_was_moved();
-        draft.plan.has_more = !changes.more.is_empty();
-        let takes = changes.more.iter().filter(|(_, more)| more.taken > 0);
-        draft.losses.extend(takes.map(|(call, _)| Loss::unlisted(call)));
         if !self.force {
-            keep_repositories_whole(&mut draft.plan);
-            draft.keep_remains(made);
+            keep_repositories_whole(&mut plan);
+            keep_what_may_be_moved(&mut plan, changes);
         }
-        draft.finished()
+        plan
     }
 
     /// The way back from an undo.
     pub(super) fn back(&self, record: &Record) -> Plan {
-        let mut draft = Draft::default();
-        draft.plan.takes_back = Some(record.number);
+        let mut plan = Plan { takes_back: Some(record.number), ..Plan::default() };
         let mut moves: Vec<&Move> = record.moves.iter().collect();
         moves.sort_by_key(|one| &one.path);
-        let taken: BTreeSet<&str> = moves.iter().filter_map(|one| one.taken_from.as_deref()).collect();
         for done in moves {
-            let mut back = Move { from: done.to, to: done.from, later: Vec::new(), taken_from: None, ..done.clone() };
-            let now = match self.look(&back.path) {
+            let (path, from) = (done.path.as_str(), done.to);
+            let now = match self.look(path, &plan) {
                 Ok(now) => now,
-                Err(_) if draft.makes_way_for(&back.path) => None,
                 Err(why) => {
-                    draft.plan.left.push(Left { path: back.path, why: Why::Failed(why) });
+                    plan.leave(path, Why::Failed(why));
                     continue;
                 }
             };
-            let side = now.as_ref().map(Side::now);
-            if self.says_the_same(&back, side) {
-                back.from = side;
-            }
-            if is_same(side.as_ref(), back.to.as_ref()) && mode(side) == mode(back.to) {
+            let current = now.as_ref().map(Side::now);
+            if !is_as_left(path, current, from) && !is_same(current.as_ref(), done.from.as_ref()) {
+                plan.leave(path, Why::Conflict);
                 continue;
             }
-            if !is_same(side.as_ref(), back.from.as_ref()) {
-                draft.plan.left.push(Left { path: back.path, why: Why::Conflict });
-                continue;
-            }
-            let otherwise = Some(&back).filter(|back| self.can_be_had(back, now.as_ref())).cloned();
-            match otherwise {
-                // What was moved is moved again: it keeps its time, by which it may be known.
-                Some(back) if !taken.contains(back.path.as_str()) => draft.add(back),
-                otherwise => draft.wish(Wish { wanted: back, otherwise, loss: None }),
+            let back = Move { from: current, to: done.from, later: Vec::new(), ..done.clone() };
+            match self.checked(back, now.as_ref()) {
+                Ok(back) => plan.moves.extend(back),
+                Err(why) => plan.leave(path, why),
             }
         }
-        draft.find_what_was_moved();
-        keep_repositories_whole(&mut draft.plan);
-        draft.finished()
+        keep_repositories_whole(&mut plan);
+        plan
     }
 
-    /// Whether an index of git that an undo put back says what it said then.
-    fn says_the_same(&self, back: &Move, now: Option<Side>) -> bool {
-        let Some(says) = now.and_then(|side| side.entries) else { return false };
-        let put = back.from.and_then(|side| self.source.content(&side, &[], None));
-        put.is_some_and(|bytes| index_entries(&back.path, &bytes) == Some(says))
-    }
-
-    fn look(&self, path: &str) -> Result<Option<Standing>, String> {
+    /// What is at a path. Nothing, where it lies behind a link that the plan takes away; a folder comes before what lies in
+    /// it.
+    fn look(&self, path: &str, plan: &Plan) -> Result<Option<Standing>, String> {
         let inside = self.workspace.locate(path).map_err(|failure| failure.message)?;
-        self.workspace.standing(&inside, LARGEST).map_err(|failure| failure.message)
+        self.workspace.standing(&inside, LARGEST).or_else(|failure| {
+            let is_link = |side: Option<Side>| side.is_some_and(|side| side.form.kind == FormKind::Link);
+            let goes = |one: &Move| is_link(one.from) && !is_link(one.to) && is_below(path, &one.path);
+            if plan.moves.iter().any(goes) { Ok(None) } else { Err(failure.message) }
+        })
     }
 
-    /// Goes back from what is there now as far as it is known. Where that ends at something that was not kept, the rest
-    /// of the way is a wish.
-    fn path(&self, path: &str, made: &[&Made], now: Option<&Standing>, draft: &mut Draft) {
-        let current = now.map(Side::now);
-        let first = made.first().and_then(|one| Side::before(&one.change));
-        // Where nothing was kept, nobody knows what was there.
-        let is_known = made.first().is_some_and(|one| !one.change.lost);
-        if is_known && is_same(current.as_ref(), first.as_ref()) && mode(current) == mode(first) {
-            return;
+    /// What leads from what is there now to what was there before the run; nothing, if that is the same.
+    fn path(&self, path: &str, made: &[&Made], now: Option<&Standing>) -> Result<Option<Move>, Why> {
+        let Some(first) = made.first() else { return Ok(None) };
+        let (current, before) = (now.map(Side::now), Side::before(&first.change));
+        if !first.change.lost && is_same(current.as_ref(), before.as_ref()) && mode(current) == mode(before) {
+            return Ok(None);
         }
-        let wanted = |walked: &Walked<'_>| Move {
-            path: path.to_owned(),
-            from: current,
-            to: walked.state,
-            calls: walked.calls.clone(),
-            taken_from: None,
-            later: walked.later.clone(),
+        let mut walked = walk(path, current, made);
+        if let Some(why) = walked.stops.take() {
+            if first.change.lost {
+                return Err(Why::Lost);
+            }
+            if !self.force {
+                return Err(why);
+            }
+            walked.state = before;
+            walked.calls = made.iter().rev().map(|one| one.call.clone()).collect();
+        }
+        let (path, calls, later) = (path.to_owned(), walked.calls, walked.later);
+        self.checked(Move { path, from: current, to: walked.state, calls, later }, now)
+    }
+
+    /// A move, if it changes something and can be carried out and taken back.
+    fn checked(&self, wanted: Move, now: Option<&Standing>) -> Result<Option<Move>, Why> {
+        let is_same = is_same(wanted.from.as_ref(), wanted.to.as_ref());
+        if is_same && mode(wanted.from) == mode(wanted.to) {
+            return Ok(None);
+        }
+        let is_kept = |side: Side| match side.form.kind {
+            FormKind::Folder => true,
+            FormKind::File | FormKind::Link => {
+                let bytes = now.and_then(|now| now.bytes.as_deref());
+                self.source.content(&side, &wanted.later, bytes).is_some()
+            }
+            _ => false,
         };
-        let mut walked = walk(current, made, false);
-        let whole = (walked.stops == Why::Lost).then(|| walk(current, made, true));
-        if self.force
-            && let Some(one) = walked.left.iter().find(|one| !one.change.lost)
-        {
-            walked.state = Side::before(&one.change);
-            walked.calls.extend(walked.left.drain(..).map(|one| one.call.clone()));
+        if !is_same && !wanted.to.is_none_or(is_kept) {
+            return Err(Why::Lost);
         }
-        let done = wanted(&walked);
-        let is_change = !is_same(done.from.as_ref(), done.to.as_ref()) || mode(done.from) != mode(done.to);
-        let otherwise = Some(done).filter(|done| is_change && self.can_be_had(done, now));
-        let loss = || Some(Loss::of(path, made)).filter(|_| made.iter().any(|one| is_loss(&one.change)));
-        if let Some(whole) = whole.filter(|whole| whole.left.is_empty() && !walked.left.is_empty()) {
-            draft.wish(Wish { wanted: wanted(&whole), otherwise, loss: loss() });
-            return;
+        let is_large =
+            wanted.from.is_some_and(|side| side.form.kind == FormKind::File && side.form.len > LARGEST as u64);
+        if !is_same && is_large {
+            return Err(Why::Failed(TOO_LARGE.to_owned()));
         }
-        if !walked.left.is_empty() {
-            if walked.stops == Why::Lost {
-                draft.losses.extend(loss());
-            } else {
-                draft.miss(path, first);
-            }
-            draft.plan.left.push(Left { path: path.to_owned(), why: walked.stops.clone() });
-        }
-        match otherwise {
-            Some(done) => draft.add(done),
-            None if is_change && walked.left.is_empty() => {
-                draft.wish(Wish { wanted: wanted(&walked), otherwise: None, loss: loss() });
-            }
-            None => {}
-        }
-    }
-
-    fn can_be_had(&self, wanted: &Move, now: Option<&Standing>) -> bool {
-        match wanted.to {
-            None => true,
-            Some(side) => match side.form.kind {
-                FormKind::Folder => true,
-                FormKind::File | FormKind::Link => {
-                    is_same(wanted.from.as_ref(), Some(&side))
-                        || self.source.content(&side, &wanted.later, now.and_then(|now| now.bytes.as_deref())).is_some()
-                }
-                _ => false,
-            },
-        }
+        Ok(Some(wanted))
     }
 }
 
 /// How far a path was gone back.
-struct Walked<'a> {
+struct Walked {
     state: Option<Side>,
     calls: Vec<Address>,
     later: Vec<Hash>,
-    /// Changes that are still to be taken back.
-    left: Vec<&'a Made>,
-    /// Why there are any.
-    stops: Why,
+    /// Why that is not to the beginning.
+    stops: Option<Why>,
 }
 
 /// Goes back from what is there now, change by change, as far as each leads to the one before it. Calls that ran at the
 /// same time may have replied in another order than they wrote.
-fn walk<'a>(current: Option<Side>, made: &[&'a Made], through_lost: bool) -> Walked<'a> {
-    let (calls, later, left, stops) = (Vec::new(), Vec::new(), made.to_vec(), Why::Conflict);
-    let mut at = Walked { state: current, calls, later, left, stops };
-    let leads_here = |one: &&Made, state: Option<Side>| is_same(Side::after(&one.change).as_ref(), state.as_ref());
-    while let Some(last) = at.left.iter().rposition(|one| leads_here(one, at.state)) {
-        let change = &at.left[last].change;
-        if change.unsure || (change.lost && !through_lost) {
-            at.stops = if change.lost { Why::Lost } else { Why::Unsure };
+fn walk(path: &str, current: Option<Side>, made: &[&Made]) -> Walked {
+    let mut at = Walked { state: current, calls: Vec::new(), later: Vec::new(), stops: None };
+    let mut left = made.to_vec();
+    while !left.is_empty() {
+        let leads_here = |one: &&Made| is_as_left(path, at.state, Side::after(&one.change));
+        let Some(last) = left.iter().rposition(leads_here) else {
+            at.stops = Some(Why::Conflict);
+            break;
+        };
+        let Made { call, change, .. } = left.remove(last);
+        // Of what was there before the first change, more must be known than the form.
+        if change.unsure || (change.lost && left.is_empty()) {
+            at.stops = Some(if change.lost { Why::Lost } else { Why::Unsure });
             break;
         }
-        let one = at.left.remove(last);
-        let before = Side::before(&one.change);
-        at.state = before.map(|side| with_mode_of(side, at.state, Side::after(&one.change)));
-        at.calls.push(one.call.clone());
+        let before = Side::before(change);
+        at.state = before.map(|side| with_mode_of(side, at.state, Side::after(change)));
+        at.calls.push(call.clone());
         at.later.extend(before.and_then(|side| side.hash));
     }
     at
+}
+
+/// Whether what is at a path is what was left there. An index of git counts as such while it has the same length: `git
+/// status` writes the times of files into it, and what is staged changes its length.
+fn is_as_left(path: &str, now: Option<Side>, left: Option<Side>) -> bool {
+    let is_index = repository(path).is_some() && path.ends_with("/index");
+    let len = |side: Option<Side>| side.filter(|side| side.form.kind == FormKind::File).map(|side| side.form.len);
+    is_same(now.as_ref(), left.as_ref()) || (is_index && len(now).is_some() && len(now) == len(left))
 }
 
 fn mode(side: Option<Side>) -> Option<u32> {
@@ -318,35 +280,52 @@ fn with_mode_of(mut side: Side, state: Option<Side>, after: Option<Side>) -> Sid
     side
 }
 
+impl Plan {
+    fn leave(&mut self, path: &str, why: Why) {
+        self.left.push(Left { path: path.to_owned(), why });
+    }
+
+    /// Takes moves out of the plan: those that this gives a reason for.
+    fn leave_those(&mut self, why: impl Fn(&Move) -> Option<Why>) {
+        for one in std::mem::take(&mut self.moves) {
+            match why(&one) {
+                Some(why) => self.leave(&one.path, why),
+                None => self.moves.push(one),
+            }
+        }
+    }
+}
+
+/// A file that was not kept may have been moved: one of its length that the run made is not removed, nor is one of a call
+/// that took away more than is listed.
+fn keep_what_may_be_moved(plan: &mut Plan, changes: &Changes) {
+    let lost = |change: &Change| change.was.filter(|was| change.lost && Some(*was) != change.now && was.len > 0);
+    let lengths: BTreeSet<u64> = changes.made.iter().filter_map(|one| Some(lost(&one.change)?.len)).collect();
+    let takers: BTreeSet<&Address> =
+        changes.more.iter().filter(|(_, more)| more.taken > 0).map(|(call, _)| call).collect();
+    plan.leave_those(|one| {
+        let len = one.from.filter(|side| side.form.kind == FormKind::File && one.to.is_none())?.form.len;
+        let may_be = lengths.contains(&len) || (len > 0 && one.calls.iter().any(|call| takers.contains(call)));
+        may_be.then_some(Why::MaybeMoved)
+    });
+}
+
 /// A repository is one thing: half of it put back would be a broken one. And objects that a run added harm nobody, while
 /// later commits may need them: they stay, unless the repository itself goes.
 fn keep_repositories_whole(plan: &mut Plan) {
-    let goes = repositories_that_go(plan);
+    let is_whole = |one: &&Move| one.to.is_none() && repository(&one.path) == Some(&one.path);
+    let goes: BTreeSet<String> = plan.moves.iter().filter(is_whole).map(|one| one.path.clone()).collect();
+    let is_object = |one: &Move, own: &str| one.path.get(own.len()..).is_some_and(|rest| rest.starts_with("/objects/"));
+    plan.moves.retain(|one| {
+        repository(&one.path).is_none_or(|own| one.to.is_some() || goes.contains(own) || !is_object(one, own))
+    });
     let disturbed: BTreeMap<String, String> =
         plan.left.iter().filter_map(|left| Some((repository(&left.path)?.to_owned(), left.path.clone()))).collect();
-    let (mut moves, mut left) = (Vec::new(), Vec::new());
-    for one in plan.moves.drain(..) {
-        match repository(&one.path) {
-            Some(own) if disturbed.contains_key(own) => {
-                let why = Why::Repository(disturbed[own].clone());
-                left.push(Left { path: one.path, why });
-            }
-            Some(own) if one.to.is_none() && !goes.contains(own) && is_object(own, &one.path) => {}
-            _ => moves.push(one),
-        }
-    }
-    plan.moves = moves;
-    plan.left.extend(left);
-}
-
-/// Those that the run made.
-pub(super) fn repositories_that_go(plan: &Plan) -> BTreeSet<String> {
-    let is_whole = |one: &&Move| one.to.is_none() && repository(&one.path) == Some(&one.path);
-    plan.moves.iter().filter(is_whole).map(|one| one.path.clone()).collect()
+    plan.leave_those(|one| disturbed.get(repository(&one.path)?).cloned().map(Why::Repository));
 }
 
 /// The part of a path up to git's folder.
-pub(super) fn repository(path: &str) -> Option<&str> {
+fn repository(path: &str) -> Option<&str> {
     let mut end = 0;
     for part in path.split('/') {
         end += part.len();
@@ -358,6 +337,6 @@ pub(super) fn repository(path: &str) -> Option<&str> {
     None
 }
 
-fn is_object(repository: &str, path: &str) -> bool {
-    path.get(repository.len()..).is_some_and(|rest| rest.starts_with("/objects/"))
+fn is_below(path: &str, folder: &str) -> bool {
+    path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
 }

@@ -10,7 +10,6 @@ use updraft_run::{Hash, RunId, Timestamp};
 use updraft_tools::Workspace;
 
 use super::LARGEST;
-use super::moved::taken;
 use super::plan::{Left, Move, Plan, TOO_LARGE, Why};
 use super::side::is_same;
 use crate::Error;
@@ -63,10 +62,8 @@ impl Records {
     ) -> Result<(Record, Vec<Left>), Error> {
         let number = self.all()?.last().map_or(1, |last| last.number + 1);
         let (mut moves, mut left) = (Vec::new(), Vec::new());
-        let taken = taken(plan);
         for one in &plan.moves {
-            let is_moved_back = taken.contains(&one.path);
-            match self.keep_from(workspace, one, is_moved_back)? {
+            match self.keep_from(workspace, one)? {
                 None => moves.push(one.clone()),
                 Some(why) => left.push(Left { path: one.path.clone(), why }),
             }
@@ -78,7 +75,7 @@ impl Records {
     }
 
     /// Stores what a move replaces, or says why it cannot be.
-    fn keep_from(&self, workspace: &Workspace, one: &Move, is_moved_back: bool) -> Result<Option<Why>, Error> {
+    fn keep_from(&self, workspace: &Workspace, one: &Move) -> Result<Option<Why>, Error> {
         let Some(hash) = one.from.and_then(|side| side.hash) else { return Ok(None) };
         let standing = match workspace.locate(&one.path).and_then(|path| workspace.standing(&path, LARGEST)) {
             Ok(Some(standing)) => standing,
@@ -91,7 +88,7 @@ impl Records {
         }
         match standing.bytes {
             Some(bytes) => self.keep(&bytes).map(|()| None),
-            None if is_moved_back || is_same(one.from.as_ref(), one.to.as_ref()) => Ok(None),
+            None if is_same(one.from.as_ref(), one.to.as_ref()) => Ok(None),
             None => Ok(Some(Why::Failed(TOO_LARGE.to_owned()))),
         }
     }
@@ -108,12 +105,17 @@ impl Records {
 
     /// A content that an undo replaced.
     pub(super) fn content(&self, hash: &Hash) -> Option<Vec<u8>> {
-        let bytes = fs::read(self.folder.join("contents").join(hash.to_string())).ok()?;
+        let bytes = fs::read(self.file_of(hash)).ok()?;
         (hash_of(&bytes) == *hash).then_some(bytes)
     }
 
+    /// Whether a content was kept when it was about to be replaced.
+    pub(super) fn has(&self, hash: &Hash) -> bool {
+        self.file_of(hash).exists()
+    }
+
     fn keep(&self, bytes: &[u8]) -> Result<(), Error> {
-        let file = self.folder.join("contents").join(hash_of(bytes).to_string());
+        let file = self.file_of(&hash_of(bytes));
         if file.metadata().is_ok_and(|about| about.len() == bytes.len() as u64) {
             return Ok(());
         }
@@ -136,6 +138,10 @@ impl Records {
         let text =
             serde_json::to_vec(record).map_err(|error| Error::File { file: file.clone(), source: error.into() })?;
         write_whole(&file, &text)
+    }
+
+    fn file_of(&self, hash: &Hash) -> PathBuf {
+        self.folder.join("contents").join(hash.to_string())
     }
 
     fn file(&self, number: u64) -> PathBuf {

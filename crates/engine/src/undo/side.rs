@@ -12,9 +12,6 @@ pub struct Side {
     /// Hash of its content, if that was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<Hash>,
-    /// Of an index of git: hash of what it says.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub entries: Option<Hash>,
 }
 
 impl Side {
@@ -25,18 +22,18 @@ impl Side {
 
     /// What was there after it.
     pub(crate) fn after(change: &Change) -> Option<Side> {
-        Self::of(change.now, change.after).map(|side| Side { entries: change.entries, ..side })
+        Self::of(change.now, change.after)
     }
 
     /// Older journals tell the hash of a file and nothing else.
     fn of(form: Option<Form>, hash: Option<Hash>) -> Option<Side> {
         let usual = Form { kind: FormKind::File, mode: 0o644, len: 0, modified: None };
-        form.or_else(|| hash.map(|_| usual)).map(|form| Side { form, hash, entries: None })
+        form.or_else(|| hash.map(|_| usual)).map(|form| Side { form, hash })
     }
 
     /// What is there now.
     pub(crate) fn now(standing: &Standing) -> Side {
-        Side { form: standing.form, hash: standing.hash, entries: standing.entries }
+        Side { form: standing.form(), hash: standing.hash }
     }
 }
 
@@ -46,9 +43,8 @@ pub(crate) fn is_same(one: Option<&Side>, other: Option<&Side>) -> bool {
     if one.form.kind != other.form.kind {
         return false;
     }
-    let says_the_same = one.entries.is_some() && one.entries == other.entries;
     match (one.form.kind, one.hash, other.hash) {
-        (FormKind::File | FormKind::Link, Some(one), Some(other)) => one == other || says_the_same,
+        (FormKind::File | FormKind::Link, Some(one), Some(other)) => one == other,
         (FormKind::File | FormKind::Link, _, _) => {
             one.form.modified.is_some() && (one.form.len, one.form.modified) == (other.form.len, other.form.modified)
         }

@@ -7,7 +7,7 @@ use crate::effect::{Effect, Prepared};
 use crate::goal::Roster;
 use crate::id::{Address, Kind, StepId};
 use crate::origins::{ALLOWED_HOST, IMPORTED, Origins, REGISTRY, STRANGE_WORKSPACE, UNNAMED};
-use crate::reply::{Failure, FailureKind, Reply, Verdict};
+use crate::reply::{Change, Failure, FailureKind, Reply, Verdict};
 use crate::rules::Rule;
 use crate::sentences;
 use crate::state::{Phase, Run};
@@ -70,7 +70,7 @@ impl Run {
         if documents && !self.settings.workspace_trusted {
             self.steps[at].origins.add(STRANGE_WORKSPACE);
         }
-        for origins in self.tainted.values() {
+        for origins in self.tainted.values().chain(self.roaming.values()) {
             self.steps[at].origins.merge(origins);
         }
         // What another run wrote is read where its text is told; the names of files, anyone may choose.
@@ -94,7 +94,11 @@ impl Run {
     pub(super) fn call_may_write(&mut self, at: usize, id: &Address) {
         let Some(prepared) = self.prepared_at(id).cloned() else { return };
         let origins = self.origins_around(&self.steps[at], &prepared);
-        self.taint(&prepared, Some(&[]), &origins);
+        if prepared.lists_changes && prepared.roams() {
+            self.roaming.entry(id.clone()).or_default().merge(&origins);
+        } else {
+            self.taint(&prepared, Some(&[]), &origins);
+        }
         if prepared.roams() {
             // Code can read before it calls, so what it calls is judged by all that it could have read.
             self.steps[at].origins = origins;
@@ -103,6 +107,7 @@ impl Run {
 
     /// A call has replied: its step reads what it gave, and what it changed is made of what it knew.
     pub(super) fn reply_is_read(&mut self, at: usize, id: &Address, reply: &Reply) {
+        self.roaming.remove(id);
         let prepared = self.prepared_at(id).cloned().unwrap_or_default();
         let mut origins = self.origins_around(&self.steps[at], &prepared);
         let is_outside = reads_outside(&prepared);
@@ -125,12 +130,7 @@ impl Run {
             | Reply::InDoubt { .. } => Origins::default(),
         };
         origins.merge(&brought);
-        // A list that was cut says that there is more, not what.
-        let listed = if let Reply::Output(output) = reply { Some(output) } else { None };
-        let listed = listed.filter(|output| output.all_changes.is_none()).map(|output| &output.changes);
-        let changed: Option<Vec<&str>> =
-            listed.map(|changes| changes.iter().map(|change| change.path.as_str()).collect());
-        self.taint(&prepared, changed.as_deref(), &origins);
+        self.taint(&prepared, listed(reply).as_deref(), &origins);
         self.steps[at].origins = origins;
         if let Some(outer) = id.outer() {
             // From here on the code that called may write it anywhere.
@@ -224,6 +224,7 @@ impl Run {
                 origins.merge(tainted);
             }
         }
+        self.roaming.values().filter(|_| reads_files).for_each(|around| origins.merge(around));
         origins
     }
 
@@ -245,7 +246,7 @@ impl Run {
     /// Whether a document of the workspace holds nobody's words but the user's.
     pub fn is_users_document(&self, path: &str) -> bool {
         let mut written = self.tainted.keys().chain(self.marked.keys());
-        self.settings.workspace_trusted && !written.any(|other| paths_meet(other, path))
+        self.settings.workspace_trusted && self.roaming().is_empty() && !written.any(|other| paths_meet(other, path))
     }
 
     /// What of a mark counts. What was written with words of this workspace's files is as much the user's as they are.
@@ -271,6 +272,17 @@ impl Run {
 fn reads_outside(prepared: &Prepared) -> bool {
     let reaches = !prepared.hosts.is_empty() || (prepared.sends && prepared.writes.is_empty());
     reaches && prepared.model.is_none()
+}
+
+/// The files that a call says it has written; nothing, if that may not be all of them. A list that was cut says that there is
+/// more, not what.
+fn listed(reply: &Reply) -> Option<Vec<&str>> {
+    let Reply::Output(output) = reply else { return None };
+    let is_whole = output.all_changes.is_none() && output.unlisted.is_none() && output.more.is_none();
+    let was_there = |change: &&Change| change.was.is_some() || change.before.is_some();
+    let is_gone = |change: &&Change| was_there(change) && change.now.is_none() && change.after.is_none();
+    let written = output.changes.iter().filter(|change| !is_gone(change));
+    is_whole.then(|| written.map(|change| change.path.as_str()).collect())
 }
 
 /// Whether one of two paths is the other, or a folder that holds it; `.` holds everything.

@@ -227,9 +227,11 @@ fn a_command_that_could_send_a_tainted_file_is_asked_about_though_its_step_has_r
 
 #[test]
 fn what_a_tainted_command_changed_is_tainted_all_of_the_workspace_unless_it_lists_it() {
-    let after = |prepared: Prepared, changed: &[&str]| {
+    let output = |changed: &[&str]| {
         let changes = changed.iter().map(|path| Change { path: (*path).to_owned(), ..Change::default() });
-        let output = Output { text: "ok".into(), changes: changes.collect(), ..Output::default() };
+        Output { text: "ok".into(), changes: changes.collect(), ..Output::default() }
+    };
+    let with = |prepared: Prepared, output: Output| {
         let mut world = World::of(given(&["w", "r"]))
             .says("w", [calls(&["fetch page"]), calls(&["run_python x"]), says("W")])
             .gives("fetch", page())
@@ -243,6 +245,7 @@ fn what_a_tainted_command_changed_is_tainted_all_of_the_workspace_unless_it_list
         world.work();
         origins(&world, "r")
     };
+    let after = |prepared: Prepared, changed: &[&str]| with(prepared, output(changed));
     assert_eq!(after(command(), &[]), [PAGE]);
     let code = Prepared { class: Class::Opaque, ..Prepared::default() };
     assert_eq!(after(code.clone(), &[]), [PAGE]);
@@ -252,6 +255,31 @@ fn what_a_tainted_command_changed_is_tainted_all_of_the_workspace_unless_it_list
     let listing = Prepared { lists_changes: true, ..code };
     assert_eq!(after(listing.clone(), &["b.md"]), [PAGE]);
     assert!(after(listing, &["a.md"]).is_empty());
+    let gathering = Prepared { lists_changes: true, ..command() };
+    assert!(after(gathering.clone(), &["a.md"]).is_empty());
+    assert_eq!(after(gathering.clone(), &["b.md"]), [PAGE]);
+    let partly = Output { unlisted: Some("not gathered".into()), ..output(&["a.md"]) };
+    assert_eq!(with(gathering, partly), [PAGE], "there may be more than it says");
+}
+
+#[test]
+fn while_a_tainted_command_runs_that_will_list_its_changes_every_file_may_be_one() {
+    let gathering = Prepared { lists_changes: true, ..command() };
+    let mut world = World::of(given(&["w", "r"]))
+        .says("w", [calls(&["fetch page"]), calls(&["run_python x"])])
+        .gives("fetch", page())
+        .prepares("run_python", gathering)
+        .prepares("read", reads("b.md"));
+    world.begin(&at("r/0/0/ask.0"));
+    world.work();
+    world.begin(&at("w/0/1/call.0"));
+    assert_eq!((world.run.roaming(), world.run.tainted().len()), (Origins::of(PAGE), 0));
+    world.reply(&at("r/0/0/ask.0"), calls(&["read x"]));
+    world.begin(&at("r/0/0/call.0"));
+    world.reply(&at("r/0/0/call.0"), gives("words"));
+    assert_eq!(origins(&world, "r"), [PAGE]);
+    world.reply(&at("w/0/1/call.0"), Reply::Cancelled);
+    assert_eq!((world.run.roaming().is_empty(), world.run.tainted().contains_key(".")), (true, true));
 }
 
 #[test]

@@ -7,10 +7,10 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
+use updraft_workspace::names;
 
 use super::trail::Trail;
 use crate::config::{self, Setting};
-use crate::names;
 
 /// Settings are short. What is longer is not read, and so is not known to be harmless.
 const LONGEST: u64 = 1 << 20;

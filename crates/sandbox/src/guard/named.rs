@@ -6,12 +6,12 @@ use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType};
+use updraft_workspace::names;
 
 use super::harmless::{self, setting_is_harmless};
 use super::trail::{self, Trail};
 use super::watch::Watched;
 use crate::config::{self, Setting};
-use crate::names;
 
 const NAMED: &str = "the settings of the git repository name it as a program to run";
 const FILE: Watched = Watched { why: NAMED, is_file: true };

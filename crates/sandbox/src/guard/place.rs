@@ -4,8 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::FileType;
-
-use crate::names;
+use updraft_workspace::names;
 
 /// What kind of folder we are in.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,7 +8,8 @@ use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{Mode, OFlags, ResolveFlags};
+use updraft_workspace::Kind;
 
 use super::scan::{self, Found, Item};
 use crate::policy::Level;
@@ -31,7 +32,7 @@ impl Saved {
     pub(super) fn of(root: &OwnedFd, found: &Found, level: Level) -> Saved {
         let mut saved = Saved::default();
         for (path, item) in &found.items {
-            let is_plain = item.stamp.kind == FileType::RegularFile && !item.stamp.has_other_names;
+            let is_plain = item.stamp.kind == Kind::File && !item.stamp.has_other_names();
             let is_mounted = level == Level::Full && is_plain && !item.stays_writable();
             if !is_mounted && let Ok(copy) = Copy::of(root, path, item) {
                 saved.0.extend(copy.map(|copy| (path.clone(), copy)));
@@ -54,7 +55,7 @@ impl Saved {
 
     /// Whether a file whose stamp changed says something else now, or may be run now.
     pub(super) fn differs(&self, root: &OwnedFd, path: &Path, old: &Item, new: &Item) -> bool {
-        if old.stamp.kind == FileType::Directory && new.stamp.kind == FileType::Directory {
+        if old.stamp.kind == Kind::Folder && new.stamp.kind == Kind::Folder {
             return false;
         }
         if old.stamp.kind != new.stamp.kind || old.stamp.mode != new.stamp.mode {
@@ -72,10 +73,10 @@ impl Copy {
     fn of(root: &OwnedFd, path: &Path, item: &Item) -> io::Result<Option<Copy>> {
         let parent = scan::open(root, path.parent().unwrap_or(Path::new("")))?;
         let name = path.file_name().unwrap_or_default();
-        if item.stamp.kind == FileType::Symlink {
+        if item.stamp.kind == Kind::Link {
             return Ok(Some(Copy::Link(rustix::fs::readlinkat(&parent, name, Vec::new())?)));
         }
-        if item.stamp.kind != FileType::RegularFile || item.stamp.size.cast_unsigned() > LARGEST {
+        if item.stamp.kind != Kind::File || item.stamp.len > LARGEST {
             return Ok(None);
         }
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;

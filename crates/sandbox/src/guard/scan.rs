@@ -7,12 +7,12 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags};
 use rustix::io::Errno;
+use updraft_workspace::{Stamp, names};
 
 use super::place::{Place, is_repository, why_guarded, why_repository};
 use super::watch::Watched;
-use crate::names;
 
 /// A guarded file, folder or link, by its path below the root of the walk.
 #[derive(Clone, Debug)]
@@ -28,31 +28,6 @@ impl Item {
     /// Whether commands may write it, and it is judged by what it says.
     pub(super) fn stays_writable(&self) -> bool {
         self.why == names::TODO
-    }
-}
-
-/// What tells one state of a file from another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stamp {
-    pub(crate) kind: FileType,
-    pub(crate) inode: (u64, u64),
-    /// Whether it can be reached by a second name.
-    pub(crate) has_other_names: bool,
-    pub(crate) size: i64,
-    pub(crate) mode: u32,
-    pub(crate) changed: (i64, u64),
-}
-
-impl Stamp {
-    pub(super) fn of(stat: &Stat) -> Self {
-        Stamp {
-            kind: FileType::from_raw_mode(stat.st_mode),
-            inode: (stat.st_dev, stat.st_ino),
-            has_other_names: stat.st_nlink > 1,
-            size: stat.st_size,
-            mode: stat.st_mode,
-            changed: (stat.st_ctime, stat.st_ctime_nsec),
-        }
     }
 }
 
@@ -106,7 +81,7 @@ pub(crate) struct Walk<'a> {
     /// Whether folders are looked into as if for the first time.
     pub(super) is_fresh: bool,
     /// Folders changed later than this may have changed again within the clock's grain.
-    pub(super) settled: (i64, u64),
+    pub(super) settled: i64,
     /// How much is in each guarded folder.
     counts: BTreeMap<PathBuf, usize>,
     /// For lists of names, as the kernel gives them.
@@ -119,9 +94,9 @@ impl<'a> Walk<'a> {
         root: &'a OwnedFd,
         folder: &'a Path,
         named: &'a BTreeSet<PathBuf>,
-        before: Option<(&'a Found, (i64, u64))>,
+        before: Option<(&'a Found, i64)>,
     ) -> Found {
-        let settled = before.map_or((0, 0), |(_, time)| time);
+        let settled = before.map_or(0, |(_, time)| time);
         let buffer = vec![MaybeUninit::uninit(); 32 << 10];
         let before = before.map(|(found, _)| found);
         let found = Found::default();

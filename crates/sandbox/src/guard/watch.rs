@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType};
+use updraft_workspace::{Kind, Stamp};
 
 use super::harmless::is_harmless;
 use super::named::named;
 use super::place::{Place, is_packages};
-use super::scan::{Found, Stamp, Walk, open};
+use super::scan::{Found, Walk, open};
 use super::trail::Trail;
 
 /// Why a path counts whatever it is called, and whether it is there or not.
@@ -47,7 +48,7 @@ impl Walk<'_> {
 
     /// Guarded links that were not followed yet. What leads through another link is followed with that one.
     fn new_links(&self) -> Vec<(PathBuf, Watched)> {
-        let links = self.found.items.iter().filter(|(_, item)| item.stamp.kind == FileType::Symlink);
+        let links = self.found.items.iter().filter(|(_, item)| item.stamp.kind == Kind::Link);
         let new = links.filter(|(path, _)| !self.found.watched.contains_key(*path));
         new.map(|(path, _)| (path.clone(), LED)).collect()
     }

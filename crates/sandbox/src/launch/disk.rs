@@ -6,9 +6,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use updraft_workspace::{GRAIN, ago};
+
 use super::held::{self, Doubt, Held};
 use super::processes::Family;
-use crate::guard::a_little_before_now;
 
 /// Between two looks through the folders, at least.
 const REST: Duration = Duration::from_millis(200);
@@ -24,7 +25,7 @@ pub(super) struct Disks<'a> {
     memory: Option<u64>,
     /// One folder of each, and the space that was free.
     free: Vec<(&'a Path, u64)>,
-    began: (i64, u64),
+    began: i64,
     /// How much was filled when the folders were looked through last, and how much was free.
     looked_at: (u64, u64),
     /// When they may be looked through again.
@@ -52,7 +53,7 @@ impl<'a> Disks<'a> {
             family,
             memory,
             free,
-            began: a_little_before_now(),
+            began: ago(GRAIN),
             looked_at: (0, 0),
             next_look,
             doubt: Doubt::default(),
@@ -135,7 +136,7 @@ impl<'a> Disks<'a> {
     }
 
     fn is_since(&self, about: &Metadata) -> bool {
-        (about.ctime(), about.ctime_nsec().cast_unsigned()) >= self.began
+        about.ctime().saturating_mul(1_000_000_000).saturating_add(about.ctime_nsec()) >= self.began
     }
 }
 

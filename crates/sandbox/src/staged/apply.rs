@@ -14,10 +14,11 @@ use std::time::Duration;
 use rustix::fs::{AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit};
+use updraft_workspace::{Form, FormKind, Stamp};
 
 use super::clear::open_up;
 use super::stage::{Stage, times};
-use crate::changed::{Changed, Look, Sort, Unlisted};
+use crate::changed::{Changed, Unlisted};
 use crate::guard::{Made, names};
 
 mod conflict;
@@ -328,7 +329,7 @@ impl Apply {
         mut change: Changed,
         act: impl FnOnce(&mut Self, u64) -> io::Result<Option<u64>>,
     ) -> io::Result<()> {
-        let is_kept = change.was.is_some_and(|look| look.sort != Sort::Folder) && !change.has_same_content;
+        let is_kept = change.was.is_some_and(|look| look.kind != FormKind::Folder) && !change.has_same_content;
         self.kept += 1;
         change.kept = is_kept.then_some(self.kept);
         let line = self.list.add(&change);
@@ -379,15 +380,8 @@ fn is_folder(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::Directory
 }
 
-fn look(stat: &Stat) -> Look {
-    let sort = match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => Sort::File,
-        FileType::Symlink => Sort::Link,
-        FileType::Directory => Sort::Folder,
-        _ => Sort::Other,
-    };
-    let modified = stat.st_mtime.saturating_mul(1_000_000_000).saturating_add(stat.st_mtime_nsec.cast_signed());
-    Look { sort, mode: stat.st_mode & 0o7777, len: stat.st_size.cast_unsigned(), modified }
+fn look(stat: &Stat) -> Form {
+    Stamp::of(stat).form()
 }
 
 /// Renames in one step, where the file system can.

@@ -10,7 +10,8 @@ use std::process::Stdio;
 
 use crate::support::{PROGRAM, Workspace, can_test, run, shell};
 use serde_json::Value;
-use updraft_sandbox::{Level, Policy, Sort};
+use updraft_sandbox::{Level, Policy};
+use updraft_workspace::FormKind;
 
 /// An ordinary user that no machine has.
 const ORDINARY: u32 = 54_321;
@@ -332,10 +333,10 @@ async fn what_changed_is_listed_with_what_was_there() {
     let mut told = Vec::new();
     for one in staged.changes().unwrap() {
         let kept = one.kept.map(|number| std::io::read_to_string(staged.open_kept(number).unwrap()).unwrap());
-        told.push((one.path, one.was.map(|look| look.sort), one.now.map(|look| look.sort), kept));
+        told.push((one.path, one.was.map(|look| look.kind), one.now.map(|look| look.kind), kept));
     }
     told.sort_by(|one, other| one.0.cmp(&other.0));
-    let (file, folder) = (Some(Sort::File), Some(Sort::Folder));
+    let (file, folder) = (Some(FormKind::File), Some(FormKind::Folder));
     let wanted = [
         ("a.txt", file, file, Some("old\n")),
         ("gone", folder, None, None),

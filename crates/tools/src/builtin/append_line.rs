@@ -5,12 +5,11 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use updraft_run::{Change, Class, Failure, Output, Prepared, Reply, ToolSpec};
+use updraft_workspace::{Links, Standing, text};
 
 use super::change;
 use super::{failed, parse, reply, spec};
 use crate::limits::Limits;
-use crate::place::{Existing, Links};
-use crate::text;
 use crate::tool::{CallContext, Calling, Tool, Traits};
 
 pub(super) struct AppendLine {
@@ -51,7 +50,7 @@ impl Tool for AppendLine {
         Traits { class: Class::Opaque, group: "files", time: self.time, blocking: true, ..Traits::default() }
     }
 
-    fn prepare(&self, args: &Value, place: &crate::place::Place) -> Prepared {
+    fn prepare(&self, args: &Value, place: &updraft_workspace::Place) -> Prepared {
         change::prepare(args, Class::Opaque, place)
     }
 
@@ -85,9 +84,9 @@ fn append(args: &Value, cx: &CallContext, most: usize) -> Result<Output, Failure
     let mut output = Output { text: format!("added a line to `{path}`\n"), changes, ..Output::default() };
     // It is written by now, so a file that cannot be read any more is no failure.
     if let (Some(before), Ok(after)) = (before, place.workspace.existing(&path, 0)) {
-        let (hash, was) = (before.as_ref().map(|existing| existing.hash), before.as_ref().map(Existing::form));
-        let now = after.as_ref().map(Existing::form);
-        let after = after.map(|existing| existing.hash);
+        let (hash, was) = (before.as_ref().and_then(|existing| existing.hash), before.as_ref().map(Standing::form));
+        let now = after.as_ref().map(Standing::form);
+        let after = after.and_then(|existing| existing.hash);
         output.changes.push(Change { path: path.to_string(), before: hash, after, was, now, ..Change::default() });
         let kept = before.and_then(|existing| existing.bytes).filter(|bytes| bytes.len() <= KEPT);
         kept.map(|bytes| cx.keep(bytes));

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use updraft_run::{Class, Failure, FailureKind, Prepared, Reply, ToolSpec};
+use updraft_workspace::Place;
 
 use super::spec;
-use crate::place::Place;
 use crate::tool::{CallContext, Calling, Tool, Traits};
 
 /// The name of the tool that asks another model.

@@ -6,11 +6,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use similar::{ChangeTag, TextDiff};
 use updraft_run::{Change, Class, Expected, Facts, Failure, FailureKind, Form, Found, Hash, Output, Prepared, Reply};
+use updraft_workspace::{Inside, Links, Place, Replacement, Standing, hash, text};
 
 use crate::cut;
-use crate::dispatch::hash;
-use crate::place::{Existing, Inside, Links, Place, Replacement};
-use crate::text;
 use crate::tool::CallContext;
 
 /// Bytes of a diff: enough to see what happened; the files hold the rest.
@@ -21,7 +19,7 @@ pub(super) const DIFFED: usize = 2 << 20;
 /// New content for a file, worked out but not yet written.
 pub(super) struct Plan {
     pub(super) path: Inside,
-    pub(super) before: Option<Existing>,
+    pub(super) before: Option<Standing>,
     pub(super) after: Vec<u8>,
     /// What the model is told when it is done.
     pub(super) text: String,
@@ -90,7 +88,7 @@ impl Plan {
     pub(super) fn facts(&self) -> Facts {
         let files = vec![Expected {
             path: self.path.to_string(),
-            before: self.before.as_ref().map(|existing| existing.hash),
+            before: self.before.as_ref().and_then(|existing| existing.hash),
             after: Some(hash(&self.after)),
         }];
         Facts { files, ..Facts::default() }
@@ -98,7 +96,7 @@ impl Plan {
 
     /// The content that would be replaced, for undo.
     pub(super) fn images(self) -> Vec<Vec<u8>> {
-        let is_same = |existing: &Existing| existing.hash == hash(&self.after);
+        let is_same = |existing: &Standing| existing.hash == Some(hash(&self.after));
         self.before.filter(|existing| !is_same(existing)).and_then(|existing| existing.bytes).into_iter().collect()
     }
 
@@ -106,9 +104,9 @@ impl Plan {
     fn carry_out(self, cx: &CallContext) -> Option<Reply> {
         let change = Change {
             path: self.path.to_string(),
-            before: self.before.as_ref().map(|existing| existing.hash),
+            before: self.before.as_ref().and_then(|existing| existing.hash),
             after: Some(hash(&self.after)),
-            was: self.before.as_ref().map(Existing::form),
+            was: self.before.as_ref().map(Standing::form),
             now: None,
             lost: self.before.as_ref().is_some_and(|existing| existing.bytes.is_none()),
             ..Change::default()
@@ -127,7 +125,7 @@ impl Plan {
             change.now = look(&cx.place, &self.path);
             output.changes.push(change);
         }
-        if self.before.as_ref().is_some_and(Existing::has_other_names) && !output.changes.is_empty() {
+        if self.before.as_ref().is_some_and(|existing| existing.stamp.has_other_names()) && !output.changes.is_empty() {
             output.text.push_str("[it had other names (hard links); under those nothing changed]\n");
         }
         let old = self.before.map_or(Some(Vec::new()), |existing| existing.bytes);
@@ -160,14 +158,14 @@ pub(super) fn reconcile(facts: &Facts, place: &Place, text: impl FnOnce(&Expecte
         Ok((existing, path)) => (existing, path),
         Err(Failure { message, .. }) => return Found::CannotTell(message),
     };
-    let now = current.as_ref().map(|existing| existing.hash);
+    let now = current.as_ref().and_then(|existing| existing.hash);
     if now == expected.after {
-        let now = current.as_ref().map(Existing::form);
+        let now = current.as_ref().map(Standing::form);
         // A write keeps the mode of the file it replaces, so what it was can be told from what it is.
         let was = now.filter(|_| expected.before.is_some()).map(|now| Form { len: 0, modified: None, ..now });
         let (before, after) = (expected.before, expected.after);
         let change = Change { path: path.to_string(), before, after, was, now, ..Change::default() };
-        let len = current.map_or(0, |existing| existing.len());
+        let len = current.map_or(0, |existing| existing.stamp.len as usize);
         return Found::Happened(Reply::Output(Arc::new(told(&path, change, text(expected), len))));
     }
     if now == expected.before {

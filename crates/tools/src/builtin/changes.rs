@@ -8,13 +8,12 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use updraft_run::{Change, Form, FormKind, Hash, More, Output};
-use updraft_sandbox::{Changed, Ended, Look, Sort, Staged, Unlisted};
+use updraft_run::{Change, FormKind, More, Output};
+use updraft_sandbox::{Changed, Ended, Staged, Unlisted};
+use updraft_workspace::{Changes, Workspace, bytes_of, hash};
 
 use super::change;
 use crate::diffs::Diffs;
-use crate::dispatch::hash;
-use crate::place::{Workspace, bytes_of, hash_of};
 use crate::tool::CallContext;
 
 /// Bytes of contents that one command's changes may keep, the smallest files first.
@@ -23,8 +22,6 @@ const IMAGES: u64 = 64 << 20;
 const LARGEST: u64 = IMAGES;
 /// Bytes that are read to know what the command left.
 const READ: u64 = 256 << 20;
-/// Bytes of what was there that are read only to know it again, should the command have moved it.
-const KNOWN: u64 = 1 << 30;
 /// Changes that the output itself names; all of them are in a blob.
 const NAMED: usize = 100;
 
@@ -40,77 +37,62 @@ pub(crate) async fn tell(output: &mut Output, ended: &Ended, beyond: &[PathBuf],
         .collect();
     let gathered = tokio::task::spawn_blocking(move || match staged {
         Some(staged) => gathered(&staged, &workspace, &moved),
-        None => Gathered { changes: seen::since(&workspace, began), ..Gathered::default() },
+        None => (Changes { list: seen::since(&workspace, began), ..Changes::default() }, Vec::new()),
     });
-    let Ok(Gathered { mut changes, images, diff, remarks, unknown }) = gathered.await else { return };
-    output.unlisted = unknown;
+    let Ok((mut changes, remarks)) = gathered.await else { return };
     let Unlisted { changes: more, taken } = ended.unlisted;
     if more > 0 {
         let why = format!("{more} more changes are not listed and cannot be undone; {taken} of them took a file away");
-        (output.unlisted, output.more) = (Some(why), Some(More { changes: more, taken }));
+        (changes.unlisted, output.more) = (Some(why), Some(More { changes: more, taken }));
     }
-    changes.extend(seen::beyond(beyond, began).await);
+    changes.list.extend(seen::beyond(beyond, began).await);
     if !output.text.is_empty() && !output.text.ends_with('\n') && (!remarks.is_empty() || ended.unstaged.is_some()) {
         output.text.push('\n');
     }
     for remark in remarks {
         let _ = writeln!(output.text, "[{remark}]");
     }
-    if let Some(why) = ended.unstaged.as_ref().filter(|_| !changes.is_empty()) {
+    if let Some(why) = ended.unstaged.as_ref().filter(|_| changes.unlisted.is_none()) {
+        changes.unlisted = Some(format!("what it removed is not listed: {why}"));
+    }
+    if let Some(why) = ended.unstaged.as_ref().filter(|_| !changes.list.is_empty()) {
         let _ = writeln!(output.text, "[what the command changed cannot be undone: {why}]");
     }
-    add(output, changes, images, diff, cx);
+    add(output, changes, cx);
 }
 
 /// Adds changes to an output after those that it has, and hands over what is to be kept of them.
-pub(crate) fn add(output: &mut Output, changes: Vec<Change>, images: Vec<Vec<u8>>, diff: String, cx: &CallContext) {
+pub(crate) fn add(output: &mut Output, changes: Changes, cx: &CallContext) {
+    let Changes { list, images, diff, unlisted } = changes;
+    output.unlisted = unlisted.or(output.unlisted.take());
     for image in images {
         cx.keep(image);
     }
     if !diff.is_empty() {
         output.diff = Some(cx.keep(diff.into_bytes()));
     }
-    output.changes.extend(changes);
+    output.changes.extend(list);
     if output.changes.len() > NAMED {
         output.all_changes = serde_json::to_vec(&output.changes).ok().map(|all| cx.keep(all));
         output.changes.truncate(NAMED);
     }
 }
 
-#[derive(Default)]
-struct Gathered {
-    changes: Vec<Change>,
-    images: Vec<Vec<u8>>,
-    diff: String,
-    /// What the model should know.
-    remarks: Vec<String>,
-    /// Why it is not known what changed.
-    unknown: Option<String>,
-}
-
-fn gathered(staged: &Staged, workspace: &Workspace, moved: &BTreeSet<String>) -> Gathered {
+/// What the command changed, and what the model should know of it.
+fn gathered(staged: &Staged, workspace: &Workspace, moved: &BTreeSet<String>) -> (Changes, Vec<String>) {
     let mut all = match staged.changes() {
         Ok(all) => all,
         Err(error) => {
             let why = format!("what the command changed is not known: {error}");
-            return Gathered { remarks: vec![why.clone()], unknown: Some(why), ..Gathered::default() };
+            return (Changes { unlisted: Some(why.clone()), ..Changes::default() }, vec![why]);
         }
     };
     // What would run later was taken away again.
     all.retain(|one| {
         !Path::new(&one.path).ancestors().any(|above| above.to_str().is_some_and(|at| moved.contains(at)))
     });
-    let lengths = all.iter().filter_map(|one| one.now.filter(|look| look.sort == Sort::File)).map(|look| look.len);
-    let mut gathering = Gathering {
-        staged,
-        workspace,
-        images: 0,
-        read: 0,
-        known: 0,
-        lengths: lengths.collect(),
-        diffs: Diffs::default(),
-        found: Gathered::default(),
-    };
+    let mut gathering =
+        Gathering { staged, workspace, images: 0, read: 0, diffs: Diffs::default(), found: Changes::default() };
     let mut order: Vec<usize> = (0..all.len()).collect();
     order.sort_by_key(|at| all[*at].was.map_or(0, |look| look.len));
     let mut changes = vec![Change::default(); all.len()];
@@ -118,11 +100,11 @@ fn gathered(staged: &Staged, workspace: &Workspace, moved: &BTreeSet<String>) ->
         changes[at] = gathering.one(&all[at]);
     }
     let mut found = gathering.found;
-    (found.changes, found.diff) = (changes, gathering.diffs.text);
-    found.remarks.extend(all.iter().filter(|one| one.contested).take(20).map(|one| {
+    (found.list, found.diff) = (changes, gathering.diffs.text);
+    let remarks = all.iter().filter(|one| one.contested).take(20).map(|one| {
         format!("`{}` was also changed by somebody else while the command ran; it is as the command wrote it", one.path)
-    }));
-    found
+    });
+    (found, remarks.collect())
 }
 
 struct Gathering<'a> {
@@ -130,17 +112,14 @@ struct Gathering<'a> {
     workspace: &'a Workspace,
     images: u64,
     read: u64,
-    known: u64,
-    /// Of all files that the command left.
-    lengths: BTreeSet<u64>,
     diffs: Diffs,
-    found: Gathered,
+    found: Changes,
 }
 
 impl Gathering<'_> {
     fn one(&mut self, changed: &Changed) -> Change {
-        let (was, now) = (changed.was.map(form), changed.now.map(form));
-        let mut change = Change { path: changed.path.clone(), was, now, ..Change::default() };
+        let was = changed.was;
+        let mut change = Change { path: changed.path.clone(), was, now: changed.now, ..Change::default() };
         if !changed.is_exact {
             change.lost = true;
             return change;
@@ -151,11 +130,7 @@ impl Gathering<'_> {
             Some(_) => None,
         };
         let has_content = was.is_some_and(|form| form.kind != FormKind::Folder);
-        change.before = match &old {
-            Some(bytes) if has_content => Some(hash(bytes)),
-            Some(_) => None,
-            None => self.known(changed),
-        };
+        change.before = old.as_deref().filter(|_| has_content).map(hash);
         let new = self.after(&mut change);
         if changed.has_same_content {
             change.before = change.after;
@@ -178,22 +153,12 @@ impl Gathering<'_> {
             return None;
         }
         self.images += look.len;
-        if look.sort == Sort::Link {
+        if look.kind == FormKind::Link {
             return std::fs::read_link(self.staged.kept(number)).ok().map(|target| bytes_of(target.into_os_string()));
         }
         let mut bytes = Vec::new();
         self.staged.open_kept(number).ok()?.take(LARGEST + 1).read_to_end(&mut bytes).ok()?;
         Some(bytes)
-    }
-
-    /// The hash of a file that is not kept but may be there under another name.
-    fn known(&mut self, changed: &Changed) -> Option<Hash> {
-        let (number, look) = (changed.kept?, changed.was.filter(|look| look.sort == Sort::File)?);
-        if !self.lengths.contains(&look.len) || self.known + look.len > KNOWN {
-            return None;
-        }
-        self.known += look.len;
-        hash_of(self.staged.open_kept(number).ok()?).ok()
     }
 
     /// Hashes what the command left, and gives it if a diff can be made of it.
@@ -206,21 +171,8 @@ impl Gathering<'_> {
         let inside = self.workspace.locate(&change.path).ok()?;
         let standing = self.workspace.standing(&inside, change::DIFFED).ok()??;
         // Somebody may have been at it since, and what they wrote is not the command's.
-        let is_its = (standing.form.len, standing.form.modified) == (now.len, now.modified);
+        let is_its = (standing.form().len, standing.form().modified) == (now.len, now.modified);
         change.after = standing.hash.filter(|_| is_its);
-        change.entries = standing.entries.filter(|_| is_its);
         standing.bytes.filter(|_| is_its)
     }
-}
-
-fn form(look: Look) -> Form {
-    let kind = match look.sort {
-        Sort::File => FormKind::File,
-        Sort::Link => FormKind::Link,
-        Sort::Folder => FormKind::Folder,
-        Sort::Other => FormKind::Other,
-    };
-    let has_content = matches!(look.sort, Sort::File | Sort::Link);
-    let (len, modified) = (if has_content { look.len } else { 0 }, has_content.then_some(look.modified));
-    Form { kind, mode: look.mode, len, modified }
 }

@@ -7,12 +7,11 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use updraft_run::{Class, Facts, Failure, FailureKind, Found, Prepared, ToolSpec};
+use updraft_workspace::{Place, text};
 
 use super::change::{self, Plan};
 use super::{failed, parse, spec};
 use crate::limits::Limits;
-use crate::place::Place;
-use crate::text;
 use crate::tool::{CallContext, Calling, Tool, Traits};
 
 pub(super) struct EditFile {
@@ -55,7 +54,7 @@ impl EditFile {
             return failed(format!("there is no `{path}` in the workspace; write_file makes new files"));
         };
         let Some(bytes) = &before.bytes else {
-            return failed(format!("`{path}` has {} bytes; at most {} can be edited", before.len(), self.file));
+            return failed(format!("`{path}` has {} bytes; at most {} can be edited", before.stamp.len, self.file));
         };
         let Some((content, encoding)) = text::decode(bytes) else {
             return failed(format!("`{path}` is not text: expected UTF-8, or UTF-16 with a byte order mark"));

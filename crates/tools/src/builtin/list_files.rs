@@ -6,10 +6,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use updraft_run::{Class, Failure, Output, Prepared, ToolSpec};
+use updraft_workspace::{Found, Hidden, Inside, Place, Walk};
 
 use super::{change, parse, reply, spec, whole};
 use crate::limits::Limits;
-use crate::place::{Found, Hidden, Inside, Place, Walk};
 use crate::tool::{CallContext, Calling, Tool, Traits};
 
 pub(super) struct ListFiles {

@@ -9,12 +9,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use updraft_run::{Class, Failure, Output, PictureRef, Prepared, ToolSpec};
+use updraft_workspace::{
+    Inside, Links, Place,
+    text::{self, Encoding},
+};
 
 use super::{change, failed, parse, reply, spec, whole};
 use crate::limits::Limits;
 use crate::picture::{LARGEST_PICTURE, mime_of};
-use crate::place::{Inside, Links, Place};
-use crate::text::{self, Encoding};
 use crate::tool::{CallContext, Calling, Tool, Traits};
 use window::{Seen, Window};
 

@@ -7,10 +7,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use updraft_run::{Class, Failure, FailureKind, Output, Prepared, Reply, ToolSpec};
 use updraft_sandbox::{Capture, Command, Ended, Level, Listener, MovedAside, Output as Streams};
+use updraft_workspace::Place;
 
 use super::{changes, parse, reply, spec, whole};
 use crate::confinement::{Confinement, NO_NETWORK, not_started};
-use crate::place::Place;
 use crate::shell;
 use crate::tool::{CallContext, Calling, Tool, Traits};
 
@@ -130,7 +130,7 @@ impl Tool for RunCommand {
         let (hosts, granted) = (self.confinement.hosts(), self.confinement.is_granted());
         let installs = shell::only_installs(&parts);
         let fixed = Prepared { class, outside, sends, destroys, granted, installs, ..Prepared::default() };
-        Prepared { command, parts, hosts, ..fixed }
+        Prepared { command, parts, hosts, lists_changes: self.confinement.gathers(), ..fixed }
     }
 
     fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {

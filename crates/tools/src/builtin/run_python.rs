@@ -12,11 +12,11 @@ use serde_json::{Map, Value, json};
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 use updraft_run::{Failure, FailureKind, Output, Prepared, Reply, ToolSpec};
+use updraft_workspace::Place;
 
 use super::changes::seen;
 use super::{now, parse, reply, spec, whole};
 use crate::confinement::{Confinement, NO_NETWORK};
-use crate::place::Place;
 use crate::tool::{Around, CallContext, Calling, Tool, Traits};
 use crate::worker::{Fault, Pool, Program, Python, Sizes, moved_aside, reached};
 use host::Tools;

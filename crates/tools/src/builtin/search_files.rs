@@ -9,12 +9,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use updraft_run::{Class, Failure, FailureKind, Output, Prepared, ToolSpec};
+use updraft_workspace::{
+    Found, Hidden, Inside, Links, Place, Walk,
+    text::{self, Encoding},
+};
 
 use super::{change, parse, reply, spec, whole};
 use crate::cut;
 use crate::limits::Limits;
-use crate::place::{Found, Hidden, Inside, Links, Place, Walk};
-use crate::text::{self, Encoding};
 use crate::tool::{CallContext, Calling, Tool, Traits};
 use hits::Hits;
 

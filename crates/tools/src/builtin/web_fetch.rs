@@ -7,10 +7,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use updraft_run::{Class, Failure, FailureKind, Output, Prepared, Reply, ToolSpec};
+use updraft_workspace::Place;
 
 use super::{parse, spec};
 use crate::cut;
-use crate::place::Place;
 use crate::tool::{CallContext, Calling, Tool, Traits};
 use crate::web::{Fetched, Fetcher, Link, Page, Target, Trouble, Web};
 

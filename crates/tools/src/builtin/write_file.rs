@@ -5,12 +5,11 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use updraft_run::{Class, Facts, Failure, Found, Prepared, ToolSpec};
+use updraft_workspace::{Place, text};
 
 use super::change::{self, Plan};
 use super::{failed, parse, spec};
 use crate::limits::Limits;
-use crate::place::Place;
-use crate::text;
 use crate::tool::{CallContext, Calling, Tool, Traits};
 
 pub(super) struct WriteFile {

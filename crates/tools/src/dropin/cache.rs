@@ -53,7 +53,7 @@ impl Cache {
 }
 
 fn file(cache: &Path, folder: &Path) -> PathBuf {
-    cache.join(format!("{}.json", crate::dispatch::hash(folder.as_os_str().as_encoded_bytes())))
+    cache.join(format!("{}.json", updraft_workspace::hash(folder.as_os_str().as_encoded_bytes())))
 }
 
 #[cfg(test)]
@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn what_was_kept_counts_for_the_same_content_and_the_same_reader_only() {
         let place = tempfile::tempdir().unwrap();
-        let (old, new) = (crate::dispatch::hash(b"old"), crate::dispatch::hash(b"new"));
+        let (old, new) = (updraft_workspace::hash(b"old"), updraft_workspace::hash(b"new"));
         let mut cache = Cache::load(place.path(), Path::new("/tools"), "1");
         cache.put("a.py", old, Described::faulty("broken"));
         cache.put("gone.py", old, Described::default());

@@ -26,7 +26,7 @@ const ANSWERS: usize = 32 << 20;
 
 /// What reads files, as a word: what another read is read again.
 pub(super) fn reader(python: &str) -> String {
-    format!("1 {} {python}", crate::dispatch::hash(LISTING.as_bytes()))
+    format!("1 {} {python}", updraft_workspace::hash(LISTING.as_bytes()))
 }
 
 /// What each file says, and whether it would say the same again.

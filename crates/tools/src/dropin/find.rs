@@ -93,14 +93,14 @@ pub(super) fn read(path: &Path, kind: Kind) -> Result<Content, String> {
         return Err(format!("it has {} bytes; expected at most {LARGEST_SOURCE}", about.len()));
     }
     if about.len() > LARGEST_HASHED {
-        return Ok(Content { hash: crate::dispatch::hash(told(&about).as_bytes()), source: Vec::new() });
+        return Ok(Content { hash: updraft_workspace::hash(told(&about).as_bytes()), source: Vec::new() });
     }
     let mut bytes = Vec::new();
     file.by_ref()
         .take(LARGEST_HASHED)
         .read_to_end(&mut bytes)
         .map_err(|error| format!("it cannot be read: {error}"))?;
-    let hash = crate::dispatch::hash(&bytes);
+    let hash = updraft_workspace::hash(&bytes);
     Ok(Content { hash, source: if kind == Kind::Python { bytes } else { Vec::new() } })
 }
 

@@ -3,23 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use updraft_run::{Change, FormKind, Hash};
+use updraft_workspace::{Changes, Workspace, hash};
 
 use super::snapshot::{Entry, Snapshot};
 use crate::diffs::Diffs;
-use crate::dispatch::hash;
-use crate::place::{Workspace, index_entries};
 
 /// Bytes of a file that is read only to know its hash.
 const HASHED: u64 = 32 << 20;
-
-/// What changed.
-#[derive(Default)]
-pub(super) struct Found {
-    pub(super) changes: Vec<Change>,
-    /// Contents from before.
-    pub(super) images: Vec<Vec<u8>>,
-    pub(super) diff: String,
-}
 
 /// What others are known to have changed in between: what it is since.
 pub(super) type Moved = BTreeMap<Vec<u8>, Option<Entry>>;
@@ -31,8 +21,8 @@ pub(super) fn compare(
     moved: &Moved,
     after: &Snapshot,
     is_unsure: impl Fn(Option<&Entry>) -> bool,
-) -> Found {
-    let mut found = Found::default();
+) -> Changes {
+    let mut found = Changes::default();
     let mut diffs = Diffs::default();
     let paths: BTreeSet<&Vec<u8>> = before.entries.keys().chain(after.entries.keys()).chain(moved.keys()).collect();
     for path in paths {
@@ -49,15 +39,14 @@ pub(super) fn compare(
             Ok(name) => (name.to_owned(), true),
             Err(_) => (String::from_utf8_lossy(path).into_owned(), false),
         };
-        let has_content = was.is_some_and(|was| was.form.kind != FormKind::Folder);
+        let has_content = was.is_some_and(|was| was.form().kind != FormKind::Folder);
         let change = Change {
             before: old.as_deref().map(hash),
             after: new.as_deref().map(hash).or_else(|| hash_of(workspace, &name, now)),
-            was: was.map(|was| was.form),
-            now: now.map(|now| now.form),
+            was: was.map(Entry::form),
+            now: now.map(Entry::form),
             lost: !is_exact || (has_content && old.is_none()),
             unsure: is_unsure(now),
-            entries: new.as_deref().and_then(|new| index_entries(&name, new)),
             path: name,
         };
         let side = |entry: Option<&Entry>, bytes: &Option<Vec<u8>>| {
@@ -67,7 +56,7 @@ pub(super) fn compare(
             diffs.add(&change, &old, &new);
         }
         found.images.extend(old);
-        found.changes.push(change);
+        found.list.push(change);
     }
     found.diff = diffs.text;
     found
@@ -76,16 +65,16 @@ pub(super) fn compare(
 /// Whether the stamps alone say that nothing changed.
 fn is_known_same(was: Option<&Entry>, now: Option<&Entry>) -> bool {
     let (Some(was), Some(now)) = (was, now) else { return false };
-    if was.form.kind == FormKind::Folder && now.form.kind == FormKind::Folder {
+    if was.form().kind == FormKind::Folder && now.form().kind == FormKind::Folder {
         // It is stamped anew with everything that comes or goes in it, which is listed by itself.
-        return was.form.mode == now.form.mode;
+        return was.form().mode == now.form().mode;
     }
     was.stamp == now.stamp && !was.is_fresh
 }
 
 fn is_same(was: Option<&Entry>, now: Option<&Entry>, old: Option<&[u8]>, new: Option<&[u8]>) -> bool {
     let (Some(was), Some(now)) = (was, now) else { return was.is_none() && now.is_none() };
-    let is_alike = was.form.kind == now.form.kind && was.form.mode == now.form.mode;
+    let is_alike = was.form().kind == now.form().kind && was.form().mode == now.form().mode;
     match (old, new) {
         (Some(old), Some(new)) => is_alike && old == new,
         // Nothing better is known than the stamps.
@@ -99,10 +88,10 @@ fn bytes(entry: Option<&Entry>) -> Option<Vec<u8>> {
 
 /// The hash of a file whose content was not kept, if it is still the one that was looked at.
 fn hash_of(workspace: &Workspace, path: &str, now: Option<&Entry>) -> Option<Hash> {
-    let form = now?.form;
+    let form = now?.form();
     if form.kind != FormKind::File || form.len > HASHED {
         return None;
     }
     let standing = workspace.standing(&workspace.locate(path).ok()?, 0).ok()??;
-    standing.hash.filter(|_| (standing.form.len, standing.form.modified) == (form.len, form.modified))
+    standing.hash.filter(|_| (standing.form().len, standing.form().modified) == (form.len, form.modified))
 }

@@ -42,7 +42,7 @@ fn packed(how: &str, body: &[u8]) -> Answer {
 }
 
 const ARTICLE: &str = r#"<!doctype html><html><head><title>Otters &amp; rivers</title><script>var hidden = 1;</script></head>
-<body><nav><a href="/">Home</a> <a href="/about">About us</a></nav>
+<body><nav><a href="/">Home</a> <a href="/about">Stamp us</a></nav>
 <main><h1>Otters</h1>
 <p>Otters are semiaquatic mammals, most of them eat fish, and they live along rivers, lakes and coasts of the whole
 world; see <a href="../rivers#top">the page on rivers</a> for where exactly, and in what numbers, they are found.</p>
@@ -73,7 +73,7 @@ async fn a_page_becomes_its_title_its_main_text_and_its_links() {
     for part in [&rivers, "- They hold hands", "```\notter --help\n```"] {
         assert!(output.text.contains(part), "{part} in {}", output.text);
     }
-    for part in ["hidden", "Imprint", "About us", "<p>"] {
+    for part in ["hidden", "Imprint", "Stamp us", "<p>"] {
         assert!(!output.text.contains(part), "{part} in {}", output.text);
     }
 }

@@ -6,9 +6,10 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 
 use rustix::fs::{FallocateFlags, Mode, OFlags};
+use updraft_workspace::FormKind;
 
 use super::super::{CHANGES, Changed};
-use crate::changed::{Sort, Unlisted};
+use crate::changed::Unlisted;
 
 /// Beyond this, changes are made and no longer listed: nobody undoes so many one by one.
 const MOST: usize = 20_000;
@@ -54,7 +55,7 @@ impl List {
         if let Some(start) = self.try_add(one) {
             return Line::At(start);
         }
-        let takes = one.was.is_some_and(|was| was.sort != Sort::Folder) && !one.has_same_content;
+        let takes = one.was.is_some_and(|was| was.kind != FormKind::Folder) && !one.has_same_content;
         let missing = Unlisted { changes: 1, taken: takes.into() };
         self.unlisted.changes += missing.changes;
         self.unlisted.taken += missing.taken;

@@ -2,12 +2,11 @@
 //!
 //! It cannot be told what was there before, nor what was removed, so none of it can be undone.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::SystemTime;
 
 use updraft_run::Change;
-
-use crate::place::{Links, Workspace};
+use updraft_workspace::{Stamp, Workspace, in_nanoseconds};
 
 /// Files and folders that are looked at.
 const LOOKED_AT: usize = 50_000;
@@ -31,44 +30,12 @@ pub(crate) async fn beyond(folders: &[PathBuf], began: SystemTime) -> Vec<Change
 }
 
 pub(crate) fn since(workspace: &Workspace, began: SystemTime) -> Vec<Change> {
-    let began = began.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let began = i64::try_from(began.as_nanos()).unwrap_or(i64::MAX);
-    let mut seen = Seen { began, looked_at: 0, found: Vec::new() };
-    let mut left = vec![PathBuf::new()];
-    while let Some(folder) = left.pop() {
-        left.extend(seen.folder(workspace, &folder));
-    }
-    seen.found
-}
-
-struct Seen {
-    /// In nanoseconds since 1970.
-    began: i64,
-    looked_at: usize,
-    found: Vec<Change>,
-}
-
-impl Seen {
-    /// Looks at the files of one folder, and gives the folders in it. Only times and sizes are read, and no link followed.
-    fn folder(&mut self, workspace: &Workspace, folder: &Path) -> Vec<PathBuf> {
-        let mut below = Vec::new();
-        let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-        let Ok(opened) = workspace.folder().folder(here, Links::Never) else { return below };
-        for (name, _) in opened.entries().into_iter().flatten().flatten() {
-            self.looked_at += 1;
-            if self.looked_at > LOOKED_AT || self.found.len() >= LISTED {
-                return Vec::new();
-            }
-            let Ok(about) = opened.look(&name) else { continue };
-            let path = folder.join(name);
-            if about.is_folder() {
-                below.push(path);
-            } else if about.touched >= self.began {
-                let now = Some(about.form());
-                let path = path.to_string_lossy().into_owned();
-                self.found.push(Change { path, was: now, now, lost: true, ..Change::default() });
-            }
-        }
-        below
-    }
+    let began = in_nanoseconds(began);
+    let survey = workspace.survey(LOOKED_AT);
+    let changed = survey.stamps.iter().filter(|(_, stamp)| !stamp.is_folder() && stamp.changed >= began);
+    let change = |(path, stamp): (&Vec<u8>, &Stamp)| {
+        let (path, now) = (String::from_utf8_lossy(path).into_owned(), Some(stamp.form()));
+        Change { path, was: now, now, lost: true, ..Change::default() }
+    };
+    changed.take(LISTED).map(change).collect()
 }

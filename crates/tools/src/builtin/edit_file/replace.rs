@@ -1,7 +1,8 @@
 //! Replacing exactly, and saying what is nearest where nothing is the same.
 
+use updraft_workspace::text::Endings;
+
 use crate::cut;
-use crate::text::Endings;
 
 /// Lines compared to find the nearest: comparing costs far more than searching.
 const COMPARED: usize = 5_000;

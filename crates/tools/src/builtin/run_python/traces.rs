@@ -1,31 +1,26 @@
 //! Whether code changed a file: the state of every file of the workspace before and after, by what the kernel stamps.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::place::{About, Folder, Links, Workspace, bytes_of, is_draft};
+use updraft_workspace::{Stamp, Workspace, bytes_of, is_draft};
 
 /// Files and folders that are looked at. Beyond this, looking takes longer than most code.
 const MOST: usize = 50_000;
-/// Folders below folders, each held open on the way.
-const DEPTH: usize = 64;
-
 /// The state of every file. The time of the last change of a file's state cannot be set by anyone.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Traces(BTreeMap<Vec<u8>, About>);
+pub(super) struct Traces(BTreeMap<Vec<u8>, Stamp>);
 
 impl Traces {
     /// Looks at everything, in the workspace and in folders beyond that may be written. Nothing, if there is too much of it or it cannot be read.
     pub(super) async fn of(workspace: &Workspace, beyond: &[PathBuf]) -> Option<Self> {
         let (workspace, beyond) = (workspace.clone(), beyond.to_vec());
         let looking = tokio::task::spawn_blocking(move || {
-            let mut found = BTreeMap::new();
-            found.insert(Vec::new(), workspace.folder().itself().ok()?);
-            look(workspace.folder(), &mut Vec::new(), DEPTH, &mut found)?;
+            let mut found = BTreeMap::from([(Vec::new(), workspace.folder().itself().ok()?)]);
+            look(&workspace, &[], &mut found)?;
             for path in beyond {
-                let folder = Folder::open(&path).ok()?;
-                look(&folder, &mut bytes_of(path.into_os_string()), DEPTH, &mut found)?;
+                let opened = Workspace::open(&path).ok()?;
+                look(&opened, &[bytes_of(path.into_os_string()), b"/".to_vec()].concat(), &mut found)?;
             }
             Some(Self(found))
         });
@@ -38,39 +33,24 @@ impl Traces {
             [] => ".".to_owned(),
             path => String::from_utf8_lossy(path).into_owned(),
         };
-        let is_same = |about: &About, path: &Vec<u8>| after.0.get(path).is_some_and(|now| about.is_as(now));
-        let differs = |(path, about): &(&Vec<u8>, &About)| !is_same(about, path);
+        let is_same = |about: &Stamp, path: &Vec<u8>| after.0.get(path).is_some_and(|now| about.is_as(now));
+        let differs = |(path, about): &(&Vec<u8>, &Stamp)| !is_same(about, path);
         let changed = self.0.iter().filter(differs).map(|(path, _)| path);
         let new = after.0.keys().filter(|path| !self.0.contains_key(*path));
         changed.chain(new).max_by_key(|path| path.len()).map(|path| named(path))
     }
 }
 
-fn look(folder: &Folder, path: &mut Vec<u8>, depth: usize, found: &mut BTreeMap<Vec<u8>, About>) -> Option<()> {
-    let mut names: Vec<OsString> = Vec::new();
-    for entry in folder.entries().ok()? {
-        names.push(entry.ok()?.0);
+/// Adds what is in a folder, if that is all of it.
+fn look(folder: &Workspace, above: &[u8], found: &mut BTreeMap<Vec<u8>, Stamp>) -> Option<()> {
+    let survey = folder.survey(MOST.saturating_sub(found.len()));
+    if survey.is_cut || survey.is_partial {
+        return None;
     }
-    for name in names {
-        if found.len() >= MOST || depth == 0 {
-            return None;
-        }
-        // A neighbour's write that is not yet in its place is no change of this code's.
-        if is_draft(&name) {
-            continue;
-        }
-        let about = folder.look(&name).ok()?;
-        let length = path.len();
-        if length > 0 {
-            path.push(b'/');
-        }
-        path.extend_from_slice(name.as_encoded_bytes());
-        found.insert(path.clone(), about);
-        if about.is_folder() {
-            look(&folder.folder(&name, Links::Never).ok()?, path, depth - 1, found)?;
-        }
-        path.truncate(length);
-    }
+    // A neighbour's write that is not yet in its place is no change of this code's.
+    let is_ours = |path: &[u8]| std::str::from_utf8(path).is_ok_and(is_draft);
+    let stamps = survey.stamps.into_iter().filter(|(path, _)| !is_ours(path));
+    found.extend(stamps.map(|(path, stamp)| ([above, &path].concat(), stamp)));
     Some(())
 }
 

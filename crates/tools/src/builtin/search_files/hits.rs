@@ -6,8 +6,7 @@ use regex::bytes::Regex;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use updraft_run::Output;
-
-use crate::place::Inside;
+use updraft_workspace::Inside;
 
 /// Bytes shown of a line.
 const SHOWN: usize = 300;

@@ -7,7 +7,7 @@ use std::path::Path;
 use rustix::fs::{Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
-use crate::place::Links;
+use crate::Links;
 
 /// Opens a path that cannot lead out of `dir`.
 pub(super) fn open(

@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(1);
 
 /// The turn to write a file. Ends when it is dropped, and with the process.
-pub(crate) struct Turn<'a> {
+pub struct Turn<'a> {
     _here: MutexGuard<'a, ()>,
     /// The workspace, locked while it is open: the kernel gives it free however the process ends.
     _elsewhere: Option<Folder>,
@@ -22,7 +22,7 @@ pub(crate) struct Turn<'a> {
 
 impl Workspace {
     /// Waits for the turn to write a file.
-    pub(crate) fn turn(&self, path: &Inside) -> Turn<'_> {
+    pub fn turn(&self, path: &Inside) -> Turn<'_> {
         let sum = path.as_str().bytes().fold(0usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
         // Nothing is guarded but the order, so a writer that panicked leaves nothing broken behind.
         let here = self.0.turns[sum % self.0.turns.len()].lock().unwrap_or_else(PoisonError::into_inner);

@@ -2,8 +2,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::names;
 use updraft_run::{Failure, FailureKind};
-use updraft_sandbox::names;
 
 use super::{Inside, Links, Workspace};
 
@@ -13,7 +13,7 @@ const MARKS: [&str; 4] = ["HEAD", "objects", "refs", "commondir"];
 impl Workspace {
     /// What would run the file, or act on it, if anything does. Looks at names, and at the folders above for repositories
     /// that go by another name.
-    pub(crate) fn why_guarded(&self, path: &Inside) -> Option<&'static str> {
+    pub fn why_guarded(&self, path: &Inside) -> Option<&'static str> {
         let parts: Vec<&str> = path.parts().collect();
         for (at, name) in parts.iter().enumerate() {
             let folder = parts[at.saturating_sub(2)..at].join("/");

@@ -12,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use crate::place::Links;
+use crate::Links;
 
 /// Links that are gone along for one path: as many as Linux follows.
 const MOST_LINKS: usize = 40;

@@ -2,8 +2,8 @@
 
 use updraft_run::Failure;
 
-use super::about::Kind;
 use super::ignored::{Hidden, Ignored};
+use super::stamp::Kind;
 use super::{Folder, Inside, Links, Workspace};
 
 /// Folders below folders: deeper ones are passed over, since each level is a descriptor held open.
@@ -11,7 +11,7 @@ const DEPTH: usize = 64;
 
 /// What a walk comes by.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub enum Found {
     /// A regular file, or a link to one inside the workspace.
     File {
         /// Its path.
@@ -26,7 +26,7 @@ pub(crate) enum Found {
 }
 
 /// A walk through a folder. Entries come sorted by their full path.
-pub(crate) struct Walk<'a> {
+pub struct Walk<'a> {
     workspace: &'a Workspace,
     /// Folders being read, the innermost last.
     open: Vec<Level>,
@@ -52,7 +52,7 @@ struct Entry {
 impl<'a> Walk<'a> {
     /// Begins at a folder. Rules of the folders above it count too, but a folder that is named is walked even if they
     /// would pass it over.
-    pub(crate) fn new(
+    pub fn new(
         workspace: &'a Workspace,
         start: &Inside,
         recursive: bool,
@@ -74,7 +74,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Whether there was more than the budget allowed to look at.
-    pub(crate) fn is_cut(&self) -> bool {
+    pub fn is_cut(&self) -> bool {
         self.is_cut
     }
 

@@ -1,7 +1,6 @@
 //! Files that are not yet in their places: how they are called, and how those of processes that died are cleared away.
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
 use std::sync::{Mutex, PoisonError};
 
 use super::disk::{self, Folder, How};
@@ -21,9 +20,9 @@ pub(super) fn name(n: u64) -> String {
     format!("{START}{:x}-{n:x}{END}", std::process::id())
 }
 
-/// Whether a name is one that this process gives to files while they are not yet in their places.
-pub(crate) fn is_draft(name: &OsStr) -> bool {
-    name.to_str().and_then(writer) == Some(std::process::id())
+/// Whether a path names a file that this process has not yet put in its place.
+pub fn is_draft(path: &str) -> bool {
+    path.rsplit('/').next().and_then(writer) == Some(std::process::id())
 }
 
 /// Whether a path names a file that some process of ours had not yet put in its place.
@@ -43,7 +42,7 @@ impl Workspace {
     /// later, others find.
     pub(super) fn sweep(&self, folder: &Folder) {
         let Ok(about) = folder.itself() else { return };
-        if self.0.swept.0.lock().unwrap_or_else(PoisonError::into_inner).insert(about.place) {
+        if self.0.swept.0.lock().unwrap_or_else(PoisonError::into_inner).insert(about.inode) {
             sweep(folder);
         }
     }

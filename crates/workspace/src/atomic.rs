@@ -5,50 +5,26 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use sha2::{Digest, Sha256};
-use updraft_run::{Change, Failure, FailureKind, Form, Hash};
+use updraft_run::{Change, Failure, FailureKind, Hash};
 
 use crate::text::{self, Encoding};
 
-use super::about::About;
 use super::disk::{self, Folder, How};
-use super::{Inside, Links, Workspace, drafts, failure, refuse_unless_file};
+use super::stamp::Stamp;
+use super::{Inside, Links, Standing, Workspace, drafts, failure, refuse_unless_file};
 
 /// Bytes of a file that is hashed: more would take longer than a call may.
 const LARGEST: u64 = 1 << 30;
 
 /// What became of a write.
-pub(crate) enum Replacement {
+pub enum Replacement {
     /// The new content is in its place; these folders were made for it.
     Done(Vec<Change>),
     /// Someone else changed the file since it was read: nothing was written.
     Overtaken,
 }
 
-/// A file that is about to be replaced.
-pub(crate) struct Existing {
-    /// The hash of its content.
-    pub(crate) hash: Hash,
-    /// Its content, unless it is larger than was asked for.
-    pub(crate) bytes: Option<Vec<u8>>,
-    about: About,
-}
-
-impl Existing {
-    /// How many bytes it has.
-    pub(crate) fn len(&self) -> usize {
-        self.about.len as usize
-    }
-
-    /// Whether it can be reached by a second name.
-    pub(crate) fn has_other_names(&self) -> bool {
-        self.about.names > 1
-    }
-
-    /// What it is besides its content.
-    pub(crate) fn form(&self) -> Form {
-        self.about.form()
-    }
-
+impl Standing {
     /// Whether it is still in its place, with the same content.
     fn still_stands(&self, folder: &Folder, name: &str) -> io::Result<bool> {
         let file = match folder.file(name, How::Read, Links::Never) {
@@ -56,12 +32,12 @@ impl Existing {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
             Err(error) => return Err(error),
         };
-        if disk::about_file(&file)? != self.about {
+        if disk::stamp_of(&file)? != self.stamp {
             return Ok(false);
         }
         // A change within one tick of the file system's clock leaves the same stamps.
         match self.bytes {
-            Some(_) => Ok(hash_of(file)? == self.hash),
+            Some(_) => Ok(Some(hash_of(file)?) == self.hash),
             None => Ok(true),
         }
     }
@@ -70,7 +46,7 @@ impl Existing {
 impl Workspace {
     /// Takes a path that may be written to: a file, and not of git's own storage. What git acts on (hooks, settings) may
     /// be, if a person agrees; who prepares the call says so.
-    pub(crate) fn locate_for_writing(&self, path: &str) -> Result<Inside, Failure> {
+    pub fn locate_for_writing(&self, path: &str) -> Result<Inside, Failure> {
         let names_folder = path.ends_with('/');
         let path = self.locate(path)?;
         if names_folder {
@@ -87,13 +63,13 @@ impl Workspace {
     }
 
     /// The file at a path, reached without links; `None` if there is none. Holds up to `most` bytes of it.
-    pub(crate) fn existing(&self, path: &Inside, most: usize) -> Result<Option<Existing>, Failure> {
+    pub fn existing(&self, path: &Inside, most: usize) -> Result<Option<Standing>, Failure> {
         let file = match self.folder().file(path.as_str(), How::Read, Links::Never) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(failure(path, &error)),
         };
-        let about = disk::about_file(&file).map_err(|error| failure(path, &error))?;
+        let about = disk::stamp_of(&file).map_err(|error| failure(path, &error))?;
         refuse_unless_file(path, &about)?;
         if about.len > LARGEST {
             let why = format!("`{path}` has {} bytes; files of more than {LARGEST} are not changed", about.len);
@@ -101,18 +77,18 @@ impl Workspace {
         }
         let (hash, bytes) = taken_in(file, most)
             .map_err(|error| Failure::new(FailureKind::Tool, format!("`{path}` could not be read: {error}")))?;
-        Ok(Some(Existing { hash, bytes, about }))
+        Ok(Some(Standing { stamp: about, hash: Some(hash), bytes }))
     }
 
     /// Puts new content at a path, through a file beside it that is synced and renamed. Folders that are missing are
     /// made, and given back. On failure the old content stands and nothing is left beside it, but for the folders.
     ///
     /// `existing` is what the content was made from. If something else is there by now, nothing is replaced.
-    pub(crate) fn replace(
+    pub fn replace(
         &self,
         path: &Inside,
         content: &[u8],
-        existing: Option<&Existing>,
+        existing: Option<&Standing>,
         reaches_outside: bool,
     ) -> Result<Replacement, Failure> {
         let _alone = self.guard(path, reaches_outside)?;
@@ -127,7 +103,7 @@ impl Workspace {
     }
 
     /// Adds a line to a file and returns once it is on disk. One that does not end its last line is given an end first.
-    pub(crate) fn append(&self, path: &Inside, line: &str, reaches_outside: bool) -> Result<Vec<Change>, Failure> {
+    pub fn append(&self, path: &Inside, line: &str, reaches_outside: bool) -> Result<Vec<Change>, Failure> {
         let _alone = self.guard(path, reaches_outside)?;
         let (folder, name) = split(path)?;
         // A device is not opened for writing even for a moment: for some, opening is an act.
@@ -137,7 +113,7 @@ impl Workspace {
         let (folder, made) = self.make_folders(&folder)?;
         let failed = |error| failure(path, &error);
         let file = folder.file(name, How::Append(0o666), Links::Never).map_err(failed)?;
-        let about = disk::about_file(&file).map_err(failed)?;
+        let about = disk::stamp_of(&file).map_err(failed)?;
         refuse_unless_file(path, &about)?;
         if about.names > 1 {
             // Unlike a write, which puts a new file in place of this name only.
@@ -204,16 +180,16 @@ pub(super) fn taken_in(mut file: File, most: usize) -> std::io::Result<(Hash, Op
 }
 
 /// The hash of a file's content.
-pub(crate) fn hash_of(file: File) -> io::Result<Hash> {
+fn hash_of(file: File) -> io::Result<Hash> {
     taken_in(file, 0).map(|(hash, _)| hash)
 }
 
 /// Puts a file in its place, with the owner and mode of the one whose place it takes; false if that one is not there as it
 /// was, or if there is one where none was.
-fn replace_in(folder: &Folder, name: &str, content: &[u8], existing: Option<&Existing>) -> io::Result<bool> {
+fn replace_in(folder: &Folder, name: &str, content: &[u8], existing: Option<&Standing>) -> io::Result<bool> {
     let (mut beside, mut file) = Beside::create(folder, if existing.is_some() { 0o600 } else { 0o666 })?;
     file.write_all(content)?;
-    if let Some(Existing { about, .. }) = existing {
+    if let Some(Standing { stamp: about, .. }) = existing {
         disk::give(&file, about);
         disk::set_mode(&file, about.mode & 0o777)?;
     }
@@ -238,7 +214,7 @@ pub(super) fn restore_in(
     name: &str,
     content: &[u8],
     mode: u32,
-    replaced: Option<&About>,
+    replaced: Option<&Stamp>,
 ) -> io::Result<()> {
     let (mut beside, mut file) = Beside::create(folder, 0o600)?;
     file.write_all(content)?;
@@ -347,7 +323,7 @@ mod tests {
         let file = folder.path().join("file");
         let workspace = Workspace::open(folder.path()).unwrap();
         let path = workspace.locate("file").unwrap();
-        let write = |content: &str, existing: Option<&Existing>| {
+        let write = |content: &str, existing: Option<&Standing>| {
             let written = workspace.replace(&path, content.as_bytes(), existing, false).unwrap();
             (matches!(written, Replacement::Done(_)), std::fs::read_to_string(&file).unwrap())
         };
@@ -358,7 +334,7 @@ mod tests {
         // The same file, of the same length, with the same stamps.
         let read = workspace.existing(&path, 100).unwrap().unwrap();
         std::fs::write(&file, "more").unwrap();
-        let about = disk::about_file(&File::open(&file).unwrap()).unwrap();
-        assert_eq!(write("ours", Some(&Existing { about, ..read })), (false, "more".into()));
+        let stamp = disk::stamp_of(&File::open(&file).unwrap()).unwrap();
+        assert_eq!(write("ours", Some(&Standing { stamp, ..read })), (false, "more".into()));
     }
 }

@@ -11,12 +11,12 @@ use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
 
-use crate::place::Links;
-use crate::place::about::{About, Kind};
+use crate::Links;
+use crate::stamp::{Kind, Stamp};
 
 /// What a file is opened for.
 #[derive(Clone, Copy)]
-pub(crate) enum How {
+pub enum How {
     /// To be read.
     Read,
     /// To be read and added to; made if it is not there.
@@ -27,17 +27,17 @@ pub(crate) enum How {
 
 /// A folder, by its real path.
 #[derive(Debug)]
-pub(crate) struct Folder(PathBuf);
+pub struct Folder(PathBuf);
 
 impl Folder {
     /// A folder by its path from the root.
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+    pub fn open(path: &Path) -> io::Result<Self> {
         let real = path.canonicalize()?;
         if real.is_dir() { Ok(Self(real)) } else { Err(ErrorKind::NotADirectory.into()) }
     }
 
     /// Opens a file beneath.
-    pub(crate) fn file(&self, path: impl AsRef<Path>, how: How, links: Links) -> io::Result<File> {
+    pub fn file(&self, path: impl AsRef<Path>, how: How, links: Links) -> io::Result<File> {
         let path = self.reach(path.as_ref(), links)?;
         if path.is_dir() {
             return Err(ErrorKind::IsADirectory.into());
@@ -54,50 +54,45 @@ impl Folder {
     }
 
     /// A folder beneath.
-    pub(crate) fn folder(&self, path: impl AsRef<Path>, links: Links) -> io::Result<Self> {
+    pub fn folder(&self, path: impl AsRef<Path>, links: Links) -> io::Result<Self> {
         let path = self.reach(path.as_ref(), links)?;
         if path.metadata()?.is_dir() { Ok(Self(path)) } else { Err(ErrorKind::NotADirectory.into()) }
     }
 
     /// What is beneath at a path.
-    pub(crate) fn about(&self, path: impl AsRef<Path>, links: Links) -> io::Result<About> {
+    pub fn about(&self, path: impl AsRef<Path>, links: Links) -> io::Result<Stamp> {
         Ok(about(&self.reach(path.as_ref(), links)?.symlink_metadata()?))
     }
 
     /// What has this name in the folder, be it a link itself.
-    pub(crate) fn look(&self, name: impl AsRef<Path>) -> io::Result<About> {
+    pub fn look(&self, name: impl AsRef<Path>) -> io::Result<Stamp> {
         Ok(about(&self.0.join(name).symlink_metadata()?))
     }
 
     /// What the folder itself is.
-    pub(crate) fn itself(&self) -> io::Result<About> {
+    pub fn itself(&self) -> io::Result<Stamp> {
         Ok(about(&self.0.metadata()?))
     }
 
     /// Where a link in the folder leads.
-    pub(crate) fn read_link(&self, name: &str) -> io::Result<Vec<u8>> {
+    pub fn read_link(&self, name: &str) -> io::Result<Vec<u8>> {
         Ok(bytes_of(std::fs::read_link(self.0.join(name))?.into_os_string()))
     }
 
     /// Makes a link.
-    pub(crate) fn make_link(&self, target: &[u8], name: &str) -> io::Result<()> {
+    pub fn make_link(&self, target: &[u8], name: &str) -> io::Result<()> {
         let target = str::from_utf8(target).map_err(|_| io::Error::from(ErrorKind::InvalidFilename))?;
         make_link(&self.0, Path::new(target), &self.0.join(name))
     }
 
     /// Makes a folder.
-    pub(crate) fn make_folder(&self, name: &str) -> io::Result<()> {
+    pub fn make_folder(&self, name: &str) -> io::Result<()> {
         std::fs::create_dir(self.0.join(name))
     }
 
     /// Gives a file another name in the folder. What is there already is replaced only if it may be.
-    pub(crate) fn rename(&self, from: &str, to: &str, may_replace: bool) -> io::Result<()> {
-        self.rename_into(from, self, to, may_replace)
-    }
-
-    /// Moves a file to another folder.
-    pub(crate) fn rename_into(&self, from: &str, folder: &Folder, to: &str, may_replace: bool) -> io::Result<()> {
-        let (from, to) = (self.0.join(from), folder.0.join(to));
+    pub fn rename(&self, from: &str, to: &str, may_replace: bool) -> io::Result<()> {
+        let (from, to) = (self.0.join(from), self.0.join(to));
         if may_replace {
             return std::fs::rename(from, to);
         }
@@ -111,7 +106,7 @@ impl Folder {
     }
 
     /// Removes a file or a link.
-    pub(crate) fn remove_file(&self, name: &str) -> io::Result<()> {
+    pub fn remove_file(&self, name: &str) -> io::Result<()> {
         let path = self.0.join(name);
         // A link to a folder is removed like one here.
         if cfg!(windows) && path.is_symlink() && path.is_dir() {
@@ -122,25 +117,25 @@ impl Folder {
     }
 
     /// Removes an empty folder.
-    pub(crate) fn remove_folder(&self, name: &str) -> io::Result<()> {
+    pub fn remove_folder(&self, name: &str) -> io::Result<()> {
         std::fs::remove_dir(self.0.join(name))
     }
 
     /// Everything in the folder.
-    pub(crate) fn entries(&self) -> io::Result<impl Iterator<Item = io::Result<(OsString, Kind)>>> {
+    pub fn entries(&self) -> io::Result<impl Iterator<Item = io::Result<(OsString, Kind)>>> {
         let entry = |entry: std::fs::DirEntry| Ok((entry.file_name(), kind(entry.file_type()?)));
         Ok(std::fs::read_dir(&self.0)?.map(move |found| found.and_then(entry)))
     }
 
     /// Takes the folder's lock. Folders cannot be locked here, so it is always free.
     #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as where folders can be locked")]
-    pub(crate) fn try_lock(&self) -> io::Result<bool> {
+    pub fn try_lock(&self) -> io::Result<bool> {
         Ok(true)
     }
 
     /// The names in a folder cannot be asked to be kept here; the file system does so by itself.
     #[expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "the same signature as where it can fail")]
-    pub(crate) fn sync(&self) -> io::Result<()> {
+    pub fn sync(&self) -> io::Result<()> {
         Ok(())
     }
 
@@ -192,7 +187,7 @@ impl From<ThroughLink> for io::Error {
 }
 
 /// What an open file is.
-pub(crate) fn about_file(file: &File) -> io::Result<About> {
+pub fn stamp_of(file: &File) -> io::Result<Stamp> {
     Ok(about(&file.metadata()?))
 }
 
@@ -209,10 +204,10 @@ pub(crate) fn set_mode(file: &File, mode: u32) -> io::Result<()> {
 }
 
 /// A new file belongs to whoever made it.
-pub(crate) fn give(_: &File, _: &About) {}
+pub(crate) fn give(_: &File, _: &Stamp) {}
 
 /// The bytes of a path where a link leads.
-pub(crate) fn bytes_of(path: OsString) -> Vec<u8> {
+pub fn bytes_of(path: OsString) -> Vec<u8> {
     path.into_encoded_bytes()
 }
 
@@ -243,22 +238,22 @@ fn kind(told: FileType) -> Kind {
     }
 }
 
-fn about(told: &Metadata) -> About {
+fn about(told: &Metadata) -> Stamp {
     let since_1970 = |time: io::Result<SystemTime>| {
         let passed = time.ok().and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok()).unwrap_or_default();
         i64::try_from(passed.as_nanos()).unwrap_or(i64::MAX)
     };
     let (modified, made) = (since_1970(told.modified()), since_1970(told.created()));
     let full = if told.is_dir() { 0o777 } else { 0o666 };
-    About {
+    Stamp {
         kind: kind(told.file_type()),
         mode: if told.permissions().readonly() { full & 0o555 } else { full },
         len: told.len(),
         names: 1,
         owner: (0, 0),
         modified,
-        touched: modified.max(made),
-        place: (0, 0),
+        changed: modified.max(made),
+        inode: (0, 0),
     }
 }
 

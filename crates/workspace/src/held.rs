@@ -21,15 +21,15 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, Dir, FileType, Gid, Mode, OFlags, RenameFlags, Stat, Uid};
+use rustix::fs::{AtFlags, Dir, Gid, Mode, OFlags, RenameFlags, Uid};
 use rustix::io::Errno;
 
 use super::Links;
-use super::about::{About, Kind};
+use super::stamp::{Kind, Stamp};
 
 /// What a file is opened for.
 #[derive(Clone, Copy)]
-pub(crate) enum How {
+pub enum How {
     /// To be read.
     Read,
     /// To be read and added to; made with this mode if it is not there.
@@ -56,87 +56,82 @@ fn bits(mode: u32) -> Mode {
 
 /// An open folder. It stays the same one, whatever becomes of its name.
 #[derive(Debug)]
-pub(crate) struct Folder(File);
+pub struct Folder(File);
 
 impl Folder {
     /// Opens a folder by its path from the root.
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+    pub fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(Self(File::from(rustix::fs::open(path, flags, Mode::empty())?)))
     }
 
     /// Opens a file beneath. Never waits, whatever it is.
-    pub(crate) fn file(&self, path: impl AsRef<Path>, how: How, links: Links) -> io::Result<File> {
+    pub fn file(&self, path: impl AsRef<Path>, how: How, links: Links) -> io::Result<File> {
         let (flags, mode) = how.flags();
         Ok(File::from(beneath::open(self.fd(), path.as_ref(), flags | OFlags::CLOEXEC, mode, links)?))
     }
 
     /// Opens a folder beneath.
-    pub(crate) fn folder(&self, path: impl AsRef<Path>, links: Links) -> io::Result<Self> {
+    pub fn folder(&self, path: impl AsRef<Path>, links: Links) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(Self(File::from(beneath::open(self.fd(), path.as_ref(), flags, Mode::empty(), links)?)))
     }
 
     /// What is beneath at a path, without opening it.
-    pub(crate) fn about(&self, path: impl AsRef<Path>, links: Links) -> io::Result<About> {
-        Ok(about(&beneath::stat(self.fd(), path.as_ref(), links)?))
+    pub fn about(&self, path: impl AsRef<Path>, links: Links) -> io::Result<Stamp> {
+        Ok(Stamp::of(&beneath::stat(self.fd(), path.as_ref(), links)?))
     }
 
     /// What has this name in the folder, be it a link itself.
-    pub(crate) fn look(&self, name: impl AsRef<Path>) -> io::Result<About> {
-        Ok(about(&rustix::fs::statat(&self.0, name.as_ref(), AtFlags::SYMLINK_NOFOLLOW)?))
+    pub fn look(&self, name: impl AsRef<Path>) -> io::Result<Stamp> {
+        Ok(Stamp::of(&rustix::fs::statat(&self.0, name.as_ref(), AtFlags::SYMLINK_NOFOLLOW)?))
     }
 
     /// What the folder itself is.
-    pub(crate) fn itself(&self) -> io::Result<About> {
-        about_file(&self.0)
+    pub fn itself(&self) -> io::Result<Stamp> {
+        stamp_of(&self.0)
     }
 
     /// Where a link in the folder leads.
-    pub(crate) fn read_link(&self, name: &str) -> io::Result<Vec<u8>> {
+    pub fn read_link(&self, name: &str) -> io::Result<Vec<u8>> {
         Ok(rustix::fs::readlinkat(&self.0, name, Vec::new())?.into_bytes())
     }
 
     /// Makes a link.
-    pub(crate) fn make_link(&self, target: &[u8], name: &str) -> io::Result<()> {
+    pub fn make_link(&self, target: &[u8], name: &str) -> io::Result<()> {
         Ok(rustix::fs::symlinkat(target, &self.0, name)?)
     }
 
     /// Makes a folder.
-    pub(crate) fn make_folder(&self, name: &str) -> io::Result<()> {
+    pub fn make_folder(&self, name: &str) -> io::Result<()> {
         Ok(rustix::fs::mkdirat(&self.0, name, bits(0o777))?)
     }
 
     /// Gives a file another name in the folder. What is there already is replaced only if it may be.
-    pub(crate) fn rename(&self, from: &str, to: &str, may_replace: bool) -> io::Result<()> {
-        self.rename_into(from, self, to, may_replace)
-    }
-
-    /// Moves a file to another folder.
-    pub(crate) fn rename_into(&self, from: &str, folder: &Folder, to: &str, may_replace: bool) -> io::Result<()> {
+    pub fn rename(&self, from: &str, to: &str, may_replace: bool) -> io::Result<()> {
         let flags = if may_replace { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
-        match rustix::fs::renameat_with(&self.0, from, &folder.0, to, flags) {
+        match rustix::fs::renameat_with(&self.0, from, &self.0, to, flags) {
             // Some file systems know no flags.
-            Err(Errno::INVAL) => Ok(rustix::fs::renameat(&self.0, from, &folder.0, to)?),
+            Err(Errno::INVAL) => Ok(rustix::fs::renameat(&self.0, from, &self.0, to)?),
             other => Ok(other?),
         }
     }
 
     /// Removes a file or a link.
-    pub(crate) fn remove_file(&self, name: &str) -> io::Result<()> {
+    pub fn remove_file(&self, name: &str) -> io::Result<()> {
         Ok(rustix::fs::unlinkat(&self.0, name, AtFlags::empty())?)
     }
 
     /// Removes an empty folder.
-    pub(crate) fn remove_folder(&self, name: &str) -> io::Result<()> {
+    pub fn remove_folder(&self, name: &str) -> io::Result<()> {
         Ok(rustix::fs::unlinkat(&self.0, name, AtFlags::REMOVEDIR)?)
     }
 
     /// Everything in the folder. The kind is not always told.
-    pub(crate) fn entries(&self) -> io::Result<impl Iterator<Item = io::Result<(OsString, Kind)>>> {
+    pub fn entries(&self) -> io::Result<impl Iterator<Item = io::Result<(OsString, Kind)>>> {
         let all = Dir::read_from(&self.0)?.map(|entry| {
             let entry = entry?;
-            Ok((OsStr::from_bytes(entry.file_name().to_bytes()).to_owned(), kind(entry.file_type())))
+            Ok((OsStr::from_bytes(entry.file_name().to_bytes()).to_owned(), Kind::of(entry.file_type())))
         });
         Ok(all.filter(|entry: &io::Result<(OsString, Kind)>| {
             !entry.as_ref().is_ok_and(|(name, _)| name == "." || name == "..")
@@ -144,7 +139,7 @@ impl Folder {
     }
 
     /// Takes the folder's lock, which lasts until it is closed; false if another process or another opened folder has it.
-    pub(crate) fn try_lock(&self) -> io::Result<bool> {
+    pub fn try_lock(&self) -> io::Result<bool> {
         match self.0.try_lock() {
             Ok(()) => Ok(true),
             Err(TryLockError::WouldBlock) => Ok(false),
@@ -153,7 +148,7 @@ impl Folder {
     }
 
     /// Asks the disk to keep the names in the folder.
-    pub(crate) fn sync(&self) -> io::Result<()> {
+    pub fn sync(&self) -> io::Result<()> {
         self.0.sync_all()
     }
 
@@ -163,8 +158,8 @@ impl Folder {
 }
 
 /// What an open file is.
-pub(crate) fn about_file(file: &File) -> io::Result<About> {
-    Ok(about(&rustix::fs::fstat(file)?))
+pub fn stamp_of(file: &File) -> io::Result<Stamp> {
+    Ok(Stamp::of(&rustix::fs::fstat(file)?))
 }
 
 /// Whether a process of this number is there.
@@ -180,13 +175,13 @@ pub(crate) fn set_mode(file: &File, mode: u32) -> io::Result<()> {
 }
 
 /// Gives a file the owner of another, if we may: only root may give files away.
-pub(crate) fn give(file: &File, to_owner_of: &About) {
+pub(crate) fn give(file: &File, to_owner_of: &Stamp) {
     let (user, group) = to_owner_of.owner;
     let _ = rustix::fs::fchown(file, Some(Uid::from_raw(user)), Some(Gid::from_raw(group)));
 }
 
 /// The bytes of a path where a link leads.
-pub(crate) fn bytes_of(path: OsString) -> Vec<u8> {
+pub fn bytes_of(path: OsString) -> Vec<u8> {
     path.into_vec()
 }
 
@@ -203,34 +198,6 @@ pub(crate) fn met_a_device(error: &io::Error) -> bool {
 /// Whether the kernel is too old to keep a path beneath a folder.
 pub(crate) fn met_an_old_kernel(error: &io::Error) -> bool {
     cfg!(target_os = "linux") && Errno::from_io_error(error) == Some(Errno::NOSYS)
-}
-
-fn kind(told: FileType) -> Kind {
-    match told {
-        FileType::RegularFile => Kind::File,
-        FileType::Directory => Kind::Folder,
-        FileType::Symlink => Kind::Link,
-        FileType::Fifo => Kind::Pipe,
-        FileType::Socket => Kind::Socket,
-        FileType::CharacterDevice | FileType::BlockDevice => Kind::Device,
-        FileType::Unknown => Kind::Unknown,
-    }
-}
-
-fn about(stat: &Stat) -> About {
-    let nanoseconds = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
-    let modified = nanoseconds(stat.st_mtime as i64, stat.st_mtime_nsec as i64);
-    let changed = nanoseconds(stat.st_ctime as i64, stat.st_ctime_nsec as i64);
-    About {
-        kind: kind(FileType::from_raw_mode(stat.st_mode)),
-        mode: stat.st_mode as u32 & 0o7777,
-        len: stat.st_size as u64,
-        names: stat.st_nlink as u64,
-        owner: (stat.st_uid, stat.st_gid),
-        modified,
-        touched: changed,
-        place: (stat.st_dev as u64, stat.st_ino),
-    }
 }
 
 #[cfg(test)]

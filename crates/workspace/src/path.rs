@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
+use crate::names::is_repository_name;
 use updraft_run::{Failure, FailureKind};
-use updraft_sandbox::names::is_repository_name;
 
 /// Linux takes no longer ones.
 const LONGEST: usize = 4095;
@@ -22,8 +22,11 @@ impl Inside {
 
     /// Takes a path as a model wrote it.
     pub(super) fn parse(text: &str, roots: &[PathBuf]) -> Result<Self, Failure> {
-        let shown = || crate::cut::line(text, 200);
-        let refused = |kind, why: &str| Err(Failure::new(kind, format!("`{}` {why}", shown())));
+        let refused = |kind, why: &str| {
+            let shown = text.floor_char_boundary(200);
+            let more = if shown < text.len() { "…" } else { "" };
+            Err(Failure::new(kind, format!("`{}{more}` {why}", &text[..shown])))
+        };
         if text.is_empty() {
             return refused(FailureKind::Validation, "is an empty path; use `.` for the workspace itself");
         }
@@ -79,7 +82,8 @@ impl Inside {
     }
 
     /// What is called `name` in this folder. The name comes from a directory, so it is one part and never `..`.
-    pub(crate) fn join(&self, name: &str) -> Self {
+    #[must_use]
+    pub fn join(&self, name: &str) -> Self {
         if self.is_root() { Self(name.to_owned()) } else { Self(format!("{}/{name}", self.0)) }
     }
 
@@ -89,7 +93,7 @@ impl Inside {
     }
 
     /// As one line whatever is in it: a name with a line end in it must not look like two.
-    pub(crate) fn on_one_line(&self) -> Cow<'_, str> {
+    pub fn on_one_line(&self) -> Cow<'_, str> {
         if !self.0.contains(char::is_control) {
             return Cow::Borrowed(&self.0);
         }
@@ -98,12 +102,12 @@ impl Inside {
     }
 
     /// Its parts, from the outermost folder to the name.
-    pub(crate) fn parts(&self) -> impl Iterator<Item = &str> {
+    pub fn parts(&self) -> impl Iterator<Item = &str> {
         self.0.split('/').filter(|part| *part != ".")
     }
 
     /// Whether it is in a folder that git keeps for itself, however that is spelt.
-    pub(crate) fn is_in_git(&self) -> bool {
+    pub fn is_in_git(&self) -> bool {
         self.split().is_some_and(|(folder, _)| folder.parts().any(is_repository_name))
     }
 }

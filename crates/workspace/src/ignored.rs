@@ -6,8 +6,8 @@ use std::sync::Arc;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::Links;
-use super::about::Kind;
 use super::disk::{self, Folder, How};
+use super::stamp::Kind;
 
 /// Hidden folders that are meant to be read: context, our own files, and continuous integration.
 const SHOWN: [&str; 3] = [".context", ".updraft", ".github"];
@@ -78,7 +78,7 @@ impl Ignored {
 
 fn rules(folder: &Folder, name: &str) -> String {
     let Ok(file) = folder.file(name, How::Read, Links::Never) else { return String::new() };
-    let is_file = disk::about_file(&file).is_ok_and(|about| about.kind == Kind::File);
+    let is_file = disk::stamp_of(&file).is_ok_and(|about| about.kind == Kind::File);
     let mut bytes = Vec::new();
     if is_file {
         let _ = file.take(LONGEST).read_to_end(&mut bytes);

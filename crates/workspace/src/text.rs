@@ -2,7 +2,7 @@
 
 /// How text is written in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Encoding {
+pub enum Encoding {
     /// UTF-8 without a mark.
     Utf8,
     /// UTF-8 with a byte order mark.
@@ -19,7 +19,7 @@ const BIG_MARK: &[u8] = b"\xFE\xFF";
 
 impl Encoding {
     /// What the first bytes of a file say. Without a mark, UTF-8 is assumed.
-    pub(crate) fn of(start: &[u8]) -> Self {
+    pub fn of(start: &[u8]) -> Self {
         if start.starts_with(UTF8_MARK) {
             Self::Utf8Marked
         } else if start.starts_with(LITTLE_MARK) {
@@ -32,7 +32,7 @@ impl Encoding {
     }
 
     /// The byte order mark.
-    pub(crate) fn mark(self) -> &'static [u8] {
+    pub fn mark(self) -> &'static [u8] {
         match self {
             Self::Utf8 => b"",
             Self::Utf8Marked => UTF8_MARK,
@@ -42,14 +42,14 @@ impl Encoding {
     }
 
     /// The bytes of a text, with the mark.
-    pub(crate) fn encode(self, text: &str) -> Vec<u8> {
+    pub fn encode(self, text: &str) -> Vec<u8> {
         let mut bytes = self.mark().to_vec();
         self.encode_into(&mut bytes, text);
         bytes
     }
 
     /// A line to stand behind what a file ends with, ended as the lines there are. A last line without an end is given one.
-    pub(crate) fn line_behind(self, end: &[u8], line: &str) -> Vec<u8> {
+    pub fn line_behind(self, end: &[u8], line: &str) -> Vec<u8> {
         let units: Vec<u16> = match self {
             Self::Utf8 | Self::Utf8Marked => end.iter().map(|byte| u16::from(*byte)).collect(),
             Self::Utf16Little => end.as_chunks::<2>().0.iter().map(|pair| u16::from_le_bytes(*pair)).collect(),
@@ -79,7 +79,7 @@ impl Encoding {
 
 /// A new text for a file, written as the text that it takes the place of, and what of it was kept, in words. What has line
 /// endings or a mark of its own keeps them.
-pub(crate) fn in_the_manner_of(old: &[u8], new: &str) -> (Vec<u8>, Option<String>) {
+pub fn in_the_manner_of(old: &[u8], new: &str) -> (Vec<u8>, Option<String>) {
     let Some((text, encoding)) = decode(old) else {
         let was_text = !old.contains(&0);
         return (new.as_bytes().to_vec(), was_text.then(|| "now UTF-8, which it was not before".to_owned()));
@@ -100,7 +100,7 @@ pub(crate) fn in_the_manner_of(old: &[u8], new: &str) -> (Vec<u8>, Option<String
 }
 
 /// The text of a file without its mark; `None` if it is not text.
-pub(crate) fn decode(bytes: &[u8]) -> Option<(String, Encoding)> {
+pub fn decode(bytes: &[u8]) -> Option<(String, Encoding)> {
     let encoding = Encoding::of(bytes);
     let body = &bytes[encoding.mark().len()..];
     let text = match encoding {
@@ -112,7 +112,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<(String, Encoding)> {
 }
 
 /// Why a line cannot be added to a file without making it something that it is not, if so.
-pub(crate) fn why_not_added(bytes: &[u8], line: &str) -> Option<&'static str> {
+pub fn why_not_added(bytes: &[u8], line: &str) -> Option<&'static str> {
     const NOT_TEXT: &str = "is not text: expected UTF-8, or UTF-16 with a byte order mark";
     if decode(bytes).is_some() {
         return None;
@@ -128,7 +128,7 @@ pub(crate) fn why_not_added(bytes: &[u8], line: &str) -> Option<&'static str> {
 }
 
 /// The same, by the beginning and the end of a file: a letter may be cut in two where they were cut.
-pub(crate) fn why_not_added_between(start: &[u8], end: &[u8], line: &str) -> Option<&'static str> {
+pub fn why_not_added_between(start: &[u8], end: &[u8], line: &str) -> Option<&'static str> {
     let is_wide = matches!(Encoding::of(start), Encoding::Utf16Little | Encoding::Utf16Big);
     if is_wide {
         return None;
@@ -152,7 +152,7 @@ fn from_utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Option<String> {
 
 /// How the lines of a text end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Endings {
+pub enum Endings {
     /// All with `\n`, or there is one line only.
     Lf,
     /// All with `\r\n`.
@@ -163,7 +163,7 @@ pub(crate) enum Endings {
 
 impl Endings {
     /// How the lines of a text end.
-    pub(crate) fn of(text: &str) -> Self {
+    pub fn of(text: &str) -> Self {
         let crlf = text.matches("\r\n").count();
         let all = text.matches('\n').count();
         if crlf == 0 {
@@ -176,7 +176,7 @@ impl Endings {
     }
 
     /// A text with all its lines ending this way; as it is, if there is no one way.
-    pub(crate) fn apply(self, text: &str) -> String {
+    pub fn apply(self, text: &str) -> String {
         match self {
             Self::Lf => text.replace("\r\n", "\n"),
             Self::CrLf => text.replace("\r\n", "\n").replace('\n', "\r\n"),

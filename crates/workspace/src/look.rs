@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read};
 
 use updraft_run::{Failure, FailureKind, Form};
 
-use super::{About, Found, Hidden, Inside, Links, Walk, Workspace, failure};
+use super::{Found, Hidden, Inside, Links, Stamp, Walk, Workspace, failure};
 use crate::text;
 
 /// The text of a file, exactly as it stands there; without a byte order mark, which is kept when it is written back.
@@ -61,7 +61,7 @@ impl Workspace {
     }
 
     /// What has this name in its folder, be it a link.
-    fn entry(&self, path: &Inside) -> std::io::Result<About> {
+    fn entry(&self, path: &Inside) -> std::io::Result<Stamp> {
         let (above, name) = path.split().ok_or(ErrorKind::NotFound)?;
         self.folder().folder(above.as_str(), Links::Inside)?.look(name)
     }

@@ -67,7 +67,7 @@ pub fn why_link_guarded(folder: &str, name: &str) -> Option<&'static str> {
 }
 
 /// Folders of a repository in which names count that mean nothing elsewhere.
-pub(crate) const LOOKED_INTO_BY_GIT: [&str; 6] = ["hooks", "info", "rebase-merge", "sequencer", "remotes", "branches"];
+pub const LOOKED_INTO_BY_GIT: [&str; 6] = ["hooks", "info", "rebase-merge", "sequencer", "remotes", "branches"];
 
 const EDITOR: &str = "an editor runs tasks from it";
 const DEBUGGER: &str = "a debugger runs it at start";
@@ -76,12 +76,12 @@ const MISE: &str = "mise runs it on entering the folder";
 const SHELL: &str = "a shell runs it at start";
 const AGENT: &str = "a coding agent takes settings from it";
 /// Why settings in git's own form are guarded.
-pub(crate) const GIT_SETTINGS: &str = "git reads its settings, and those can name programs to run";
+pub const GIT_SETTINGS: &str = "git reads its settings, and those can name programs to run";
 const HOOK: &str = "it is a git hook, which git runs by itself";
 const SETTINGS: &str = "its settings can name programs to run";
 const SHELL_OF_LANGUAGE: &str = "a language's interactive shell runs it at start";
 /// Why the list of a rebase under way is guarded, which git itself must be able to write.
-pub(crate) const TODO: &str = "git runs the commands in it when the rebase goes on";
+pub const TODO: &str = "git runs the commands in it when the rebase goes on";
 
 /// Guarded in every folder.
 const NAMES: &[(&str, &str)] = &[

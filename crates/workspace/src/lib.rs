@@ -1,21 +1,38 @@
-//! Where tools work: the workspace, held open as a folder from which every file is reached.
+//! Know the user's folder: reach its files safely, and say what is there.
+//!
+//! The [`Workspace`] is held open as a folder from which every file is reached; a path inside it is an [`Inside`], and what is
+//! at a path at one moment is a [`Stamp`].
 //!
 //! How that is done is the business of the disk: by descriptors on Linux and other Unix systems (`held`), which cannot be
 //! led astray however quickly somebody swaps a folder for a link; by checked paths on Windows (`named`), which can.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `path`, `walk`, `ignored`, `look` | paths inside, going through them, and what is there, for tools and programs |
+//! | `held`, `named` | the disk, by descriptors or by names |
+//! | `stamp`, `survey`, `changes` | the state of a file, or of all, at one moment; what changed |
+//! | `atomic`, `drafts`, `turn`, `restore` | writing a file as a whole, one writer at a time, and putting back what was there |
+//! | [`names`], `guarded` | files that run later |
+//! | [`text`] | encodings and line endings |
 
-mod about;
 mod atomic;
+mod changes;
 mod drafts;
-mod git_index;
+mod error;
 mod guarded;
 #[cfg(unix)]
 mod held;
 mod ignored;
 mod look;
 #[cfg(any(test, not(unix)))]
+#[cfg_attr(unix, allow(unreachable_pub, reason = "it is public where it is the disk"))]
 mod named;
+pub mod names;
 mod path;
 mod restore;
+mod stamp;
+mod survey;
+pub mod text;
 mod turn;
 mod walk;
 
@@ -25,25 +42,27 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use updraft_run::{Failure, FailureKind};
+use sha2::{Digest, Sha256};
+use updraft_run::{Failure, FailureKind, Hash};
 
-use crate::error::Error;
 #[cfg(unix)]
 use held as disk;
 #[cfg(not(unix))]
 use named as disk;
 
-pub(crate) use about::{About, Kind};
-pub(crate) use atomic::{Existing, Replacement, hash_of};
-pub(crate) use disk::{Folder, How, about_file, bytes_of};
-pub(crate) use drafts::is_draft;
-pub use drafts::is_draft_of_any;
-pub use git_index::index_entries;
+pub use atomic::Replacement;
+pub use changes::Changes;
+pub use disk::{Folder, How, bytes_of, stamp_of};
+pub use drafts::{is_draft, is_draft_of_any};
+pub use error::Error;
 pub use ignored::Hidden;
 pub use look::{Paths, WholeText};
 pub use path::Inside;
 pub use restore::Standing;
-pub(crate) use walk::{Found, Walk};
+pub use stamp::{Kind, Stamp};
+pub use survey::{GRAIN, Survey, ago, in_nanoseconds};
+pub use updraft_run::{Change, Form, FormKind};
+pub use walk::{Found, Walk};
 
 /// Where a tool works.
 #[derive(Clone, Debug)]
@@ -67,7 +86,7 @@ struct Opened {
 
 /// Which links may be followed on the way to a file.
 #[derive(Clone, Copy)]
-pub(crate) enum Links {
+pub enum Links {
     /// Those that stay inside: for reading.
     Inside,
     /// None: for writing, so that the path that was approved is the file that changes.
@@ -77,7 +96,7 @@ pub(crate) enum Links {
 impl Workspace {
     /// Opens a folder, which stays the workspace even if it is renamed.
     pub fn open(root: &Path) -> Result<Self, Error> {
-        let failed = |source| Error::Workspace { path: root.to_owned(), source };
+        let failed = |source| Error::Open { path: root.to_owned(), source };
         let given = std::path::absolute(root).map_err(failed)?;
         let real = root.canonicalize().map_err(failed)?;
         let folder = Folder::open(&real).map_err(failed)?;
@@ -95,15 +114,15 @@ impl Workspace {
     }
 
     /// The folder itself, open.
-    pub(crate) fn folder(&self) -> &Folder {
+    pub fn folder(&self) -> &Folder {
         &self.0.folder
     }
 
     /// Why no program can be started in the workspace: what goes by its name is another folder than the one held open.
-    pub(crate) fn displaced(&self) -> Option<Failure> {
+    pub fn displaced(&self) -> Option<Failure> {
         let held = self.folder().itself().ok()?;
         let named = Folder::open(self.root()).and_then(|folder| folder.itself());
-        if named.is_ok_and(|named| named.place == held.place) {
+        if named.is_ok_and(|named| named.inode == held.inode) {
             return None;
         }
         let why =
@@ -128,21 +147,21 @@ impl Workspace {
     }
 
     /// Opens a regular file for reading. Never waits, whatever it is: pipes, devices and sockets are refused.
-    pub(crate) fn open_file(&self, path: &Inside, links: Links) -> Result<(File, About), Failure> {
+    pub fn open_file(&self, path: &Inside, links: Links) -> Result<(File, Stamp), Failure> {
         let failed = |error| failure(path, &error);
         let file = self.folder().file(path.as_str(), How::Read, links).map_err(failed)?;
-        let about = disk::about_file(&file).map_err(failed)?;
+        let about = disk::stamp_of(&file).map_err(failed)?;
         refuse_unless_file(path, &about)?;
         Ok((file, about))
     }
 
     /// Opens a folder.
-    pub(crate) fn open_folder(&self, path: &Inside, links: Links) -> Result<Folder, Failure> {
+    pub fn open_folder(&self, path: &Inside, links: Links) -> Result<Folder, Failure> {
         self.folder().folder(path.as_str(), links).map_err(|error| failure(path, &error))
     }
 
     /// What is there, without opening it.
-    pub(crate) fn about(&self, path: &Inside, links: Links) -> Result<About, Failure> {
+    pub fn about(&self, path: &Inside, links: Links) -> Result<Stamp, Failure> {
         self.folder().about(path.as_str(), links).map_err(|error| failure(path, &error))
     }
 }
@@ -153,8 +172,13 @@ impl fmt::Debug for Workspace {
     }
 }
 
+/// The hash of a content.
+pub fn hash(bytes: &[u8]) -> Hash {
+    Hash(Sha256::digest(bytes).into())
+}
+
 /// Says what a path that is not a regular file is.
-pub(crate) fn refuse_unless_file(path: &Inside, about: &About) -> Result<(), Failure> {
+pub fn refuse_unless_file(path: &Inside, about: &Stamp) -> Result<(), Failure> {
     let what = match about.kind {
         Kind::File => return Ok(()),
         Kind::Folder => "a folder",
@@ -168,7 +192,7 @@ pub(crate) fn refuse_unless_file(path: &Inside, about: &About) -> Result<(), Fai
 }
 
 /// What the system said about a path, in words.
-pub(crate) fn failure(path: &Inside, error: &io::Error) -> Failure {
+pub fn failure(path: &Inside, error: &io::Error) -> Failure {
     let tool = |message: String| Failure::new(FailureKind::Tool, message);
     let security = |message: String| Failure::new(FailureKind::Security, message);
     if disk::met_a_link(error) {

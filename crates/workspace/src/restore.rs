@@ -2,25 +2,29 @@
 
 use std::io::ErrorKind;
 
-use updraft_run::{Failure, FailureKind, Form, FormKind, Hash};
+use updraft_run::{Failure, FailureKind, Form, Hash};
 
 use super::atomic::{restore_in, split, taken_in};
 use super::disk::{self, Folder, How};
-use super::git_index::{self, index_entries, is_index};
-use super::{Inside, Links, Workspace, failure};
-use crate::dispatch::hash;
+use super::{Inside, Kind, Links, Stamp, Workspace, failure};
+use crate::hash;
 
 /// What is at a path of the workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// What it is, besides its content.
-    pub form: Form,
+    /// Its state, besides its content.
+    pub stamp: Stamp,
     /// Hash of a file's content, or of where a link leads.
     pub hash: Option<Hash>,
-    /// Of an index of git: hash of what it says.
-    pub entries: Option<Hash>,
     /// That content, unless it is larger than was asked for.
     pub bytes: Option<Vec<u8>>,
+}
+
+impl Standing {
+    /// As it is recorded, besides its content.
+    pub fn form(&self) -> Form {
+        self.stamp.form()
+    }
 }
 
 impl Workspace {
@@ -28,28 +32,25 @@ impl Workspace {
     pub fn standing(&self, path: &Inside, most: usize) -> Result<Option<Standing>, Failure> {
         let failed = |error| failure(path, &error);
         let Some((parent, name)) = self.parent(path)? else { return Ok(None) };
-        let form = match parent.look(name) {
-            Ok(about) => about.form(),
+        let stamp = match parent.look(name) {
+            Ok(stamp) => stamp,
             Err(error) if is_absence(error.kind()) => return Ok(None),
             Err(error) => return Err(failed(error)),
         };
-        let mut entries = None;
-        let (hash, bytes) = match form.kind {
-            FormKind::Link => {
+        let (hash, bytes) = match stamp.kind {
+            Kind::Link => {
                 let target = parent.read_link(name).map_err(failed)?;
                 (Some(hash(&target)), Some(target))
             }
-            FormKind::File => {
+            Kind::File => {
                 let file = parent.file(name, How::Read, Links::Never).map_err(failed)?;
                 let unread = |error| Failure::new(FailureKind::Tool, format!("`{path}` could not be read: {error}"));
-                let read = if is_index(path.as_str()) { most.max(git_index::LARGEST) } else { most };
-                let (hash, bytes) = taken_in(file, read).map_err(unread)?;
-                entries = bytes.as_ref().and_then(|bytes| index_entries(path.as_str(), bytes));
-                (Some(hash), bytes.filter(|bytes| bytes.len() <= most))
+                let (hash, bytes) = taken_in(file, most).map_err(unread)?;
+                (Some(hash), bytes)
             }
             _ => (None, None),
         };
-        Ok(Some(Standing { form, hash, entries, bytes }))
+        Ok(Some(Standing { stamp, hash, bytes }))
     }
 
     /// Puts a file in its place, in place of a file or link that is there. Returns once it is on disk.
@@ -66,15 +67,6 @@ impl Workspace {
         let (folder, name) = split(path)?;
         let (folder, _) = self.make_folders(&folder)?;
         folder.make_link(target, name).map_err(|error| failure(path, &error))
-    }
-
-    /// Gives a file another name, where nothing is yet. Folders that are missing are made.
-    pub fn move_file(&self, from: &Inside, to: &Inside) -> Result<(), Failure> {
-        let Some((old, name)) = self.parent(from)? else { return Err(failure(from, &ErrorKind::NotFound.into())) };
-        let (folder, new_name) = split(to)?;
-        let (folder, _) = self.make_folders(&folder)?;
-        let moved = old.rename_into(name, &folder, new_name, false);
-        moved.and_then(|()| folder.sync()).and_then(|()| old.sync()).map_err(|error| failure(to, &error))
     }
 
     /// Makes a folder; one that is there stays as it is.

@@ -1,0 +1,111 @@
+//! The state of a file at one moment, besides its content: the same words on every system.
+
+#[cfg(unix)]
+use rustix::fs::{FileType, Stat};
+use updraft_run::{Form, FormKind};
+
+/// What something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A folder.
+    Folder,
+    /// A symbolic link.
+    Link,
+    /// A named pipe.
+    Pipe,
+    /// A socket.
+    Socket,
+    /// A device.
+    Device,
+    /// Something else, or the system did not say.
+    Unknown,
+}
+
+/// What is at a path. Where a system does not know a thing, it is nought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// What sort of thing.
+    pub kind: Kind,
+    /// The permission bits.
+    pub mode: u32,
+    /// Bytes of content.
+    pub len: u64,
+    /// How many names it has.
+    pub names: u64,
+    /// Who owns it: user and group.
+    pub owner: (u32, u32),
+    /// When its content changed last, in nanoseconds since 1970.
+    pub modified: i64,
+    /// When its state changed last, or on systems that do not tell, its content; in nanoseconds since 1970.
+    pub changed: i64,
+    /// What tells it from what was there before: where the system puts it.
+    pub inode: (u64, u64),
+}
+
+impl Stamp {
+    /// As it is recorded.
+    pub fn form(&self) -> Form {
+        let kind = match self.kind {
+            Kind::File => FormKind::File,
+            Kind::Link => FormKind::Link,
+            Kind::Folder => FormKind::Folder,
+            Kind::Pipe | Kind::Socket | Kind::Device | Kind::Unknown => FormKind::Other,
+        };
+        let has_content = matches!(kind, FormKind::File | FormKind::Link);
+        let len = if has_content { self.len } else { 0 };
+        Form { kind, mode: self.mode, len, modified: has_content.then_some(self.modified) }
+    }
+
+    /// Whether nothing became of it. A folder is stamped anew with what comes and goes in it, which is seen by itself.
+    pub fn is_as(&self, other: &Stamp) -> bool {
+        let of_folder = |about: &Stamp| (about.mode, about.owner, about.inode);
+        if self.is_folder() && other.is_folder() { of_folder(self) == of_folder(other) } else { self == other }
+    }
+
+    /// Whether it can be reached by a second name.
+    pub fn has_other_names(&self) -> bool {
+        self.names > 1
+    }
+
+    /// Whether it is a folder.
+    pub fn is_folder(&self) -> bool {
+        self.kind == Kind::Folder
+    }
+}
+
+#[cfg(unix)]
+impl Kind {
+    /// By what the system tells.
+    pub fn of(told: FileType) -> Self {
+        match told {
+            FileType::RegularFile => Kind::File,
+            FileType::Directory => Kind::Folder,
+            FileType::Symlink => Kind::Link,
+            FileType::Fifo => Kind::Pipe,
+            FileType::Socket => Kind::Socket,
+            FileType::CharacterDevice | FileType::BlockDevice => Kind::Device,
+            FileType::Unknown => Kind::Unknown,
+        }
+    }
+}
+
+#[cfg(unix)]
+#[allow(clippy::unnecessary_cast, clippy::cast_lossless, reason = "systems give their numbers other widths")]
+impl Stamp {
+    /// By what the system tells.
+    pub fn of(stat: &Stat) -> Self {
+        let nanoseconds = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
+        Stamp {
+            kind: Kind::of(FileType::from_raw_mode(stat.st_mode)),
+            mode: stat.st_mode as u32 & 0o7777,
+            len: stat.st_size as u64,
+            names: stat.st_nlink as u64,
+            owner: (stat.st_uid, stat.st_gid),
+            modified: nanoseconds(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
+            changed: nanoseconds(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
+            inode: (stat.st_dev as u64, stat.st_ino),
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! One look at everything in a workspace. What changed is what differs from an earlier look, or was stamped since a moment.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use super::{Links, Stamp, Workspace, bytes_of};
+
+/// File systems stamp with the clock of the last tick, at most 10 ms old: what was stamped later than this before a look may
+/// have changed again since without another stamp.
+pub const GRAIN: Duration = Duration::from_millis(20);
+
+/// The state of everything in a folder, at any depth.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Survey {
+    /// By the path below the folder, in bytes: not every name is UTF-8. A folder comes before what lies in it.
+    pub stamps: BTreeMap<Vec<u8>, Stamp>,
+    /// There is more than was looked at.
+    pub is_cut: bool,
+    /// Some folders could not be looked into.
+    pub is_partial: bool,
+}
+
+/// A moment before now, as files are stamped: in nanoseconds since 1970.
+#[expect(clippy::disallowed_methods, reason = "compared with the times of files, which the system's clock gives")]
+pub fn ago(length: Duration) -> i64 {
+    in_nanoseconds(SystemTime::now().checked_sub(length).unwrap_or(UNIX_EPOCH))
+}
+
+/// A moment as files are stamped: in nanoseconds since 1970.
+pub fn in_nanoseconds(moment: SystemTime) -> i64 {
+    let since = moment.duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+}
+
+impl Workspace {
+    /// Looks at up to `most` files and folders. Only stamps are read, and no link is followed.
+    pub fn survey(&self, most: usize) -> Survey {
+        let mut survey = Survey::default();
+        let mut left = vec![PathBuf::new()];
+        while let Some(path) = left.pop() {
+            let here = if path.as_os_str().is_empty() { Path::new(".") } else { &path };
+            let Ok(folder) = self.folder().folder(here, Links::Never) else {
+                survey.is_partial = true;
+                continue;
+            };
+            let Ok(entries) = folder.entries() else {
+                survey.is_partial = true;
+                continue;
+            };
+            for entry in entries {
+                let Ok((name, _)) = entry else {
+                    survey.is_partial = true;
+                    continue;
+                };
+                if survey.stamps.len() >= most {
+                    survey.is_cut = true;
+                    return survey;
+                }
+                // It may be gone since.
+                let Ok(stamp) = folder.look(&name) else { continue };
+                let path = path.join(name);
+                survey.stamps.insert(bytes_of(path.clone().into_os_string()), stamp);
+                if stamp.is_folder() {
+                    left.push(path);
+                }
+            }
+        }
+        survey
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_is_seen_with_folders_before_what_is_in_them_and_links_are_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("a/deep")).unwrap();
+        for name in ["a/deep/x", "a-file", "z"] {
+            std::fs::write(folder.path().join(name), "").unwrap();
+        }
+        #[cfg(unix)]
+        std::os::unix::fs::symlink("a", folder.path().join("link")).unwrap();
+        let workspace = Workspace::open(folder.path()).unwrap();
+        let survey = workspace.survey(100);
+        let paths: Vec<&str> = survey.stamps.keys().map(|path| std::str::from_utf8(path).unwrap()).collect();
+        let links: &[&str] = if cfg!(unix) { &["link"] } else { &[] };
+        assert_eq!(paths, [&["a", "a-file", "a/deep", "a/deep/x"][..], links, &["z"]].concat());
+        assert!(!survey.is_cut && !survey.is_partial);
+        assert_eq!(workspace.survey(100), survey);
+        assert!(workspace.survey(3).is_cut);
+    }
+}
