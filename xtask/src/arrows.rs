@@ -8,7 +8,7 @@ use crate::fault::Fault;
 use crate::tree;
 
 /// A package, and what it may depend on of ours. The table of ARCHITECTURE.md, for the crates to come too.
-const ALLOWED: [(&str, &[&str]); 11] = [
+const ALLOWED: [(&str, &[&str]); 12] = [
     ("updraft-run", &[]),
     ("updraft-sandbox", &[]),
     ("updraft-models", &["updraft-run"]),
@@ -17,13 +17,28 @@ const ALLOWED: [(&str, &[&str]); 11] = [
     ("updraft-mcp", &["updraft-run", "updraft-tools", "updraft-sandbox"]),
     ("updraft-knowledge", &["updraft-run", "updraft-models", "updraft-tools"]),
     ("updraft-engine", ENGINE),
-    ("updraft-serve", &["updraft-engine", "updraft-mcp", "updraft-journal", "updraft-run", "updraft-tools"]),
+    ("updraft-workbench", WORKBENCH),
+    ("updraft-serve", SERVE),
     ("updraft", CLI),
     ("xtask", &[]),
 ];
 
 const ENGINE: &[&str] =
     &["updraft-run", "updraft-models", "updraft-tools", "updraft-journal", "updraft-knowledge", "updraft-sandbox"];
+
+const WORKBENCH: &[&str] = &[
+    "updraft-run",
+    "updraft-sandbox",
+    "updraft-models",
+    "updraft-tools",
+    "updraft-journal",
+    "updraft-mcp",
+    "updraft-knowledge",
+    "updraft-engine",
+];
+
+const SERVE: &[&str] =
+    &["updraft-engine", "updraft-mcp", "updraft-journal", "updraft-run", "updraft-tools", "updraft-workbench"];
 
 const CLI: &[&str] = &[
     "updraft-run",
@@ -35,6 +50,7 @@ const CLI: &[&str] = &[
     "updraft-knowledge",
     "updraft-engine",
     "updraft-serve",
+    "updraft-workbench",
 ];
 
 /// What a package must not depend on of others: `run` neither waits, nor connects, nor stores.

@@ -172,11 +172,15 @@ impl Run {
     fn confined(&mut self, level: &str, flags: Option<&GrantFlags>) {
         let settings = Arc::make_mut(&mut self.settings);
         level.clone_into(&mut settings.sandbox);
-        if let Some((grants, flags)) = settings.grants.as_mut().zip(flags) {
+        let Some(grants) = &mut settings.grants else { return };
+        if let Some(flags) = flags {
             grants.flags = flags.clone();
             if let Some(network) = &flags.network {
                 grants.network.clone_from(network);
             }
+        } else if let Some(said) = &mut grants.flags.level {
+            // What was said later counts in the place of what it began with.
+            level.clone_into(said);
         }
     }
 

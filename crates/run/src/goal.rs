@@ -155,19 +155,55 @@ impl Roster {
     }
 }
 
-/// Who decides about calls that reach beyond workspace and sandbox.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Who decides about calls that reach beyond workspace and sandbox, from the laxest to the strictest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Approvals {
+    /// All are allowed, except what a rule denies.
+    Allow,
     /// A person is asked.
     #[default]
     Ask,
     /// Nobody can be asked: such calls are refused and the agent is told.
     Refuse,
-    /// All are allowed, except what a rule denies.
-    Allow,
     /// Nothing may be changed at all.
     ReadOnly,
+}
+
+impl Approvals {
+    /// All of them.
+    pub const ALL: [Approvals; 4] = [Approvals::Allow, Approvals::Ask, Approvals::Refuse, Approvals::ReadOnly];
+
+    /// The word for it in settings.
+    pub fn word(self) -> &'static str {
+        match self {
+            Approvals::Allow => "allow",
+            Approvals::Ask => "ask",
+            Approvals::Refuse => "refuse",
+            Approvals::ReadOnly => "read-only",
+        }
+    }
+
+    /// The mode that people know it by.
+    pub fn mode(self) -> &'static str {
+        match self {
+            Approvals::Allow => "full",
+            Approvals::Ask => "workspace",
+            Approvals::Refuse => "workspace, and nobody is asked",
+            Approvals::ReadOnly => "read-only",
+        }
+    }
+
+    /// What a word of the settings stands for.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|approvals| approvals.word() == word)
+    }
+
+    /// What a mode stands for: `read-only`, `workspace` or `full`.
+    pub fn from_mode(mode: &str) -> Option<Self> {
+        let modes = [Approvals::ReadOnly, Approvals::Ask, Approvals::Allow];
+        modes.into_iter().find(|approvals| approvals.mode() == mode)
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]

@@ -89,8 +89,13 @@ pub struct Step {
 /// Why nothing was run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Fault {
-    SetUp { doing: String, errno: i32 },
-    Program { errno: i32 },
+    SetUp {
+        doing: String,
+        errno: i32,
+    },
+    Program {
+        errno: i32,
+    },
     /// Other commands had the workspace all this time.
     Waited(Duration),
 }

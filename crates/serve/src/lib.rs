@@ -8,7 +8,6 @@
 //! | `office.rs` | what can be asked for from outside, done with the engine, the journal and the tools |
 //! | `runs.rs` | drives the runs of this process, and goes on with those of the one before |
 //! | `view.rs` | a run as someone outside sees it |
-//! | `sessions.rs` | conversations of several questions |
 //! | `find.rs`, `files.rs` | the workspace's files: through tools and searched; whole, for programs |
 //! | `token.rs`, `host.rs` | who may come in over HTTP, and how |
 //! | `hall.rs`, `visitors.rs` | who has connected and not shown the token yet |
@@ -21,13 +20,10 @@ mod hall;
 mod host;
 mod office;
 mod runs;
-mod sessions;
 mod token;
 mod view;
 mod visitors;
 
 pub use host::{Host, serve};
-pub use office::{Office, Parts};
-pub use runs::{Begin, Beginning};
-pub use sessions::{SessionLimits, with_conversation};
+pub use office::Office;
 pub use token::Token;

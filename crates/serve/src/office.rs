@@ -1,46 +1,26 @@
 //! What can be asked for from outside, done with the engine, the journal and the tools of one workspace.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
-use updraft_engine::{EdgeList, Engine, PersonResponse, Watch, messages, node_link};
+use updraft_engine::{EdgeList, PersonResponse, messages, node_link};
 use updraft_mcp::server::{
     Answered, Changed, Document, Doing, Face, Hit, Listed, Listener, Output, Progress, Query, Refusal, View, Work,
 };
-use updraft_run::{Address, Effect, Goal, Input, Kind, Mode, Run, RunId, Settings, Verdict};
-use updraft_tools::{Dispatcher, Place, Workspace};
+use updraft_run::{Address, Effect, Goal, Input, Kind, Mode, Run, RunId, Verdict};
+use updraft_tools::{Place, Workspace};
+use updraft_workbench::{Attendance, Fault, Flags, Places, Sessions, Settings, Tell, Workbench};
 
 use crate::find::Files;
-use crate::runs::{Begin, Heard, Runs, next_of, rest_of};
-use crate::sessions::{SessionLimits, Sessions};
+use crate::runs::{Heard, Runs, next_of, rest_of};
 use crate::view;
 
 /// Runs in a list for others: the newest are what anyone looks for.
 const LISTED: usize = 50;
-
-/// What an office is made of.
-pub struct Parts {
-    /// Makes the engine, given who looks on and what stops it.
-    pub engine: Box<dyn FnOnce(Arc<dyn Watch>, CancellationToken) -> Engine + Send>,
-    /// Starts runs.
-    pub begin: Arc<dyn Begin>,
-    /// The tools.
-    pub dispatcher: Dispatcher,
-    /// The folder.
-    pub workspace: Workspace,
-    /// What callers may do: the mode and the rules of runs.
-    pub settings: Settings,
-    /// The folder that conversations are kept in.
-    pub sessions: PathBuf,
-    /// How many of those there may be, and for how long.
-    pub session_limits: SessionLimits,
-    /// Cancelled when the process is to stop.
-    pub stop: CancellationToken,
-}
 
 /// Does what is asked from outside. Cheap to clone.
 #[derive(Clone)]
@@ -54,22 +34,41 @@ struct Inner {
 }
 
 impl Office {
-    /// Opens the office and goes on with the runs that the process before left behind; says how many.
-    pub async fn open(parts: Parts) -> Result<(Self, usize), String> {
-        let Parts { engine, begin, dispatcher, workspace, settings, sessions, session_limits, stop } = parts;
+    /// Opens the office in a folder and goes on with the runs that the process before left behind; says how many.
+    pub async fn open(
+        places: &Places,
+        folder: &Path,
+        flags: Flags,
+        stop: CancellationToken,
+        tell: Tell,
+    ) -> Result<(Self, usize), Fault> {
         let heard = Heard::new();
-        let engine = engine(Arc::new(heard.clone()), stop.clone());
-        let root = workspace.root().display().to_string();
-        let sessions = Arc::new(Sessions::new(sessions, root.clone(), session_limits));
-        let runs = Runs::new(engine, begin, root, stop.clone());
-        let files = Files { dispatcher, place: Place { workspace }, settings, changed: heard.changed.clone() };
-        let office = Self(Arc::new(Inner { runs, heard, files, sessions }));
-        office.sweep(session_limits.sweep, stop);
-        let left = office.0.runs.recover().await.map_err(|Refusal(why)| why)?;
+        let attendance = Attendance { watch: Arc::new(heard.clone()), stop: stop.clone(), tell };
+        let bench = Workbench::open(places, folder, flags, attendance)?;
+        bench.prepare().await?;
+        let (engine, dispatcher) = (bench.engine().await?.clone(), bench.dispatcher().await?.clone());
+        let limits = bench.settings.meant.serving.sessions();
+        let sessions = Sessions::new(places.state.join("sessions"), folder.display().to_string(), limits);
+        let files = Files {
+            dispatcher,
+            place: Place { workspace: Workspace::open(folder)? },
+            settings: bench.settings.meant.rules(),
+            changed: heard.changed.clone(),
+        };
+        let runs = Runs::new(bench, engine, stop.clone());
+        let office = Self(Arc::new(Inner { runs, heard, files, sessions: Arc::new(sessions) }));
+        office.sweep(limits.sweep, stop);
+        let left = office.0.runs.recover().await.map_err(|Refusal(why)| Fault::failed(why))?;
         Ok((office, left))
     }
 
-    /// Waits until what runs here has stopped; it does so when `stop` is cancelled, and goes on next time.
+    /// The settings it was opened with.
+    pub fn settings(&self) -> &Settings {
+        self.0.runs.settings()
+    }
+
+    /// Waits until what runs here has stopped, which it does when `stop` is cancelled, and closes the journal. What is left
+    /// goes on next time.
     pub async fn close(self) {
         self.0.runs.finish().await;
     }

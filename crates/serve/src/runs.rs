@@ -1,7 +1,6 @@
 //! Drives the runs that come in by this process, and goes on with those of the process before.
 
 use std::collections::BTreeMap;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,10 +12,12 @@ use tracing::{debug, warn};
 use updraft_engine::{Engine, Handle, PersonResponse, ResponseStatus, Watch};
 use updraft_journal::{Filter, Journal, Status};
 use updraft_mcp::server::{Changed, Progress, Refusal};
-use updraft_run::{Address, Event, Goal, Input, Record, Reply, Run, RunId, Timestamp};
+use updraft_run::{Address, Event, Goal, Input, Record, Reply, Run, RunId};
+use updraft_workbench::journal::new_id;
+use updraft_workbench::places::unguessable;
+use updraft_workbench::{Fault, NewGoal, Resumed, Settings, Workbench, moment};
 
 use crate::files::changed;
-use crate::token::unguessable;
 
 /// The door of runs that other programs ask for.
 pub(crate) const DOOR: &str = "mcp";
@@ -26,21 +27,6 @@ const LOOK: Duration = Duration::from_millis(500);
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Words on progress and changes kept for a listener that is slow; older ones are lost.
 const KEPT: usize = 256;
-
-/// A run that is about to begin.
-pub type Beginning<'a> = Pin<Box<dyn Future<Output = Result<Handle, String>> + Send + 'a>>;
-
-/// Starts runs with the agents, models and settings of this workspace. The error says what to do.
-pub trait Begin: Send + Sync + 'static {
-    /// Starts one; when it is done, the goal is safe on disk.
-    fn begin<'a>(&'a self, engine: &'a Engine, id: RunId, goal: Goal) -> Beginning<'a>;
-
-    /// What a run is told that goes on here; the error says why it must not.
-    fn go_on(&self, run: &Run) -> Result<Vec<Input>, String>;
-
-    /// What time it is.
-    fn now(&self) -> Timestamp;
-}
 
 /// Tells what happens in the runs of this process. Handed to the engine as its watcher.
 #[derive(Clone)]
@@ -141,8 +127,8 @@ enum Waking {
 pub(crate) struct Runs(Arc<Inner>);
 
 struct Inner {
+    bench: Workbench,
     engine: Engine,
-    begin: Arc<dyn Begin>,
     workspace: String,
     stop: CancellationToken,
     tasks: TaskTracker,
@@ -153,9 +139,14 @@ struct Inner {
 }
 
 impl Runs {
-    pub(crate) fn new(engine: Engine, begin: Arc<dyn Begin>, workspace: String, stop: CancellationToken) -> Self {
+    pub(crate) fn new(bench: Workbench, engine: Engine, stop: CancellationToken) -> Self {
+        let workspace = bench.folder.display().to_string();
         let (tasks, driven, opening) = (TaskTracker::new(), Mutex::default(), tokio::sync::Mutex::default());
-        Self(Arc::new(Inner { engine, begin, workspace, stop, tasks, driven, opening }))
+        Self(Arc::new(Inner { bench, engine, workspace, stop, tasks, driven, opening }))
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.0.bench.settings
     }
 
     pub(crate) fn journal(&self) -> &Journal {
@@ -191,11 +182,10 @@ impl Runs {
         if self.is_stopping() {
             return Err("the server is stopping; ask again when it is back".into());
         }
-        let mut bits = [0; 10];
-        getrandom::fill(&mut bits).map_err(|error| format!("the system gives no randomness: {error}"))?;
-        let id = RunId::from_bits(bits);
+        let id = new_id().map_err(refused)?;
         let goal = Goal { door: DOOR.to_owned(), ..goal };
-        let handle = self.0.begin.begin(&self.0.engine, id.clone(), goal).await.map_err(Refusal)?;
+        let new = NewGoal { goal, ..NewGoal::default() };
+        let handle = Box::pin(self.0.bench.start(id.clone(), new)).await.map_err(refused)?;
         self.drive(handle);
         Ok(id)
     }
@@ -231,21 +221,18 @@ impl Runs {
         if self.driven().contains_key(id) || self.is_stopping() {
             return Ok(());
         }
-        match self.0.engine.open(id).await {
-            Ok(mut handle) => {
-                let told = match waking {
-                    Waking::ToGoOn => self.0.begin.go_on(handle.run()),
-                    Waking::ToStop => Ok(Vec::new()),
-                };
-                for told in told.map_err(|why| Refusal(format!("run {id} does not go on here: {why}")))? {
-                    handle.send(told);
-                }
-                self.drive(handle);
+        let opened = match waking {
+            Waking::ToGoOn => self.0.bench.resume(id, Vec::new()).await,
+            Waking::ToStop => self.0.bench.reopen(id).await,
+        };
+        match opened {
+            Ok(Resumed::Here(handle)) => {
+                self.drive(*handle);
                 Ok(())
             }
             // Its owner reads what is left for it.
-            Err(updraft_engine::Error::Journal(updraft_journal::Error::Owned { .. })) => Ok(()),
-            Err(error) => Err(Refusal(format!("run {id} cannot be gone on with: {error}"))),
+            Ok(Resumed::Elsewhere { .. }) => Ok(()),
+            Err(fault) => Err(Refusal(format!("run {id} does not go on here: {}", fault.in_one_line()))),
         }
     }
 
@@ -253,7 +240,7 @@ impl Runs {
     pub(crate) async fn give(&self, response: &PersonResponse<'_>) -> Result<(), Refusal> {
         let failed = |error: updraft_engine::Error| Refusal(error.to_string());
         let overtaken = |stands: &str| Refusal(format!("{} was already {stands}; this does not count", response.at));
-        if let Some((stands, is_same)) = response.send(self.0.begin.now()).await.map_err(failed)? {
+        if let Some((stands, is_same)) = response.send(moment::now()).await.map_err(failed)? {
             return if is_same { Ok(()) } else { Err(overtaken(&stands)) };
         }
         self.until_taken(response.id, response.input).await?;
@@ -269,7 +256,7 @@ impl Runs {
     /// Says something to a run. It is on disk before it is taken, and its effect is waited for a moment.
     pub(crate) async fn tell(&self, id: &RunId, input: Input) -> Result<(), Refusal> {
         let key = unguessable(16)?;
-        let sent = self.journal().send(id, &key, &input, self.0.begin.now()).await;
+        let sent = self.journal().send(id, &key, &input, moment::now()).await;
         sent.map_err(|error| Refusal(error.to_string()))?;
         self.until_taken(id, &input).await
     }
@@ -348,7 +335,14 @@ impl Runs {
     pub(crate) async fn finish(&self) {
         self.0.tasks.close();
         self.0.tasks.wait().await;
+        self.0.bench.close().await;
+        self.journal().clone().close().await;
     }
+}
+
+/// Why the workbench did not do it.
+pub(crate) fn refused(fault: Fault) -> Refusal {
+    Refusal(fault.in_one_line())
 }
 
 #[cfg(test)]

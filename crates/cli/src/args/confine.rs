@@ -49,3 +49,23 @@ pub(crate) struct Bounds {
     #[arg(long, value_name = "SIZE")]
     pub(crate) disk: Option<String>,
 }
+
+impl Confine {
+    /// As the workbench takes them.
+    pub(crate) fn flags(&self) -> updraft_workbench::Confine {
+        updraft_workbench::Confine {
+            network: self.network.clone(),
+            readable: self.readable.clone(),
+            writable: self.writable.clone(),
+            level: if self.no_sandbox { Some("none".to_owned()) } else { self.level.clone() },
+        }
+    }
+}
+
+impl Bounds {
+    /// As the workbench takes them.
+    pub(crate) fn flags(&self) -> updraft_workbench::Bounds {
+        let Bounds { env, toolchains, time, memory, processes, disk } = self.clone();
+        updraft_workbench::Bounds { env, toolchains, time, memory, processes, disk }
+    }
+}

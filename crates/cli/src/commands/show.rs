@@ -13,11 +13,11 @@ use crate::fault::{Code, Fault, Outcome};
 use crate::out::{self, Paint};
 use crate::places::Places;
 use crate::view::{self, Ending, count, figures, graph_lines};
-use crate::{moment, wire};
+use crate::{journal, moment};
 
 pub(crate) fn run(places: &Places, args: &Show) -> Outcome {
-    let journal = wire::journal_with_runs(places)?;
-    let id = wire::find_run_here(&journal, args.run.run.as_deref())?;
+    let journal = journal::open_with_runs(places)?;
+    let id = journal::find_run_here(&journal, args.run.run.as_deref())?;
     if args.prompts {
         return prompts(&journal, &id, args.out.as_deref());
     }

@@ -404,10 +404,8 @@ async fn whoever_watches_hears_that_a_command_waits_for_another() {
     let first = gate.command("true", "echo first > f");
     let (hear, mut heard) = tokio::sync::mpsc::unbounded_channel();
     let listener = Listener::to(move |line| hear.send(line.to_owned()).unwrap());
-    let second = Command {
-        output: Output::Capture(Capture { listener, ..Capture::default() }),
-        ..shell("cat f; echo second")
-    };
+    let second =
+        Command { output: Output::Capture(Capture { listener, ..Capture::default() }), ..shell("cat f; echo second") };
     let begin_second = async {
         gate.all_have_come(1).await;
         let opening = async {

@@ -1,0 +1,147 @@
+//! Going on with a run that is there.
+
+use std::path::PathBuf;
+
+use updraft_engine::{Engine, Handle, outlives_its_process};
+use updraft_journal::Journal;
+use updraft_run::{Address, Approvals, Input, Run, RunId};
+
+use crate::fault::Fault;
+use crate::flags::Flags;
+use crate::notice::Notice;
+use crate::places::{self, Places};
+use crate::servers::Wanted;
+use crate::settings::Settings;
+use crate::workbench::{Attendance, Workbench};
+use crate::{confine, journal};
+
+/// A run that was to go on.
+pub enum Resumed {
+    /// It goes on here, when the handle is driven.
+    Here(Box<Handle>),
+    /// Another process is at work on it.
+    Elsewhere {
+        /// That process.
+        pid: u32,
+    },
+}
+
+/// The folder a run works in: where it began, or where it was taken over. The folder that a file names is none: until
+/// somebody has said where, it is the current one.
+pub fn folder_of(run: &Run) -> Result<PathBuf, Fault> {
+    if run.is_imported() { places::workspace(None) } else { Ok(PathBuf::from(&run.settings().workspace)) }
+}
+
+impl Workbench {
+    /// Opens a workbench for one run of a journal, under the flags it began with where no others are said, and held to what
+    /// it was granted.
+    pub fn open_for(
+        run: &Run,
+        journal: &Journal,
+        (places, folder): (&Places, PathBuf),
+        mut flags: Flags,
+        attendance: Attendance,
+    ) -> Result<Self, Fault> {
+        let says_rights = !flags.confine.recorded().is_empty();
+        let mut notices = Vec::new();
+        let granted = run.settings().grants.as_ref();
+        // What a file says was granted, nobody here has granted.
+        if let Some(began) = granted.filter(|_| !run.is_imported()) {
+            notices.extend(confine::keep(&began.flags, &mut flags.confine));
+        }
+        let mut settings = Settings::load(places, &folder, &flags)?;
+        if let Some(began) = granted {
+            notices.extend(confine::lost(began, &settings.meant.sandbox, &flags.confine));
+            notices.extend(confine::hold_to(began, &mut settings.meant.sandbox, &flags.confine));
+        }
+        let only_reads = !run.is_imported() && run.settings().approvals == Approvals::ReadOnly;
+        if only_reads && flags.approvals.is_none() {
+            settings.meant.approvals.value = Approvals::ReadOnly;
+        }
+        let mut bench = Self::with(places, &folder, flags, settings, attendance)?;
+        bench.for_run = Some(says_rights);
+        bench.use_journal(journal.clone());
+        notices.into_iter().for_each(|notice| bench.tell(Notice::Rights(notice)));
+        Ok(bench)
+    }
+
+    /// Goes on with a run, and then says `then` to it. Refused where it would get more here than it began with, and where
+    /// its folder is gone: a run that finds nothing would come to a wrong end.
+    pub async fn resume(&self, id: &RunId, then: Vec<Input>) -> Result<Resumed, Fault> {
+        if !self.folder.is_dir() && !journal::load(self.journal()?, id)?.is_over() {
+            return Err(Fault::usage(format!("the folder of run {id} is not there: `{}`", self.folder.display()))
+                .hint("put it back where it was, and resume; nothing was done"));
+        }
+        self.level().await?;
+        let kit = self.kit(Wanted::All).await?;
+        let mut handle = match open(&kit.engine, id).await? {
+            Resumed::Here(handle) => handle,
+            elsewhere @ Resumed::Elsewhere { .. } => return Ok(elsewhere),
+        };
+        self.tell_unused(id, handle.run())?;
+        if !handle.run().is_over() {
+            self.may_have_tools(handle.run())?;
+            if let Some(confined) = self.confined(handle.run()).await? {
+                handle.send(confined);
+            }
+            handle.send(self.tighten(kit));
+        }
+        then.into_iter().for_each(|input| handle.send(input));
+        Ok(Resumed::Here(handle))
+    }
+
+    /// Opens a run only to stop it, which is always possible.
+    pub async fn reopen(&self, id: &RunId) -> Result<Resumed, Fault> {
+        open(&self.kit(Wanted::All).await?.engine, id).await
+    }
+
+    /// Where tools are shared by many runs, one that began with less does not go on with them.
+    fn may_have_tools(&self, run: &Run) -> Result<(), Fault> {
+        if self.for_run.is_some() {
+            return Ok(());
+        }
+        let began = run.settings();
+        let reads_only = |approvals: Approvals| approvals == Approvals::ReadOnly;
+        if reads_only(began.approvals) && !reads_only(self.settings.meant.approvals.value) {
+            return Err(Fault::usage("it only reads, and here tools may write; `updraft resume` goes on with it"));
+        }
+        let mut held = self.settings.meant.sandbox.clone();
+        let more = began.grants.as_ref().map(|began| confine::hold_to(began, &mut held, &crate::Confine::default()));
+        match more.iter().flatten().next() {
+            Some(more) => Err(Fault::usage(format!("{more}; `updraft resume` goes on with what it began with"))),
+            None => Ok(()),
+        }
+    }
+
+    /// What a run is told of its sandbox that goes on here; refused where that is less than it began with and nobody said so.
+    /// Rights that are said now are remembered, together with those that were kept: whoever resumes it next keeps them.
+    pub async fn confined(&self, run: &Run) -> Result<Option<Input>, Fault> {
+        let (level, began) = (self.level().await?, &run.settings().sandbox);
+        let is_agreed = self.for_run.is_some() && self.flags.confine.level.is_some();
+        let changed = confine::going_on(&self.places, began, level, is_agreed).await?;
+        let flags = (self.for_run == Some(true)).then(|| self.flags.confine.recorded());
+        let is_news = changed.is_some() || flags.is_some();
+        Ok(is_news.then(|| Input::Confine { level: changed.unwrap_or_else(|| began.clone()), flags }))
+    }
+
+    /// Tells of answers that came too late: the process before ended before it took them, and with it the call that had
+    /// asked.
+    pub(crate) fn tell_unused(&self, id: &RunId, run: &Run) -> Result<(), Fault> {
+        let inbox = self.journal()?.inbox(id)?;
+        let asked = inbox.iter().filter_map(|waiting| waiting.input.question());
+        let is_lost = |at: &&Address| run.open().contains_key(*at) && !outlives_its_process(run, at);
+        asked.filter(is_lost).for_each(|at| self.tell(Notice::Unused(at.clone())));
+        Ok(())
+    }
+}
+
+/// Opens a run, unless another process is at work on it.
+pub(crate) async fn open(engine: &Engine, id: &RunId) -> Result<Resumed, Fault> {
+    match engine.open(id).await {
+        Ok(handle) => Ok(Resumed::Here(Box::new(handle))),
+        Err(updraft_engine::Error::Journal(updraft_journal::Error::Owned { pid, .. })) => {
+            Ok(Resumed::Elsewhere { pid })
+        }
+        Err(other) => Err(other.into()),
+    }
+}
