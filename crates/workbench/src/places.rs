@@ -27,9 +27,10 @@ pub fn all() -> Vec<(String, String)> {
         .collect()
 }
 
-/// Whether a program of this name is found where programs are looked for.
-pub fn is_on_path(program: &str) -> bool {
-    std::env::split_paths(&env("PATH").unwrap_or_default()).any(|folder| folder.join(program).is_file())
+/// The file of a program of this name, where programs are looked for.
+pub fn on_path(program: &str) -> Option<PathBuf> {
+    let path = env("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
 /// The folders Updraft uses.

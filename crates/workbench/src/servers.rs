@@ -1,12 +1,9 @@
 //! Which MCP servers there are, from files and the environment, and what they are lent.
 
 mod apart;
-mod code;
-mod families;
-mod ground;
 mod keys;
 mod named;
-mod programs;
+mod program;
 pub mod vouched;
 pub mod waiting;
 mod wanted;
@@ -29,7 +26,7 @@ use crate::{Tell, confine, dropins, plain, tools};
 
 pub use keys::KeyFiles;
 pub use named::{Variables, is_list, of_workspace};
-pub(crate) use programs::Programs;
+pub(crate) use program::program_files;
 pub use wanted::{Wanted, leave_out_mistaken};
 
 /// How long a run waits for servers that it has never met. Those that are known are not waited for, nor those that did
@@ -75,12 +72,6 @@ pub fn configured(places: &Places, settings: &Settings, workspace: &Path) -> Con
             for server in &mut servers {
                 server.of_workspace = of_workspace;
             }
-            if of_workspace {
-                let (few, many) =
-                    servers.into_iter().partition(|server| settings.followed.contains(&server.fingerprint));
-                servers = few;
-                all.faults.extend(many.iter().map(|server: &ServerConfig| too_much(server, &source.shown)));
-            }
             all.take((servers, faults), &source.shown);
         }
     }
@@ -88,13 +79,6 @@ pub fn configured(places: &Places, settings: &Settings, workspace: &Path) -> Con
         all.apart = all.servers.iter().filter_map(|(server, _)| apart::remark(server, workspace)).collect();
     }
     all
-}
-
-/// A workspace's server whose code nobody can look after.
-fn too_much(server: &ServerConfig, file: &str) -> Wrong {
-    let what = "it runs more files of the workspace than can be looked after, so it is not started; keep its code in a \
-                folder of its own, or configure it as yours: `updraft mcp add`";
-    Wrong { file: file.to_owned(), server: Some(server.name.clone()), field: None, what: what.to_owned() }
 }
 
 impl Configured {

@@ -16,7 +16,6 @@ mod trust;
 mod web;
 mod written;
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use updraft_run::Rule;
@@ -44,8 +43,6 @@ pub struct Settings {
     pub meant: Meant,
     /// How the workspace stands.
     pub standing: Standing,
-    /// The fingerprints of a trusted workspace's servers whose code is part of the trust. Others of it are not started.
-    pub(crate) followed: BTreeSet<String>,
     /// What was left out of account, one line each.
     pub ignored: Vec<String>,
 }
@@ -53,7 +50,7 @@ pub struct Settings {
 impl Settings {
     /// Reads everything that is written for this workspace.
     pub fn load(places: &Places, workspace: &Path, flags: &Flags) -> Result<Self, Fault> {
-        let (standing, followed) = Trusted::load(places).standing(workspace);
+        let standing = Trusted::load(places).standing(workspace);
         let own = workspace.join(".updraft").join("config.toml");
         let mut layers = vec![Layer::file(&places.settings(), Origin::User)?];
         // A workspace that is the configuration folder itself is not read twice.
@@ -73,7 +70,7 @@ impl Settings {
         }
         meant.rules.allow.extend(Remembered::load(places).rules(workspace));
         meant.rules.deny.extend(not_our_own(places, workspace));
-        Ok(Self { meant, standing, followed, ignored })
+        Ok(Self { meant, standing, ignored })
     }
 
     /// What must be said about the workspace, one line.

@@ -307,7 +307,7 @@ fn servers(places: &Places, settings: &Settings, workspace: &Path) -> Vec<Check>
     }));
     for (server, _) in found.servers.iter().filter(|(server, _)| server.enabled) {
         let Link::Stdio { command, .. } = &server.link else { continue };
-        if !command.contains('/') && !places::is_on_path(command) {
+        if !command.contains('/') && places::on_path(command).is_none() {
             let found =
                 format!("`{}` of `{}` is not installed here", out::harmless(command), out::harmless(&server.name));
             checks.push(check(Health::Warn, "servers", found, "install it, or name its program with its folder"));

@@ -10,8 +10,6 @@ use crate::config::{Link, Secret, ServerConfig};
 
 /// Python leaves the folder that it is started in out of where it looks for modules.
 const SAFE_PATH: &str = "PYTHONSAFEPATH";
-/// Where Python looks for what it has compiled; else beside the sources, where anybody can put it who can write there.
-const COMPILED: &str = "PYTHONPYCACHEPREFIX";
 
 /// Where a process is started, and with what.
 pub(super) struct Whence {
@@ -20,8 +18,6 @@ pub(super) struct Whence {
     is_apart: bool,
     /// Modules that lie where it is started are not its own.
     is_safe_path: bool,
-    /// A private place for what Python compiles.
-    compiled: Option<PathBuf>,
 }
 
 impl Whence {
@@ -30,7 +26,7 @@ impl Whence {
     pub(super) fn of(host: &Host, config: &ServerConfig) -> Self {
         let workspace = || host.workspace.clone();
         let Link::Stdio { command, args, env, cwd } = &config.link else {
-            return Self { folder: workspace(), is_apart: false, is_safe_path: false, compiled: None };
+            return Self { folder: workspace(), is_apart: false, is_safe_path: false };
         };
         let apart = host.private_for(&config.name, "d").filter(|_| host.is_apart && cwd.is_none());
         let is_apart = apart.is_some();
@@ -42,22 +38,19 @@ impl Whence {
                 && cwd.is_none()
                 && !env.contains_key(SAFE_PATH)
                 && looks_where_it_is(command, args),
-            compiled: host.private_for(&config.name, "pyc").filter(|_| config.of_workspace),
         }
     }
 
     /// Makes its folders, and lets it use them.
     pub(super) fn prepare(&self, policy: &mut Policy, variables: &mut Vec<(String, String)>) -> io::Result<()> {
-        for folder in self.compiled.iter().chain(self.is_apart.then_some(&self.folder)) {
-            std::fs::create_dir_all(folder)?;
-            policy.write.push(folder.clone());
+        if self.is_apart {
+            std::fs::create_dir_all(&self.folder)?;
+            policy.write.push(self.folder.clone());
         }
-        let compiled = self.compiled.as_ref().map(|folder| (COMPILED, folder.display().to_string()));
-        let safe = self.is_safe_path.then(|| (SAFE_PATH, "1".to_owned()));
-        for (name, value) in compiled.into_iter().chain(safe) {
-            variables.retain(|(known, _)| known != name);
-            variables.push((name.to_owned(), value));
-            policy.environment.push(name.to_owned());
+        if self.is_safe_path {
+            variables.retain(|(known, _)| known != SAFE_PATH);
+            variables.push((SAFE_PATH.to_owned(), "1".to_owned()));
+            policy.environment.push(SAFE_PATH.to_owned());
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use super::meant::Origin;
 use crate::fault::Fault;
 use crate::places::{self, Places};
 use crate::plain;
-use crate::servers::{self, Programs, Variables};
+use crate::servers::{self, Variables, program_files};
 
 /// Files that can be looked after in one workspace.
 const MOST: usize = 100_000;
@@ -71,25 +71,17 @@ impl Trusted {
         Self { file, settings: places.settings(), folders }
     }
 
-    /// How a workspace stands, and what its own servers are known by whose code was looked after. Of a stranger's only so much
-    /// is looked at as people are told.
-    pub fn standing(&self, workspace: &Path) -> (Standing, BTreeSet<String>) {
+    /// How a workspace stands. Of a stranger's only so much is looked at as people are told.
+    pub fn standing(&self, workspace: &Path) -> Standing {
         if !self.folders.contains_key(&workspace.display().to_string()) {
             let tools = self.folders_of_tools(workspace).into_iter().filter(|folder| workspace.join(folder).is_dir());
             let lists = servers::of_workspace(workspace).0.into_iter().filter_map(|source| source.file);
             let mut files = settings_of(workspace);
             files.extend(tools.chain(lists.map(|file| within(workspace, &file))));
-            return (
-                Standing::Stranger(files.iter().map(|file| file.to_string_lossy().into_owned()).collect()),
-                BTreeSet::new(),
-            );
+            return Standing::Stranger(files.iter().map(|file| file.to_string_lossy().into_owned()).collect());
         }
         let counted = self.what_counts(workspace);
-        if self.is_as_trusted(workspace, &counted) {
-            (Standing::Trusted, counted.followed)
-        } else {
-            (Standing::Changed, BTreeSet::new())
-        }
+        if self.is_as_trusted(workspace, &counted) { Standing::Trusted } else { Standing::Changed }
     }
 
     /// Whether what counts is as it was when the workspace was trusted.
@@ -101,15 +93,14 @@ impl Trusted {
     /// What of a workspace only counts in full if it is trusted, as it is now.
     pub fn what_counts(&self, workspace: &Path) -> Counted {
         let mut files = settings_of(workspace);
-        let (run, followed) = of_servers(workspace);
-        files.extend(run);
+        files.extend(of_servers(workspace));
         let mut seen = BTreeSet::new();
         let folders = self.folders_of_tools(workspace);
         let large = folders.into_iter().find(|folder| !walk(workspace, folder, MOST, &mut seen, &mut files));
         files.sort();
         files.dedup();
         let hash = large.map_or_else(|| Ok(fingerprint(workspace, &files)), Err);
-        Counted { files, followed, hash }
+        Counted { files, hash }
     }
 
     /// The folders in which tools are looked for.
@@ -156,8 +147,6 @@ fn read(file: &Path) -> BTreeMap<String, String> {
 pub struct Counted {
     /// In path order.
     pub files: Vec<PathBuf>,
-    /// The fingerprints of its servers whose code is among the files.
-    pub followed: BTreeSet<String>,
     /// What tells it apart from what it may become; or the folder in which there is too much for that.
     pub hash: Result<String, PathBuf>,
 }
@@ -181,25 +170,16 @@ fn settings_of(workspace: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The files that name MCP servers, and those in the workspace that such servers run: with a server's grants and keys,
-/// whoever can change its code has them too. And the fingerprints of those servers.
-fn of_servers(workspace: &Path) -> (Vec<PathBuf>, BTreeSet<String>) {
+/// The files that name MCP servers, and those that such servers are started from: whoever can change these has the
+/// server's grants and keys.
+fn of_servers(workspace: &Path) -> Vec<PathBuf> {
     let variables = Variables::of(workspace, true);
-    let mut programs = Programs::new(workspace);
-    let (mut files, mut followed) = (Vec::new(), BTreeSet::new());
+    let mut files = Vec::new();
     for source in servers::of_workspace(workspace).0 {
-        for server in source.servers(&variables).0 {
-            // A server that runs more than can be looked after is not started, whoever trusts the workspace.
-            if let Some(run) = programs.of(&server) {
-                files.extend(run.iter().map(|file| within(workspace, file)));
-                followed.insert(server.fingerprint);
-            }
-        }
-        files.extend(source.file.map(|file| within(workspace, &file)));
+        files.extend(source.servers(&variables).0.iter().flat_map(|server| program_files(server, workspace)));
+        files.extend(source.file);
     }
-    files.sort();
-    files.dedup();
-    (files, followed)
+    files.iter().map(|file| within(workspace, file)).collect()
 }
 
 fn within(workspace: &Path, file: &Path) -> PathBuf {
