@@ -62,6 +62,7 @@ mod rules;
 mod schema;
 mod sentences;
 mod state;
+mod status;
 mod step;
 mod talk;
 mod think;
@@ -92,6 +93,7 @@ pub use reply::{
 pub use rights::{Layer, Narrowed, Rights};
 pub use rules::{Rule, Rules};
 pub use state::{Funds, Inner, Open, Phase, Run, Variable};
+pub use status::Status;
 pub use step::{Carried, Entry, Opening, Outcome, Role, Slot, State, Step};
 pub use talk::{ASK_USER, outcome_words};
 pub use think::Think;

@@ -18,7 +18,7 @@
 //! | `servers.rs` and `servers/` | which MCP servers there are, and what they are lent |
 //! | `cast.rs` | agents and prompts |
 //! | `journal.rs` | the journal and the runs in it, found as people name them |
-//! | `sessions.rs` | conversations of several questions |
+//! | `office.rs` and `office/` | a workbench that stays open for programs outside: runs, files, conversations |
 
 mod adopt;
 pub mod cast;
@@ -31,12 +31,12 @@ pub mod journal;
 pub mod moment;
 mod notice;
 pub mod offered;
+pub mod office;
 pub mod places;
 pub mod plain;
 pub mod reach;
 mod resume;
 pub mod servers;
-mod sessions;
 pub mod settings;
 mod start;
 pub mod tools;
@@ -46,9 +46,9 @@ pub use fault::{Fault, Kind};
 pub use flags::{Bounds, Confine, Flags};
 pub use fork::{Fork, UNKNOWN_MODEL, may_fork};
 pub use notice::{Notice, Tell};
+pub use office::{Office, SessionLimits, with_conversation};
 pub use places::Places;
 pub use resume::{Resumed, folder_of};
-pub use sessions::{SessionLimits, Sessions, with_conversation};
 pub use settings::Settings;
 pub use start::NewGoal;
 pub use workbench::{Attendance, Workbench};

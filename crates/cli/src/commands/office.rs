@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use updraft_mcp::server::{Desk, Handler};
-use updraft_serve::{Office, Token};
-use updraft_workbench::{Flags, Notice};
+use updraft_mcp::server::Handler;
+use updraft_serve::{Desk, Token};
+use updraft_workbench::{Flags, Notice, Office};
 
 use crate::args::Served;
 use crate::fault::Fault;

@@ -5,13 +5,14 @@ use std::fmt::Write as _;
 use serde_json::Value;
 use tokio::sync::broadcast;
 use tracing::info;
-use updraft_mcp::server::{Changed, Hit, Output, Refusal};
 use updraft_run::{
     Approvals, Layer, Origins, Outcome, Permission, Prepared, Reply, Rights, Rules, Settings, ToolCall, outcome_words,
 };
 use updraft_tools::{CallContext, Dispatcher, Place, Workspace};
 
-use crate::files::changed;
+use super::files::changed;
+use super::shapes::{Changed, Hit, Output};
+use crate::fault::Fault;
 
 /// Documents that a search gives.
 const HITS: usize = 20;
@@ -27,22 +28,27 @@ const LOOKED_THROUGH: u64 = 32 << 20;
 const SEARCHED: u64 = 256 << 20;
 
 /// The files of the workspace, reached by tools.
-pub(crate) struct Files {
-    pub(crate) dispatcher: Dispatcher,
-    pub(crate) place: Place,
+pub struct Files {
+    pub(super) dispatcher: Dispatcher,
+    pub(super) place: Place,
     /// What may be done: the mode and the rules that runs have too.
-    pub(crate) settings: Settings,
+    pub(super) settings: Settings,
     /// Who wants to hear of files that change.
-    pub(crate) changed: broadcast::Sender<Changed>,
+    pub(super) changed: broadcast::Sender<Changed>,
 }
 
 impl Files {
+    /// Tells of files that clients and runs of this process change. Whoever is slow misses some.
+    pub fn changes(&self) -> broadcast::Receiver<Changed> {
+        self.changed.subscribe()
+    }
+
     /// Calls a tool, if the rules that hold for runs let whoever comes in here do so.
-    pub(crate) async fn call(&self, tool: &str, args: Value) -> Result<Output, Refusal> {
+    pub async fn call(&self, tool: &str, args: Value) -> Result<Output, Fault> {
         let call = ToolCall { id: "1".into(), name: tool.to_owned(), args, fault: None };
         let prepared = self.dispatcher.prepare(&call, &self.place);
         if let Some(fault) = prepared.fault {
-            return Err(Refusal(fault.message));
+            return Err(Fault::usage(fault.message));
         }
         self.weigh(tool, &prepared)?;
         let output = self.perform(&call, &prepared).await?;
@@ -55,16 +61,16 @@ impl Files {
 
     /// Whether a call may be made. What an agent would need approval for is refused, under `--yes` too: a person said that
     /// of their own runs, and here nobody sees what is asked. A rule that allows it is a word about the very thing.
-    pub(crate) fn weigh(&self, tool: &str, prepared: &Prepared) -> Result<(), Refusal> {
+    pub(super) fn weigh(&self, tool: &str, prepared: &Prepared) -> Result<(), Fault> {
         if self.settings.deny.iter().any(|denied| denied == tool) {
-            return Err(Refusal(format!("`{tool}` is denied by `deny` in the settings")));
+            return Err(Fault::usage(format!("`{tool}` is denied by `deny` in the settings")));
         }
         let none = Rules::default();
         let client = Layer { whose: "a client", mode: Some(Approvals::Refuse), read_only: false, rules: &none };
         match Rights::of(&self.settings, &[]).child(client).weigh(tool, prepared, &Origins::default()) {
             Permission::Allowed => Ok(()),
-            Permission::Denied(failure) => Err(Refusal(failure.message)),
-            Permission::Asked(asking) => Err(Refusal(format!(
+            Permission::Denied(failure) => Err(Fault::usage(failure.message)),
+            Permission::Asked(asking) => Err(Fault::usage(format!(
                 "{}. Refused: nobody can be asked here; have an agent do it with `query` or `dispatch_agent_task`: there \
                  a person can approve it",
                 asking.why
@@ -72,7 +78,7 @@ impl Files {
         }
     }
 
-    async fn perform(&self, call: &ToolCall, prepared: &Prepared) -> Result<Output, Refusal> {
+    async fn perform(&self, call: &ToolCall, prepared: &Prepared) -> Result<Output, Fault> {
         let mut context = CallContext::new(self.place.clone(), "mcp");
         context.around.reaches_outside = prepared.outside;
         let called = self.dispatcher.call(call, &context).await;
@@ -84,16 +90,16 @@ impl Files {
                 }
                 Ok(Output { text: output.text.clone(), value: output.value.clone() })
             }
-            other => Err(Refusal(outcome_words(&Outcome::Replied(other)).into_owned())),
+            other => Err(Fault::usage(outcome_words(&Outcome::Replied(other)).into_owned())),
         }
     }
 
     /// Documents that hold words of the query, those that hold more of them first. What may not be read is not looked at, so
     /// that nothing in the answer tells of what it holds.
-    pub(crate) async fn search(&self, query: &str) -> Result<Vec<Hit>, Refusal> {
+    pub async fn search(&self, query: &str) -> Result<Vec<Hit>, Fault> {
         let words: Vec<String> = words(query);
         if words.is_empty() {
-            return Err("the query has no words to look for".into());
+            return Err(Fault::usage("the query has no words to look for"));
         }
         let (mut shown, mut hidden) = (Vec::new(), None);
         for reads in self.all().await? {
@@ -112,7 +118,7 @@ impl Files {
 
     /// Whether a search may show a file, given by its path and where that leads: what cannot be searched or read is not
     /// found either.
-    fn may_show(&self, reads: &[String]) -> Result<(), Refusal> {
+    fn may_show(&self, reads: &[String]) -> Result<(), Fault> {
         let reading = Prepared { reads: reads.to_vec(), ..Prepared::default() };
         ["search_files", "read_file"].iter().try_for_each(|tool| self.weigh(tool, &reading))
     }
@@ -121,7 +127,7 @@ impl Files {
         Hit { title: path.clone(), url: self.url(&path), text: found.lines.join("\n"), id: path }
     }
 
-    pub(crate) fn url(&self, path: &str) -> String {
+    pub(super) fn url(&self, path: &str) -> String {
         let whole = self.place.workspace.root().join(path);
         let mut url = String::from("file://");
         for byte in whole.to_string_lossy().bytes() {

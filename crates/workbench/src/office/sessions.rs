@@ -38,7 +38,7 @@ impl Default for SessionLimits {
 const LONGEST: usize = 8_000;
 
 /// The conversations there are. Reads and writes files, so it is not for an async function.
-pub struct Sessions {
+pub(super) struct Sessions {
     open: Mutex<BTreeMap<String, Session>>,
     kept: Kept,
     limits: SessionLimits,
@@ -51,7 +51,7 @@ struct Session {
 
 impl Sessions {
     /// Those of a workspace, kept in this folder.
-    pub fn new(folder: PathBuf, workspace: String, limits: SessionLimits) -> Self {
+    pub(super) fn new(folder: PathBuf, workspace: String, limits: SessionLimits) -> Self {
         Self { open: Mutex::default(), kept: Kept::new(folder, workspace, limits.age), limits }
     }
 
@@ -60,7 +60,7 @@ impl Sessions {
     }
 
     /// A new conversation. Nobody can guess its id.
-    pub fn begin(&self) -> Result<String, String> {
+    pub(super) fn begin(&self) -> Result<String, String> {
         let id = unguessable(16)?;
         self.take_in(&mut self.lock(), &id, Said::default());
         Ok(id)
@@ -89,7 +89,7 @@ impl Sessions {
 
     /// A question as it is put to the agents: with what was said before in this conversation, and where words of that came
     /// from: an answer may repeat what a page says, and is not the user's word for being in their question.
-    pub fn put(&self, id: &str, question: &str) -> Result<(String, Origins), String> {
+    pub(super) fn put(&self, id: &str, question: &str) -> Result<(String, Origins), String> {
         let mut sessions = self.lock();
         let session = self.known(&mut sessions, id);
         let session = session.ok_or("this session is not known or has expired; leave `session` out to begin anew")?;
@@ -100,7 +100,7 @@ impl Sessions {
     }
 
     /// Remembers that a run pursues a question. It may be answered when nobody waits for it any more.
-    pub fn asked(&self, id: &str, run: &str, question: &str) {
+    pub(super) fn asked(&self, id: &str, run: &str, question: &str) {
         let mut sessions = self.lock();
         if let Some(session) = self.known(&mut sessions, id) {
             let open = &mut session.said.open;
@@ -114,7 +114,7 @@ impl Sessions {
     }
 
     /// The runs whose answers are not known yet.
-    pub fn open(&self, id: &str) -> Vec<String> {
+    pub(super) fn open(&self, id: &str) -> Vec<String> {
         let mut sessions = self.lock();
         let open = self.known(&mut sessions, id).map(|session| session.said.open.iter());
         open.into_iter().flatten().map(|(run, _)| run.clone()).collect()
@@ -122,7 +122,7 @@ impl Sessions {
 
     /// Remembers what a question came to, and where words of the answer came from; without an answer, forgets it. What has
     /// gone, or was heard before, changes nothing.
-    pub fn answered(&self, id: &str, run: &str, answer: Option<(&str, &Origins)>) {
+    pub(super) fn answered(&self, id: &str, run: &str, answer: Option<(&str, &Origins)>) {
         let mut sessions = self.lock();
         let Some(session) = self.known(&mut sessions, id) else { return };
         let said = &mut session.said;
@@ -140,7 +140,7 @@ impl Sessions {
     }
 
     /// Lets go of those that have rested too long.
-    pub fn sweep(&self) {
+    pub(super) fn sweep(&self) {
         self.lock().retain(|_, session| session.last.elapsed() < self.limits.age);
         self.kept.sweep();
     }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
+use updraft_mcp::server::model::{JsonObject, Tool, ToolAnnotations};
 
 /// The tools that are passed on to the workspace's own.
 pub(super) const FILES: [&str; 3] = ["read_file", "write_file", "list_files"];

@@ -1,4 +1,4 @@
-//! The offer made of a face: Updraft's tools, tasks, resources and prompts.
+//! Updraft as an MCP server: an office as tools, tasks, resources and prompts.
 
 mod asking;
 mod prompts;
@@ -7,65 +7,65 @@ mod shapes;
 mod tasks;
 mod tools;
 
-use rmcp::ErrorData;
-use rmcp::model::{
+use std::pin::pin;
+
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use updraft_mcp::server::model::{
     CallToolResult, ContentBlock, DetailedTask, GetPromptResult, Implementation, InputResponses, Prompt, Resource,
     ResourceContents, ResourceTemplate, ServerCapabilities, ServerConfig, Tool,
 };
-use serde_json::{Value, json};
-use tokio::sync::mpsc;
-
-use super::caller::Caller;
-use super::face::{Answered, Doing, Face, Listener, Progress, Query, Refusal, View, Work};
-use super::offer::{Asks, Call, Giving, Offer, Outcome, Wanted};
+use updraft_mcp::server::{Asks, Call, Caller, ErrorData, Giving, Offer, Outcome, Wanted, unknown_task};
+use updraft_workbench::office::{Answered, Listener, Progress, Query, View, Work};
+use updraft_workbench::{Fault, Office};
 
 /// What a client's model is told about the server as a whole.
 const INSTRUCTIONS: &str = include_str!("desk/instructions.md");
 
-/// Offers what a face can do.
-pub struct Desk<F> {
-    face: F,
+/// Offers what an office can do.
+pub struct Desk {
+    office: Office,
     version: String,
 }
 
-impl<F: Face> Desk<F> {
-    /// Offers what this face can do, as this version of Updraft.
-    pub fn new(face: F, version: &str) -> Self {
-        Self { face, version: version.to_owned() }
+impl Desk {
+    /// Offers what this office can do, as this version of Updraft.
+    pub fn new(office: Office, version: &str) -> Self {
+        Self { office, version: version.to_owned() }
     }
 
-    async fn make(&self, call: Call, caller: &Caller) -> Result<Outcome<CallToolResult>, Refusal> {
+    async fn make(&self, call: Call, caller: &Caller) -> Result<Outcome<CallToolResult>, Fault> {
         let given = Given(&call.arguments);
-        let face = &self.face;
+        let Office { runs, files, .. } = &self.office;
         let done = match call.name.as_str() {
             "query" => return self.query(&call, caller).await,
-            "dispatch_agent_task" => return self.dispatch(given.work("prompt")?, caller).await,
-            "task_status" => shapes::standing(&face.view(given.run()?).await?),
-            "task_result" => shapes::result(&face.view(given.run()?).await?),
-            "pause_task" => shapes::standing(&face.pause(given.run()?).await?),
-            "resume_task" => shapes::standing(&face.resume(given.run()?).await?),
-            "cancel_task" => shapes::standing(&face.cancel(given.run()?).await?),
+            "dispatch_agent_task" => return self.dispatch(&given.work("prompt")?, caller).await,
+            "task_status" => shapes::standing(&runs.view(&given.run()?)?),
+            "task_result" => shapes::result(&runs.view(&given.run()?)?),
+            "pause_task" => shapes::standing(&runs.pause(&given.run()?).await?),
+            "resume_task" => shapes::standing(&runs.resume(&given.run()?).await?),
+            "cancel_task" => shapes::standing(&runs.cancel(&given.run()?).await?),
             "approve" => {
                 let (id, because) = (given.optional("id"), given.optional("because").unwrap_or_default());
                 let allow = given.is("allow", true);
-                shapes::standing(&face.approve(given.run()?, id, allow, because).await?)
+                shapes::standing(&runs.approve(&given.run()?, id.as_deref(), allow, because).await?)
             }
             "answer_question" => {
                 let (id, text) = (given.optional("id"), given.text("answer")?);
-                shapes::standing(&face.answer(given.run()?, id, text).await?)
+                shapes::standing(&runs.answer(&given.run()?, id.as_deref(), text).await?)
             }
-            "search" => shapes::hits(&face.search(given.text("query")?).await?),
-            "fetch" => shapes::document(&face.fetch(given.text("id")?).await?),
+            "search" => shapes::hits(&files.search(&given.text("query")?).await?),
+            "fetch" => shapes::document(&files.fetch(&given.text("id")?).await?),
             name => {
                 let tool = tools::FILES.into_iter().find(|tool| *tool == name);
-                let tool = tool.ok_or_else(|| Refusal(format!("no tool named `{name}`")))?;
-                shapes::output(tool, &call.arguments, face.files(tool, Value::Object(call.arguments.clone())).await?)
+                let tool = tool.ok_or_else(|| Fault::usage(format!("no tool named `{name}`")))?;
+                shapes::output(tool, &call.arguments, files.call(tool, Value::Object(call.arguments.clone())).await?)
             }
         };
         Ok(Outcome::Done(done))
     }
 
-    async fn query(&self, call: &Call, caller: &Caller) -> Result<Outcome<CallToolResult>, Refusal> {
+    async fn query(&self, call: &Call, caller: &Caller) -> Result<Outcome<CallToolResult>, Fault> {
         let given = Given(&call.arguments);
         let mut query = Query {
             work: given.work("query")?,
@@ -76,14 +76,18 @@ impl<F: Face> Desk<F> {
             // The client comes back with answers to what the run has asked.
             let run = state["run"].as_str().unwrap_or_default().to_owned();
             query.session = state["session"].as_str().map(str::to_owned);
-            let view = self.face.view(run.clone()).await?;
-            let given = asking::give(&self.face, &view, &call.replies).await;
+            let view = self.office.runs.view(&run)?;
+            let given = asking::give(&self.office.runs, &view, &call.replies).await;
             let is_put_off = view.waits.iter().any(|wait| call.replies.contains_key(&wait.id));
             match given {
                 // It goes on waiting, and whoever reads this must be able to find it.
-                Err(Refusal(why)) => {
-                    let view = self.face.view(run).await.unwrap_or(view);
-                    return Ok(Outcome::Done(shapes::unanswered(&why, &view, query.session.as_deref())));
+                Err(fault) => {
+                    let view = self.office.runs.view(&run).unwrap_or(view);
+                    return Ok(Outcome::Done(shapes::unanswered(
+                        &fault.in_one_line(),
+                        &view,
+                        query.session.as_deref(),
+                    )));
                 }
                 Ok(asking::Gave::Nothing) if is_put_off => {
                     let session = query.session.unwrap_or_default();
@@ -92,9 +96,9 @@ impl<F: Face> Desk<F> {
                 // What was said may have been heard before, and the client comes again for what it came to.
                 Ok(_) => {}
             }
-            self.listening(caller, |listener| self.face.follow(run, query, listener)).await?
+            listening(caller, |listener| self.office.conversations.follow(&run, query, listener)).await?
         } else {
-            self.listening(caller, |listener| self.face.query(query, listener)).await?
+            listening(caller, |listener| self.office.conversations.query(query, listener)).await?
         };
         let Answered { view, session, messages } = answered;
         if !view.waits.is_empty() && caller.can_ask() {
@@ -104,38 +108,37 @@ impl<F: Face> Desk<F> {
         Ok(Outcome::Done(shapes::answered(&view, &session, messages)))
     }
 
-    /// Waits for a run and passes on how far it has come.
-    async fn listening<'a>(
-        &'a self,
-        caller: &Caller,
-        begin: impl FnOnce(Listener) -> Doing<'a, Answered>,
-    ) -> Result<Answered, Refusal> {
-        let (progress, mut heard) = mpsc::unbounded_channel::<Progress>();
-        let mut waiting = begin(Listener { progress, unwanted: caller.unwanted().clone() });
-        let mut told = 0.0_f64;
-        loop {
-            tokio::select! {
-                biased;
-                Some(Progress { done, steps, message }) = heard.recv() => {
-                    // It must grow with every word, and a step may say several.
-                    told = (told + 0.01).max(done as f64);
-                    caller.progress(told, (steps > 0).then_some(steps as f64 + 1.0), &message).await;
-                }
-                answered = &mut waiting => return answered,
-            }
-        }
-    }
-
-    async fn dispatch(&self, work: Work, caller: &Caller) -> Result<Outcome<CallToolResult>, Refusal> {
-        let view = self.face.dispatch(work).await?;
+    async fn dispatch(&self, work: &Work, caller: &Caller) -> Result<Outcome<CallToolResult>, Fault> {
+        let view = self.office.runs.dispatch(work).await?;
         if caller.takes_tasks() {
             return Ok(Outcome::Task(Box::new(tasks::task(&view))));
         }
         Ok(Outcome::Done(shapes::standing(&view)))
     }
 
-    async fn known_task(&self, id: &str) -> Result<View, ErrorData> {
-        self.face.view(id.to_owned()).await.map_err(|_| super::offer::unknown_task(id))
+    fn known_task(&self, id: &str) -> Result<View, ErrorData> {
+        self.office.runs.view(id).map_err(|_| unknown_task(id))
+    }
+}
+
+/// Waits for a run and passes on how far it has come.
+async fn listening<W: Future<Output = Result<Answered, Fault>>>(
+    caller: &Caller,
+    begin: impl FnOnce(Listener) -> W,
+) -> Result<Answered, Fault> {
+    let (progress, mut heard) = mpsc::unbounded_channel::<Progress>();
+    let mut waiting = pin!(begin(Listener { progress, unwanted: caller.unwanted().clone() }));
+    let mut told = 0.0_f64;
+    loop {
+        tokio::select! {
+            biased;
+            Some(Progress { done, steps, message }) = heard.recv() => {
+                // It must grow with every word, and a step may say several.
+                told = (told + 0.01).max(done as f64);
+                caller.progress(told, (steps > 0).then_some(steps as f64 + 1.0), &message).await;
+            }
+            answered = &mut waiting => return answered,
+        }
     }
 }
 
@@ -147,11 +150,11 @@ impl Given<'_> {
         self.0.get(name).and_then(Value::as_str).map(str::to_owned)
     }
 
-    fn text(&self, name: &str) -> Result<String, Refusal> {
-        self.optional(name).ok_or_else(|| Refusal(format!("`{name}` is missing")))
+    fn text(&self, name: &str) -> Result<String, Fault> {
+        self.optional(name).ok_or_else(|| Fault::usage(format!("`{name}` is missing")))
     }
 
-    fn run(&self) -> Result<String, Refusal> {
+    fn run(&self) -> Result<String, Fault> {
         self.text("run")
     }
 
@@ -159,12 +162,12 @@ impl Given<'_> {
         self.0.get(name).and_then(Value::as_bool).unwrap_or(otherwise)
     }
 
-    fn work(&self, name: &str) -> Result<Work, Refusal> {
+    fn work(&self, name: &str) -> Result<Work, Fault> {
         Ok(Work { goal: self.text(name)?, agent: self.optional("agent") })
     }
 }
 
-impl<F: Face> Offer for Desk<F> {
+impl Offer for Desk {
     fn about(&self) -> ServerConfig {
         let capabilities =
             ServerCapabilities::builder().enable_tools().enable_resources().enable_prompts().enable_tasks().build();
@@ -179,7 +182,8 @@ impl<F: Face> Offer for Desk<F> {
     fn call<'a>(&'a self, call: Call, caller: &'a Caller) -> Giving<'a, Outcome<CallToolResult>> {
         Box::pin(async move {
             let made = self.make(call, caller).await;
-            Ok(made.unwrap_or_else(|Refusal(why)| Outcome::Done(CallToolResult::error(vec![ContentBlock::text(why)]))))
+            let refused = |fault: Fault| CallToolResult::error(vec![ContentBlock::text(fault.in_one_line())]);
+            Ok(made.unwrap_or_else(|fault| Outcome::Done(refused(fault))))
         })
     }
 
@@ -187,7 +191,7 @@ impl<F: Face> Offer for Desk<F> {
         Box::pin(async move {
             // The run goes on waiting: whoever reads this can answer it otherwise.
             let state = call.state.as_ref().ok_or_else(|| error.clone())?;
-            let view = self.face.view(state["run"].as_str().unwrap_or_default().to_owned()).await;
+            let view = self.office.runs.view(state["run"].as_str().unwrap_or_default());
             let view = view.map_err(|_| error.clone())?;
             let why = format!("the client could not be asked: {}", error.message);
             Ok(shapes::unanswered(&why, &view, state["session"].as_str()))
@@ -195,7 +199,7 @@ impl<F: Face> Offer for Desk<F> {
     }
 
     fn resources(&self) -> Giving<'_, Vec<Resource>> {
-        Box::pin(resources::list(&self.face))
+        Box::pin(async { resources::list(&self.office.runs) })
     }
 
     fn templates(&self) -> Vec<ResourceTemplate> {
@@ -203,7 +207,7 @@ impl<F: Face> Offer for Desk<F> {
     }
 
     fn read<'a>(&'a self, uri: &'a str) -> Giving<'a, Vec<ResourceContents>> {
-        Box::pin(resources::read(&self.face, uri))
+        Box::pin(async move { resources::read(&self.office.runs, uri) })
     }
 
     fn prompts(&self) -> Vec<Prompt> {
@@ -215,23 +219,23 @@ impl<F: Face> Offer for Desk<F> {
     }
 
     fn task<'a>(&'a self, id: &'a str) -> Giving<'a, DetailedTask> {
-        Box::pin(async move { Ok(tasks::detailed(&self.known_task(id).await?)) })
+        Box::pin(async move { Ok(tasks::detailed(&self.known_task(id)?)) })
     }
 
     fn answer_task<'a>(&'a self, id: &'a str, replies: InputResponses) -> Giving<'a, ()> {
         Box::pin(async move {
-            let view = self.known_task(id).await?;
-            let given = asking::give(&self.face, &view, &replies).await;
-            given.map(drop).map_err(|Refusal(why)| ErrorData::invalid_params(why, None))
+            let view = self.known_task(id)?;
+            let given = asking::give(&self.office.runs, &view, &replies).await;
+            given.map(drop).map_err(|fault| ErrorData::invalid_params(fault.in_one_line(), None))
         })
     }
 
     fn cancel_task<'a>(&'a self, id: &'a str) -> Giving<'a, ()> {
         Box::pin(async move {
-            let view = self.known_task(id).await?;
-            if !view.stand.is_final() {
+            let view = self.known_task(id)?;
+            if !view.status.is_final() {
                 // Acknowledged either way: it may have come to its end in the meantime.
-                let _ = self.face.cancel(view.run).await;
+                let _ = self.office.runs.cancel(&view.run).await;
             }
             Ok(())
         })

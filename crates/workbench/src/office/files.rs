@@ -1,11 +1,12 @@
 //! The workspace's files as programs need them: whole, all of them, and of whatever kind; under the rules of the tools.
 
 use serde_json::{Value, json};
-use updraft_mcp::server::{Changed, Document, Listed, Refusal};
 use updraft_run::{Change, Failure, FormKind, ToolCall};
 use updraft_tools::{Hidden, Inside, Workspace};
 
-use crate::find::Files;
+use super::find::Files;
+use super::shapes::{Changed, Document, Listed};
+use crate::fault::Fault;
 
 /// Bytes of a file that is read whole: as many as can be written.
 const WHOLE: u64 = 32 << 20;
@@ -16,24 +17,24 @@ const WALKED: usize = 200_000;
 
 impl Files {
     /// The text of a file, exactly as it stands there.
-    pub(crate) async fn read(&self, path: &str) -> Result<String, Refusal> {
+    pub async fn read(&self, path: &str) -> Result<String, Fault> {
         self.may("read_file", json!({ "path": path }))?;
         let read = self.look_at(path, |workspace, path| workspace.whole_text(path, WHOLE)).await?;
         if !read.is_whole {
             let (bytes, most) = (read.bytes, WHOLE >> 20);
-            return Err(Refusal(format!("`{path}` has {bytes} bytes; at most {most} MB are read at once")));
+            return Err(Fault::usage(format!("`{path}` has {bytes} bytes; at most {most} MB are read at once")));
         }
         Ok(read.text)
     }
 
     /// Whether there is anything at a path.
-    pub(crate) async fn exists(&self, path: &str) -> Result<bool, Refusal> {
+    pub async fn exists(&self, path: &str) -> Result<bool, Fault> {
         self.may("read_file", json!({ "path": path }))?;
         Ok(self.look_at(path, Workspace::form).await?.is_some())
     }
 
     /// The files of a folder, and of those within.
-    pub(crate) async fn list(&self, folder: &str, recursive: bool) -> Result<Listed, Refusal> {
+    pub async fn list(&self, folder: &str, recursive: bool) -> Result<Listed, Fault> {
         self.may("list_files", json!({ "path": folder, "recursive": recursive }))?;
         let look =
             move |workspace: &Workspace, folder: &Inside| workspace.paths(folder, recursive, Hidden::Shown, WALKED);
@@ -43,7 +44,7 @@ impl Files {
     }
 
     /// Every file, for a search, which looks only at those that may be read: its path and, for a link, where it leads.
-    pub(crate) async fn all(&self) -> Result<Vec<Vec<String>>, Refusal> {
+    pub(super) async fn all(&self) -> Result<Vec<Vec<String>>, Fault> {
         let look = |workspace: &Workspace, root: &Inside| {
             let files = workspace.paths(root, true, Hidden::LeftOut, WALKED)?.files;
             let located = files.iter().filter_map(|file| workspace.locate(file).ok());
@@ -53,7 +54,7 @@ impl Files {
     }
 
     /// A document by its path in the workspace.
-    pub(crate) async fn fetch(&self, id: &str) -> Result<Document, Refusal> {
+    pub async fn fetch(&self, id: &str) -> Result<Document, Fault> {
         self.may("read_file", json!({ "path": id }))?;
         let read = self.look_at(id, |workspace, path| workspace.whole_text(path, FETCHED)).await?;
         let cut_from = (!read.is_whole).then_some(read.bytes);
@@ -61,31 +62,31 @@ impl Files {
     }
 
     /// Whether a tool might be called like this.
-    fn may(&self, tool: &str, args: Value) -> Result<(), Refusal> {
+    fn may(&self, tool: &str, args: Value) -> Result<(), Fault> {
         let call = ToolCall { id: "1".into(), name: tool.to_owned(), args, fault: None };
         let prepared = self.dispatcher.prepare(&call, &self.place);
         match &prepared.fault {
-            Some(fault) => Err(Refusal(fault.message.clone())),
+            Some(fault) => Err(Fault::usage(fault.message.clone())),
             None => self.weigh(tool, &prepared),
         }
     }
 
     /// Looks at a path where it may wait for the disk.
-    pub(crate) async fn look_at<T: Send + 'static>(
+    pub(super) async fn look_at<T: Send + 'static>(
         &self,
         path: &str,
         look: impl FnOnce(&Workspace, &Inside) -> Result<T, Failure> + Send + 'static,
-    ) -> Result<T, Refusal> {
+    ) -> Result<T, Fault> {
         let workspace = self.place.workspace.clone();
-        let refused = |failure: Failure| Refusal(failure.message);
+        let refused = |failure: Failure| Fault::usage(failure.message);
         let path = workspace.locate(path).map_err(refused)?;
         let looked = tokio::task::spawn_blocking(move || look(&workspace, &path)).await;
-        looked.map_err(|error| Refusal(format!("the workspace cannot be looked at: {error}")))?.map_err(refused)
+        looked.map_err(|error| Fault::usage(format!("the workspace cannot be looked at: {error}")))?.map_err(refused)
     }
 }
 
 /// The files among what a call has changed. Folders are not told of: they come and go with what is in them.
-pub(crate) fn changed(changes: &[Change]) -> impl Iterator<Item = Changed> {
+pub(super) fn changed(changes: &[Change]) -> impl Iterator<Item = Changed> {
     let is_folder = |change: &&Change| {
         let form = change.now.or(change.was);
         form.is_some_and(|form| form.kind == FormKind::Folder)

@@ -1,9 +1,11 @@
 //! Questions and approvals of a run as forms for the client's person, and their answers back to the run.
 
-use rmcp::model::{ElicitRequest, ElicitRequestParams, ElicitationSchema, InputRequest, InputRequests, InputResponses};
 use serde_json::{Value, json};
-
-use crate::server::face::{Face, Refusal, View, Wait};
+use updraft_mcp::server::model::{
+    ElicitRequest, ElicitRequestParams, ElicitationSchema, InputRequest, InputRequests, InputResponses,
+};
+use updraft_workbench::Fault;
+use updraft_workbench::office::{Runs, View, Wait};
 
 /// Whether anything was said to the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,33 +51,33 @@ fn approval(wait: &Wait) -> (String, Value) {
 }
 
 /// Hands a run the answers to what it waits for. Keys that it does not wait for do not count.
-pub(super) async fn give<F: Face>(face: &F, view: &View, replies: &InputResponses) -> Result<Gave, Refusal> {
+pub(super) async fn give(runs: &Runs, view: &View, replies: &InputResponses) -> Result<Gave, Fault> {
     let mut gave = Gave::Nothing;
     for wait in &view.waits {
         let Some(reply) = replies.get(&wait.id) else { continue };
-        let (run, id) = (view.run.clone(), Some(wait.id.clone()));
+        let (run, id) = (&view.run, Some(wait.id.as_str()));
         let content = &reply["content"];
         match (reply["action"].as_str(), wait.is_approval) {
             (Some("accept"), true) => {
                 let because = content["because"].as_str().unwrap_or_default().to_owned();
-                face.approve(run, id, content["allow"].as_bool() == Some(true), because).await?;
+                runs.approve(run, id, content["allow"].as_bool() == Some(true), because).await?;
             }
             (Some("accept"), false) if wait.is_inquiry => {
                 let given = if content.is_object() { content.to_string() } else { "{}".to_owned() };
-                face.answer(run, id, given).await?;
+                runs.answer(run, id, given).await?;
             }
             (Some("accept"), false) => {
                 let Some(text) = content["answer"].as_str() else { continue };
-                face.answer(run, id, text.to_owned()).await?;
+                runs.answer(run, id, text.to_owned()).await?;
             }
             (Some("decline"), true) => {
-                face.approve(run, id, false, String::new()).await?;
+                runs.approve(run, id, false, String::new()).await?;
             }
             (Some("decline"), false) if wait.is_inquiry => {
-                face.decline(run, wait.id.clone()).await?;
+                runs.decline(run, &wait.id).await?;
             }
             (Some("decline"), false) => {
-                face.answer(run, id, "(The person declined to answer this.)".to_owned()).await?;
+                runs.answer(run, id, "(The person declined to answer this.)".to_owned()).await?;
             }
             // Put off: it goes on waiting.
             _ => continue,

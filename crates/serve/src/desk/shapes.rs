@@ -1,9 +1,9 @@
 //! What tools give back: text for a model, and the same as data.
 
-use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
 use serde_json::{Value, json};
-
-use crate::server::face::{Document, Hit, Output, Stand, View, Wait};
+use updraft_mcp::server::model::{CallToolResult, ContentBlock, JsonObject};
+use updraft_run::Status;
+use updraft_workbench::office::{Document, Hit, Output, View, Wait};
 
 /// A result of text and data. Clients that know no data read the text.
 fn both(text: impl Into<String>, data: Value) -> CallToolResult {
@@ -22,13 +22,13 @@ pub(super) fn result(view: &View) -> CallToolResult {
     let mut data = data(view);
     data["answer"] = json!(view.answer);
     data["statistics"] = view.statistics.clone();
-    let text = match view.stand {
-        Stand::Done => view.answer.clone(),
+    let text = match view.status {
+        Status::Done => view.answer.clone(),
         _ if view.answer.trim().is_empty() => in_words(view),
         _ => format!("{}\n\nSo far:\n{}", in_words(view), view.answer),
     };
     let mut result = both(text, data);
-    if matches!(view.stand, Stand::Failed | Stand::Cancelled) {
+    if matches!(view.status, Status::Failed | Status::Cancelled) {
         result.is_error = Some(true);
     }
     result
@@ -57,7 +57,7 @@ pub(super) fn unanswered(why: &str, view: &View, session: Option<&str>) -> CallT
 
 pub(super) fn data(view: &View) -> Value {
     json!({
-        "run": view.run, "status": view.stand.as_str(), "message": view.message, "goal": view.goal,
+        "run": view.run, "status": view.word(), "message": view.message, "goal": view.goal,
         "steps": view.steps, "done": view.done, "created": view.created, "updated": view.updated,
         "waiting_for": view.waits.iter().map(wait).collect::<Vec<_>>(),
     })
@@ -71,7 +71,7 @@ fn wait(wait: &Wait) -> Value {
 }
 
 fn in_words(view: &View) -> String {
-    let mut lines = vec![format!("run {} is {}: {}", view.run, view.stand.as_str(), view.message)];
+    let mut lines = vec![format!("run {} is {}: {}", view.run, view.word(), view.message)];
     if view.steps > 0 {
         lines.push(format!("{} of {} steps have ended", view.done, view.steps));
     }

@@ -1,9 +1,9 @@
 //! The two patterns of working with us, as prompts: plan and execute, review and fix.
 
-use rmcp::ErrorData;
-use rmcp::model::{GetPromptResult, Prompt, PromptArgument, PromptMessage, Role};
+use updraft_mcp::server::ErrorData;
+use updraft_mcp::server::model::{GetPromptResult, Prompt, PromptArgument, PromptMessage, Role};
 
-use crate::server::offer::Wanted;
+use updraft_mcp::server::Wanted;
 
 struct Pattern {
     name: &'static str,
