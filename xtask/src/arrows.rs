@@ -18,7 +18,7 @@ const ALLOWED: [(&str, &[&str]); 12] = [
     ("updraft-knowledge", &["updraft-run", "updraft-models", "updraft-tools"]),
     ("updraft-engine", ENGINE),
     ("updraft-workbench", WORKBENCH),
-    ("updraft-serve", SERVE),
+    ("updraft-serve", &["updraft-workbench", "updraft-mcp", "updraft-run"]),
     ("updraft", CLI),
     ("xtask", &[]),
 ];
@@ -36,9 +36,6 @@ const WORKBENCH: &[&str] = &[
     "updraft-knowledge",
     "updraft-engine",
 ];
-
-const SERVE: &[&str] =
-    &["updraft-engine", "updraft-mcp", "updraft-journal", "updraft-run", "updraft-tools", "updraft-workbench"];
 
 const CLI: &[&str] = &[
     "updraft-run",

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::confine::Level;
 use crate::id::{Cost, Hash, Millis, RunId};
 use crate::message::is_false;
 use crate::origins::Origins;
@@ -276,10 +277,9 @@ pub struct Settings {
     /// How much the model shall think.
     #[serde(skip_serializing_if = "Think::is_auto")]
     pub think: Think,
-    /// How far commands are confined: `full`, `landlock`, `none`, or `unavailable` where none can be run. Empty in runs
-    /// from before this was kept.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub sandbox: String,
+    /// How far commands are confined. Unknown in runs from before this was kept.
+    #[serde(skip_serializing_if = "Level::is_unknown")]
+    pub sandbox: Level,
     /// What commands were granted when the run began. Absent in runs from before this was kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grants: Option<Grants>,
@@ -317,7 +317,31 @@ pub struct GrantFlags {
     pub write: Vec<String>,
     /// `--level`, or `none` for `--no-sandbox`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub level: Option<String>,
+    pub level: Option<Level>,
+}
+
+impl Grants {
+    /// What is granted here and not there.
+    pub fn beyond(&self, there: &Grants) -> Grants {
+        let more = |ours: &[String], theirs: &[String]| -> Vec<String> {
+            ours.iter().filter(|path| !theirs.contains(path)).cloned().collect()
+        };
+        let network = if reaches_more(&self.network, &there.network) { self.network.clone() } else { String::new() };
+        let (read, write) = (more(&self.read, &there.read), more(&self.write, &there.write));
+        Grants { network, read, write, flags: GrantFlags::default() }
+    }
+}
+
+/// Whether one network reaches something that another does not.
+fn reaches_more(one: &str, other: &str) -> bool {
+    let hosts = |network: &str| -> Vec<String> {
+        network.strip_prefix("allow:").into_iter().flat_map(|hosts| hosts.split(',')).map(str::to_owned).collect()
+    };
+    match (one, other) {
+        ("none" | "", _) | (_, "host") => false,
+        ("host", _) => true,
+        (one, other) => hosts(one).iter().any(|host| !hosts(other).contains(host)),
+    }
 }
 
 impl GrantFlags {
@@ -362,7 +386,7 @@ impl Default for Settings {
             step_budget: Budget::default(),
             max_output: 8_192,
             think: Think::Auto,
-            sandbox: String::new(),
+            sandbox: Level::Unknown,
             grants: None,
         }
     }

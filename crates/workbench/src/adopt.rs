@@ -17,7 +17,7 @@ impl Workbench {
     /// is wanted has been asked before.
     pub async fn adopt(&self, id: &RunId, then: Vec<Input>) -> Result<Resumed, Fault> {
         let model = self.model().await?.spec.clone();
-        let level = self.level().await?.to_owned();
+        let level = self.level().await?;
         let kit = self.kit(Wanted::All).await?;
         let mut handle = match open(&kit.engine, id).await? {
             Resumed::Here(handle) => handle,

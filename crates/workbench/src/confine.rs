@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use updraft_run::{Approvals, GrantFlags, Grants};
-use updraft_sandbox::{Level, Network, Probe};
+use updraft_run::{Approvals, Denial, GrantFlags, Grants, Level};
+use updraft_sandbox::{Level as Offered, Network, Probe};
 use updraft_tools::{Confinement, Witness};
 
 use crate::Confine;
@@ -11,11 +11,6 @@ use crate::fault::{Fault, Kind};
 use crate::offered::{self, LAUNCHER};
 use crate::places::{self, Places};
 use crate::settings::{Confined, Settings};
-
-/// Recorded where commands are not confined.
-pub(crate) const NONE: &str = "none";
-/// Recorded where no command can be run at all.
-const UNAVAILABLE: &str = "unavailable";
 
 /// How every child process of a run is confined: commands, Python, drop-in tools, MCP servers.
 pub fn confinement(places: &Places, settings: &Settings) -> Confinement {
@@ -54,7 +49,7 @@ pub(crate) fn keep(began: &GrantFlags, flags: &mut Confine) -> Vec<String> {
         kept.push(format!("--network {network}"));
     }
     if let Some(level) = began.level.as_ref().filter(|_| flags.level.is_none()) {
-        flags.level = Some(level.clone());
+        flags.level = Some(*level);
         kept.push(format!("--level {level}"));
     }
     let lists = [("--read", &began.read, &mut flags.readable), ("--write", &began.write, &mut flags.writable)];
@@ -140,59 +135,56 @@ fn both(one: &Network, other: &Network) -> Network {
     }
 }
 
-/// The level that commands will run at, as it is recorded.
-pub(crate) async fn level_of(places: &Places, settings: &Settings) -> Result<String, Fault> {
+/// The level that commands will run at.
+pub(crate) async fn level_of(places: &Places, settings: &Settings) -> Result<Level, Fault> {
     match settings.meant.sandbox.level.value {
-        Some(Level::None) => Ok(Level::None.to_string()),
+        Some(Offered::None) => Ok(Level::None),
         wanted => level_at(wanted, &offered::probe(places).await?),
     }
 }
 
 /// The level that commands run at where so much is offered; refused where more is wanted.
-pub fn level_at(wanted: Option<Level>, probe: &Probe) -> Result<String, Fault> {
+pub fn level_at(wanted: Option<Offered>, probe: &Probe) -> Result<Level, Fault> {
     match wanted {
-        Some(wanted) if wanted > probe.level => Err(level_unavailable(&wanted.to_string(), probe)),
-        Some(wanted) => Ok(wanted.to_string()),
-        None if probe.level == Level::None => Ok(UNAVAILABLE.to_owned()),
-        None => Ok(probe.level.to_string()),
+        Some(wanted) if wanted > probe.level => Err(level_unavailable(recorded(wanted), probe)),
+        Some(wanted) => Ok(recorded(wanted)),
+        None if probe.level == Offered::None => Ok(Level::Unavailable),
+        None => Ok(recorded(probe.level)),
     }
 }
 
-/// The level that a run is told which goes on; nothing if it keeps the one it has. Refused where that is less than it began
-/// with and nobody has agreed.
-pub(crate) async fn going_on(
-    places: &Places,
-    began: &str,
-    level: &str,
-    is_agreed: bool,
-) -> Result<Option<String>, Fault> {
-    // What cannot be run needs no level: the run keeps the one it has, and is held to that once there is one again.
-    if began == level || level == UNAVAILABLE {
-        return Ok(None);
-    }
-    if is_lower(level, began) && !is_agreed {
-        if began == UNAVAILABLE {
-            return Err(never_run());
-        }
-        return Err(level_unavailable(began, &offered::probe(places).await?)
-            .hint(format!("the run began at level {began}; `--level landlock` or `--no-sandbox` goes on with less")));
-    }
-    Ok(Some(level.to_owned()))
-}
-
-/// Whether commands would be confined less at one level than at another.
-fn is_lower(level: &str, than: &str) -> bool {
-    rank(level) < rank(than)
-}
-
-/// More is safer. Whoever began where nothing could be confined was promised nothing but that nothing runs unconfined.
-fn rank(level: &str) -> u8 {
+/// A level as runs keep it.
+fn recorded(level: Offered) -> Level {
     match level {
-        "none" => 1,
-        "landlock" | UNAVAILABLE => 2,
-        "full" => 3,
-        _ => 0,
+        Offered::None => Level::None,
+        Offered::Landlock => Level::Landlock,
+        Offered::Full => Level::Full,
     }
+}
+
+/// Why a run does not go on at this level, in words.
+pub(crate) async fn denied(places: &Places, denial: Denial, here: Level, is_shared: bool) -> Result<Fault, Fault> {
+    Ok(match denial {
+        Denial::Unconfined => never_run(),
+        Denial::LessConfined { began } if is_shared => Fault::usage(format!(
+            "it began at the sandbox level {began}, and here commands run at {here}; `updraft resume` asks"
+        )),
+        Denial::LessConfined { began } => level_unavailable(began, &offered::probe(places).await?)
+            .hint(format!("the run began at level {began}; `--level landlock` or `--no-sandbox` goes on with less")),
+        Denial::MayWrite => Fault::usage("it only reads, and here tools may write; `updraft resume` goes on with it"),
+        Denial::MoreGranted(more) => Fault::usage(format!(
+            "commands here may do more than it was granted ({}); `updraft resume` goes on with what it began with",
+            in_words(&more)
+        )),
+    })
+}
+
+fn in_words(grants: &Grants) -> String {
+    let network = Some(&grants.network).filter(|network| !network.is_empty());
+    let network = network.map(|network| format!("the network {network}"));
+    let read = grants.read.iter().map(|path| format!("to read `{path}`"));
+    let write = grants.write.iter().map(|path| format!("to write `{path}`"));
+    network.into_iter().chain(read).chain(write).collect::<Vec<_>>().join(", ")
 }
 
 fn never_run() -> Fault {
@@ -202,36 +194,9 @@ fn never_run() -> Fault {
     fault.hint("`--no-sandbox` agrees to that; `--level landlock` confines them, where the machine can")
 }
 
-fn level_unavailable(level: &str, probe: &Probe) -> Fault {
+fn level_unavailable(level: Level, probe: &Probe) -> Fault {
     let why =
         probe.missing.first().map_or_else(String::new, |missing| format!(": {} ({})", missing.cause, missing.remedy));
     let message = format!("the sandbox level {level} is not available on this machine{why}");
     Fault { kind: Kind::NoSandbox, ..Fault::failed(message) }.hint("`updraft sandbox probe` says what is missing")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The level that a run which began at one is told, going on at another.
-    async fn goes_on(began: &str, level: &str, is_agreed: bool) -> Result<Option<String>, Fault> {
-        let folder = tempfile::tempdir().unwrap();
-        going_on(&Places::under(folder.path()), began, level, is_agreed).await
-    }
-
-    #[tokio::test]
-    async fn a_run_that_began_where_nothing_could_be_confined_goes_on_wherever_something_can() {
-        for level in ["landlock", "full"] {
-            assert_eq!(goes_on(UNAVAILABLE, level, false).await.ok().flatten().as_deref(), Some(level));
-        }
-        let refused = goes_on(UNAVAILABLE, "none", false).await.err();
-        assert!(refused.is_some_and(|fault| fault.message.contains("has run no commands")));
-        assert_eq!(goes_on(UNAVAILABLE, "none", true).await.ok().flatten().as_deref(), Some("none"));
-    }
-
-    #[tokio::test]
-    async fn where_nothing_can_be_confined_any_more_the_run_is_still_held_to_the_level_it_began_at() {
-        assert_eq!(goes_on("full", UNAVAILABLE, false).await.ok(), Some(None));
-        assert_eq!(goes_on(UNAVAILABLE, UNAVAILABLE, false).await.ok(), Some(None));
-    }
 }

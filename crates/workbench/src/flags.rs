@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use updraft_run::{Approvals, Budget, GrantFlags};
+use updraft_run::{Approvals, Budget, GrantFlags, Level};
 use updraft_sandbox::Network;
 
 use crate::fault::Fault;
@@ -40,8 +40,8 @@ pub struct Confine {
     pub readable: Vec<PathBuf>,
     /// More folders that they may write.
     pub writable: Vec<PathBuf>,
-    /// The level: `full`, `landlock` or `none`.
-    pub level: Option<String>,
+    /// The level.
+    pub level: Option<Level>,
 }
 
 /// What one command may use up and see.
@@ -100,7 +100,7 @@ impl Confine {
             network: said(network),
             read: said(Some(all(&self.readable)?)),
             write: said(Some(all(&self.writable)?)),
-            level: said(self.level.clone()),
+            level: said(self.level.map(|level| level.to_string())),
             environment: said((!bounds.env.is_empty()).then(|| bounds.env.clone())),
             toolchains: said((!bounds.toolchains.is_empty()).then(|| bounds.toolchains.clone())),
             time: said(bounds.time.map(|time| format!("{}ms", time.as_millis()))),
@@ -120,7 +120,7 @@ impl Confine {
             network: self.network.as_ref().map(ToString::to_string),
             read: real(&self.readable),
             write: real(&self.writable),
-            level: self.level.clone(),
+            level: self.level,
         }
     }
 }

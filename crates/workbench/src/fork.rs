@@ -48,7 +48,7 @@ impl Workbench {
         let mut inputs = Vec::new();
         if !stays {
             // The record that is cut may end the run that is copied, and not the copy.
-            inputs.extend(self.confined(&copied).await?);
+            inputs.extend(self.going_on(&copied).await?);
         }
         let kit = self.kit(Wanted::All).await?;
         check_variables(&kit.engine.as_it_stood(&from, at)?, &from, &variables)?;

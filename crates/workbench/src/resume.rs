@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use updraft_engine::{Engine, Handle, outlives_its_process};
 use updraft_journal::Journal;
-use updraft_run::{Address, Approvals, Input, Run, RunId};
+use updraft_run::{Address, Approvals, Input, Run, RunId, SharedTools, Terms};
 
 use crate::fault::Fault;
-use crate::flags::Flags;
+use crate::flags::{Confine, Flags};
 use crate::notice::Notice;
 use crate::places::{self, Places};
 use crate::servers::Wanted;
@@ -80,9 +80,8 @@ impl Workbench {
         };
         self.tell_unused(id, handle.run())?;
         if !handle.run().is_over() {
-            self.may_have_tools(handle.run())?;
-            if let Some(confined) = self.confined(handle.run()).await? {
-                handle.send(confined);
+            if let Some(terms) = self.going_on(handle.run()).await? {
+                handle.send(terms);
             }
             handle.send(self.tighten(kit));
         }
@@ -95,33 +94,27 @@ impl Workbench {
         open(&self.kit(Wanted::All).await?.engine, id).await
     }
 
-    /// Where tools are shared by many runs, one that began with less does not go on with them.
-    fn may_have_tools(&self, run: &Run) -> Result<(), Fault> {
-        if self.for_run.is_some() {
-            return Ok(());
+    /// What a run is told that goes on here; nothing where that is as it was. Refused where it would get more than it began
+    /// with: on a workbench for many runs in any way, on its own where commands are confined less and nobody said so.
+    /// Rights that are said now are remembered, together with those that were kept.
+    pub async fn going_on(&self, run: &Run) -> Result<Option<Input>, Fault> {
+        let level = self.level().await?;
+        let shared = self.for_run.is_none().then(|| SharedTools {
+            approvals: self.settings.meant.approvals.value,
+            grants: confine::grants(&self.settings, &Confine::default()),
+        });
+        let is_shared = shared.is_some();
+        let terms = Terms {
+            level,
+            is_agreed: !is_shared && self.flags.confine.level.is_some(),
+            shared,
+            flags: (self.for_run == Some(true)).then(|| self.flags.confine.recorded()),
+        };
+        match run.may_go_on(&terms) {
+            Ok(level) if level == run.settings().sandbox && terms.flags.is_none() => Ok(None),
+            Ok(_) => Ok(Some(Input::GoOn { terms: Box::new(terms) })),
+            Err(denial) => Err(confine::denied(&self.places, denial, level, is_shared).await?),
         }
-        let began = run.settings();
-        let reads_only = |approvals: Approvals| approvals == Approvals::ReadOnly;
-        if reads_only(began.approvals) && !reads_only(self.settings.meant.approvals.value) {
-            return Err(Fault::usage("it only reads, and here tools may write; `updraft resume` goes on with it"));
-        }
-        let mut held = self.settings.meant.sandbox.clone();
-        let more = began.grants.as_ref().map(|began| confine::hold_to(began, &mut held, &crate::Confine::default()));
-        match more.iter().flatten().next() {
-            Some(more) => Err(Fault::usage(format!("{more}; `updraft resume` goes on with what it began with"))),
-            None => Ok(()),
-        }
-    }
-
-    /// What a run is told of its sandbox that goes on here; refused where that is less than it began with and nobody said so.
-    /// Rights that are said now are remembered, together with those that were kept: whoever resumes it next keeps them.
-    pub async fn confined(&self, run: &Run) -> Result<Option<Input>, Fault> {
-        let (level, began) = (self.level().await?, &run.settings().sandbox);
-        let is_agreed = self.for_run.is_some() && self.flags.confine.level.is_some();
-        let changed = confine::going_on(&self.places, began, level, is_agreed).await?;
-        let flags = (self.for_run == Some(true)).then(|| self.flags.confine.recorded());
-        let is_news = changed.is_some() || flags.is_some();
-        Ok(is_news.then(|| Input::Confine { level: changed.unwrap_or_else(|| began.clone()), flags }))
     }
 
     /// Tells of answers that came too late: the process before ended before it took them, and with it the call that had

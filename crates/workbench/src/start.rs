@@ -2,7 +2,7 @@
 
 use updraft_engine::{Handle, NewRun};
 use updraft_models::{Chosen, is_purpose};
-use updraft_run::{Goal, Graph, Mode, RunId, Settings as Rules};
+use updraft_run::{Goal, Graph, Level, Mode, RunId, Settings as Rules};
 
 use crate::fault::Fault;
 use crate::notice::Notice;
@@ -27,7 +27,7 @@ impl Workbench {
         let asked = self.asked_model()?;
         let chosen = self.model().await?;
         self.remark(&asked, chosen);
-        let level = self.level().await?.to_owned();
+        let level = self.level().await?;
         let kit = self.kit(self.wanted(&new.goal)).await?;
         self.tell_left_out(kit);
         let mut agents = kit.agents.clone();
@@ -80,7 +80,7 @@ impl Workbench {
     }
 
     /// The rules that a run begins with.
-    fn rules(&self, goal: &Goal, model: &str, level: String, kit: &Kit) -> Rules {
+    fn rules(&self, goal: &Goal, model: &str, level: Level, kit: &Kit) -> Rules {
         let mut rules = self.settings.meant.rules();
         model.clone_into(&mut rules.model);
         rules.workspace = self.folder.display().to_string();

@@ -9,7 +9,7 @@ use updraft_engine::{Agents, Engine, Hands, Nobody, Options, Prompts, Watch};
 use updraft_journal::Journal;
 use updraft_mcp::Servers;
 use updraft_models::{Access, Chosen, choose};
-use updraft_run::{Input, Rules};
+use updraft_run::{Input, Level, Rules};
 use updraft_tools::Dispatcher;
 
 use crate::fault::Fault;
@@ -57,7 +57,7 @@ pub struct Workbench {
     pub(crate) for_run: Option<bool>,
     journal: OnceLock<Journal>,
     model: OnceCell<Chosen>,
-    level: OnceCell<String>,
+    level: OnceCell<Level>,
     kit: OnceCell<Kit>,
     left_out_told: Once,
 }
@@ -135,15 +135,15 @@ impl Workbench {
     }
 
     /// The level that commands run at; refused where more is wanted than there is.
-    pub async fn level(&self) -> Result<&str, Fault> {
+    pub async fn level(&self) -> Result<Level, Fault> {
         let finding = || async {
             let level = confine::level_of(&self.places, &self.settings).await?;
-            if level == confine::NONE {
+            if level == Level::None {
                 self.tell(Notice::Unconfined);
             }
             Ok::<_, Fault>(level)
         };
-        self.level.get_or_try_init(finding).await.map(String::as_str)
+        self.level.get_or_try_init(finding).await.copied()
     }
 
     /// The tools, the servers that are wanted, and the engine. Whoever asks first decides which servers those are.

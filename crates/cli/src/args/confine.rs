@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueHint};
+use updraft_run::Level;
 
 use crate::moment;
 
@@ -57,7 +58,7 @@ impl Confine {
             network: self.network.clone(),
             readable: self.readable.clone(),
             writable: self.writable.clone(),
-            level: if self.no_sandbox { Some("none".to_owned()) } else { self.level.clone() },
+            level: if self.no_sandbox { Some(Level::None) } else { self.level.as_deref().map(Level::from_word) },
         }
     }
 }

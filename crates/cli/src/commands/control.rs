@@ -254,7 +254,7 @@ async fn bring(places: &Places, journal: &Journal, id: &RunId, input: Input) -> 
     log::begin(places, &bench.settings.meant.log.value);
     // Without one step, the others go on: under no less than the run began with. Whole runs can always be stopped.
     let goes_on = matches!(input, Input::Cancel { step: Some(_), .. });
-    let confined = if goes_on { bench.confined(&run).await? } else { None };
+    let confined = if goes_on { bench.going_on(&run).await? } else { None };
     let mut handle = match bench.engine_without_servers().await?.open(id).await {
         Ok(handle) => handle,
         Err(updraft_engine::Error::Journal(updraft_journal::Error::Owned { .. })) => {

@@ -113,11 +113,11 @@ pub(crate) fn word(run: &Summary) -> &'static str {
 }
 
 /// The level that a run's commands were confined to when it began.
-fn level_of(journal: &Journal, id: &RunId) -> Option<String> {
+fn level_of(journal: &Journal, id: &RunId) -> Option<&'static str> {
     let mut level = None;
     let read = journal.read(id, 0, &mut |_, record| {
         if let Input::Start(start) = &record.input {
-            level = Some(start.settings.sandbox.clone()).filter(|level| !level.is_empty());
+            level = Some(start.settings.sandbox.as_str()).filter(|level| !level.is_empty());
         }
         ControlFlow::Break(())
     });

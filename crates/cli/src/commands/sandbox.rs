@@ -158,7 +158,7 @@ pub(crate) fn given_to_a_run(settings: &Settings, offered: &updraft_sandbox::Pro
     let level = match meant.level.value {
         Some(Level::None) => "none: commands can do whatever you can".to_owned(),
         wanted => match confine::level_at(wanted, offered) {
-            Ok(level) => level,
+            Ok(level) => level.to_string(),
             Err(fault) => fault.message,
         },
     };

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use updraft_engine::{Report, Told, command_to_go_on, prompts_of, waiting_for, why_stopped};
 use updraft_journal::Journal;
-use updraft_run::{Ledger, RunId};
+use updraft_run::{Ledger, Level, RunId};
 
 use super::{aside, runs};
 use crate::args::Show;
@@ -53,8 +53,8 @@ fn in_words(report: &Report, ending: &Ending) -> String {
         format!("  begun      {}   last event {}", moment::date_time(head.created), moment::date_time(report.ended)),
         format!("  used       {} · {} events", figures(&report.run), report.run.events()),
     ];
-    let level = &report.run.settings().sandbox;
-    if !level.is_empty() {
+    let level = report.run.settings().sandbox;
+    if level != Level::Unknown {
         lines.push(format!("  sandbox    {level}"));
     }
     if let Some(parent) = &head.parent {
