@@ -48,7 +48,7 @@ pub use fork::{Fork, UNKNOWN_MODEL, may_fork};
 pub use notice::{Notice, Tell};
 pub use office::{Office, SessionLimits, with_conversation};
 pub use places::Places;
-pub use resume::{Resumed, folder_of};
+pub use resume::{Resumed, StoredRun, folder_of};
 pub use settings::Settings;
 pub use start::NewGoal;
 pub use workbench::{Attendance, Workbench};

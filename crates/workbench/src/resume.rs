@@ -12,7 +12,7 @@ use crate::notice::Notice;
 use crate::places::{self, Places};
 use crate::servers::Wanted;
 use crate::settings::Settings;
-use crate::workbench::{Attendance, Workbench};
+use crate::workbench::{Attendance, Purpose, Workbench};
 use crate::{confine, journal};
 
 /// A run that was to go on.
@@ -26,6 +26,23 @@ pub enum Resumed {
     },
 }
 
+/// A run as the journal has it, and the folder it is to go on in.
+pub struct StoredRun<'a> {
+    /// The run.
+    pub run: &'a Run,
+    /// The journal.
+    pub journal: &'a Journal,
+    /// The folder.
+    pub folder: PathBuf,
+}
+
+impl<'a> StoredRun<'a> {
+    /// One that goes on in its own folder.
+    pub fn new(run: &'a Run, journal: &'a Journal) -> Result<Self, Fault> {
+        Ok(Self { run, journal, folder: folder_of(run)? })
+    }
+}
+
 /// The folder a run works in: where it began, or where it was taken over. The folder that a file names is none: until
 /// somebody has said where, it is the current one.
 pub fn folder_of(run: &Run) -> Result<PathBuf, Fault> {
@@ -36,12 +53,12 @@ impl Workbench {
     /// Opens a workbench for one run of a journal, under the flags it began with where no others are said, and held to what
     /// it was granted.
     pub fn open_for(
-        run: &Run,
-        journal: &Journal,
-        (places, folder): (&Places, PathBuf),
+        stored: &StoredRun<'_>,
+        places: &Places,
         mut flags: Flags,
         attendance: Attendance,
     ) -> Result<Self, Fault> {
+        let StoredRun { run, journal, folder } = stored;
         let says_rights = !flags.confine.recorded().is_empty();
         let mut notices = Vec::new();
         let granted = run.settings().grants.as_ref();
@@ -49,7 +66,7 @@ impl Workbench {
         if let Some(began) = granted.filter(|_| !run.is_imported()) {
             notices.extend(confine::keep(&began.flags, &mut flags.confine));
         }
-        let mut settings = Settings::load(places, &folder, &flags)?;
+        let mut settings = Settings::load(places, folder, &flags)?;
         if let Some(began) = granted {
             notices.extend(confine::lost(began, &settings.meant.sandbox, &flags.confine));
             notices.extend(confine::hold_to(began, &mut settings.meant.sandbox, &flags.confine));
@@ -58,9 +75,9 @@ impl Workbench {
         if only_reads && flags.approvals.is_none() {
             settings.meant.approvals.value = Approvals::ReadOnly;
         }
-        let mut bench = Self::with(places, &folder, flags, settings, attendance)?;
-        bench.for_run = Some(says_rights);
-        bench.use_journal(journal.clone());
+        let mut bench = Self::with(places, folder, flags, settings, attendance)?;
+        bench.purpose = Purpose::OneRun { says_rights };
+        bench.use_journal((*journal).clone());
         notices.into_iter().for_each(|notice| bench.tell(Notice::Rights(notice)));
         Ok(bench)
     }
@@ -99,16 +116,17 @@ impl Workbench {
     /// Rights that are said now are remembered, together with those that were kept.
     pub async fn going_on(&self, run: &Run) -> Result<Option<Input>, Fault> {
         let level = self.level().await?;
-        let shared = self.for_run.is_none().then(|| SharedTools {
+        let is_shared = self.purpose == Purpose::ManyRuns;
+        let shared = is_shared.then(|| SharedTools {
             approvals: self.settings.meant.approvals.value,
             grants: confine::grants(&self.settings, &Confine::default()),
         });
-        let is_shared = shared.is_some();
+        let says_rights = self.purpose == Purpose::OneRun { says_rights: true };
         let terms = Terms {
             level,
             is_agreed: !is_shared && self.flags.confine.level.is_some(),
             shared,
-            flags: (self.for_run == Some(true)).then(|| self.flags.confine.recorded()),
+            flags: says_rights.then(|| self.flags.confine.recorded()),
         };
         match run.may_go_on(&terms) {
             Ok(level) if level == run.settings().sandbox && terms.flags.is_none() => Ok(None),

@@ -53,13 +53,24 @@ pub struct Workbench {
     pub(crate) prompts: Prompts,
     pub(crate) access: Access,
     pub(crate) attendance: Attendance,
-    /// It was opened for one run, and holds its children to what that was granted; and whether rights are said now.
-    pub(crate) for_run: Option<bool>,
+    pub(crate) purpose: Purpose,
     journal: OnceLock<Journal>,
     model: OnceCell<Chosen>,
     level: OnceCell<Level>,
     kit: OnceCell<Kit>,
     left_out_told: Once,
+}
+
+/// Whom the tools of a workbench are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Any run of the folder: they share them.
+    ManyRuns,
+    /// One run, which is held to what it was granted.
+    OneRun {
+        /// Rights are said now, which whoever resumes the run next shall keep.
+        says_rights: bool,
+    },
 }
 
 /// The tools of a workbench, the servers that have some of them, and the engine that uses them.
@@ -96,7 +107,7 @@ impl Workbench {
             prompts,
             access,
             attendance,
-            for_run: None,
+            purpose: Purpose::ManyRuns,
             journal: OnceLock::new(),
             model: OnceCell::new(),
             level: OnceCell::new(),

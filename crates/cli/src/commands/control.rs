@@ -8,7 +8,7 @@ use std::time::Duration;
 use updraft_engine::{PersonResponse, ResponseStatus, outlives_its_process, waiting_for};
 use updraft_journal::{Journal, Summary};
 use updraft_run::{Address, Effect, Input, Kind, Phase, Run, RunId, Scope, StepId, Verdict};
-use updraft_workbench::{Attendance, Flags, Workbench, folder_of};
+use updraft_workbench::{Attendance, Flags, StoredRun, Workbench};
 
 use super::runs;
 use crate::args;
@@ -249,8 +249,8 @@ async fn bring(places: &Places, journal: &Journal, id: &RunId, input: Input) -> 
         return Ok(Code::Done);
     }
     let run = journal::load(journal, id)?;
-    let flags = Flags::default();
-    let bench = Workbench::open_for(&run, journal, (places, folder_of(&run)?), flags, Attendance::default())?;
+    let stored = StoredRun::new(&run, journal)?;
+    let bench = Workbench::open_for(&stored, places, Flags::default(), Attendance::default())?;
     log::begin(places, &bench.settings.meant.log.value);
     // Without one step, the others go on: under no less than the run began with. Whole runs can always be stopped.
     let goes_on = matches!(input, Input::Cancel { step: Some(_), .. });

@@ -3,7 +3,7 @@
 use tokio_util::sync::CancellationToken;
 use updraft_journal::Journal;
 use updraft_run::RunId;
-use updraft_workbench::{Attendance, Flags, Workbench, folder_of, may_fork};
+use updraft_workbench::{Attendance, Flags, StoredRun, Workbench, may_fork};
 
 use crate::args::Fork;
 use crate::fault::{Code, Fault, Outcome};
@@ -36,7 +36,7 @@ async fn fork(places: &Places, journal: &Journal, from: &RunId, args: Fork) -> O
     let face = Face::of(&args.output);
     let flags = Flags { approvals: args.permission.approvals(), confine: args.confine.flags(), ..Flags::default() };
     let attendance = Attendance { watch: face.watch.clone(), stop, tell: face.tell() };
-    let bench = Workbench::open_for(&source, journal, (places, folder_of(&source)?), flags, attendance)?;
+    let bench = Workbench::open_for(&StoredRun::new(&source, journal)?, places, flags, attendance)?;
     log::begin(places, &bench.settings.meant.log.value);
     let then = vec![steer::resume_input(&args.permission, &args.spending)];
     let (at, to) = (args.at, journal::new_id()?);

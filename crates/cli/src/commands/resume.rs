@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 use updraft_engine::Rested;
 use updraft_journal::{Filter, Journal, Status};
 use updraft_run::{Run, RunId};
-use updraft_workbench::{Attendance, Flags, Resumed, Workbench, folder_of};
+use updraft_workbench::{Attendance, Flags, Resumed, StoredRun, Workbench, folder_of};
 
 use crate::args::Resume;
 use crate::fault::{Code, Fault, Outcome};
@@ -87,7 +87,7 @@ async fn one(places: &Places, journal: &Journal, id: &RunId, args: &Resume) -> O
     };
     let flags = Flags { approvals: args.permission.approvals(), confine: args.confine.flags(), ..Flags::default() };
     let attendance = Attendance { watch: face.watch.clone(), stop, tell: face.tell() };
-    let bench = Workbench::open_for(&run, journal, (places, folder), flags, attendance)?;
+    let bench = Workbench::open_for(&StoredRun { run: &run, journal, folder }, places, flags, attendance)?;
     log::begin(places, &bench.settings.meant.log.value);
     let was_said = args.workspace.is_some() && args.permission.approvals().is_some();
     if adopts && !was_said {
