@@ -123,7 +123,9 @@ impl Face {
                 _ => text,
             };
             if !quiet {
-                tree.iter().for_each(|tree| tree.settle());
+                if let Some(tree) = &tree {
+                    tree.settle();
+                }
                 out::note(&text);
             }
         })

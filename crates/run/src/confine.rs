@@ -123,7 +123,7 @@ pub enum Denial {
     /// It only reads, and tools there may write.
     MayWrite,
     /// Commands would be granted more than it was, such as the network or a path.
-    MoreGranted(Grants),
+    MoreGranted(Box<Grants>),
 }
 
 impl Run {
@@ -142,7 +142,7 @@ impl Run {
             }
             let more = self.settings.grants.as_ref().map(|began| shared.grants.beyond(began));
             if let Some(more) = more.filter(|more| *more != Grants::default()) {
-                return Err(Denial::MoreGranted(more));
+                return Err(Denial::MoreGranted(Box::new(more)));
             }
         }
         // What cannot be run needs no level: the run keeps the one it has, and is held to that once there is one again.

@@ -322,6 +322,7 @@ pub struct GrantFlags {
 
 impl Grants {
     /// What is granted here and not there.
+    #[must_use]
     pub fn beyond(&self, there: &Grants) -> Grants {
         let more = |ours: &[String], theirs: &[String]| -> Vec<String> {
             ours.iter().filter(|path| !theirs.contains(path)).cloned().collect()

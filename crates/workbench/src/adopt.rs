@@ -37,7 +37,9 @@ impl Workbench {
         };
         tools::name_in_full(&kit.dispatcher, &kit.servers, &mut rules);
         handle.send(Input::Adopt { settings: Arc::new(rules) });
-        then.into_iter().for_each(|input| handle.send(input));
+        for input in then {
+            handle.send(input);
+        }
         Ok(Resumed::Here(handle))
     }
 }

@@ -78,7 +78,9 @@ impl Workbench {
         let mut bench = Self::with(places, folder, flags, settings, attendance)?;
         bench.purpose = Purpose::OneRun { says_rights };
         bench.use_journal((*journal).clone());
-        notices.into_iter().for_each(|notice| bench.tell(Notice::Rights(notice)));
+        for notice in notices {
+            bench.tell(Notice::Rights(notice));
+        }
         Ok(bench)
     }
 
@@ -102,7 +104,9 @@ impl Workbench {
             }
             handle.send(self.tighten(kit));
         }
-        then.into_iter().for_each(|input| handle.send(input));
+        for input in then {
+            handle.send(input);
+        }
         Ok(Resumed::Here(handle))
     }
 

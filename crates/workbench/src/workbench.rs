@@ -167,7 +167,9 @@ impl Workbench {
         let journal = self.journal()?.clone();
         let (dispatcher, servers, remarks) =
             servers::dispatcher(places, settings, folder, wanted, &self.attendance.tell).await?;
-        remarks.into_iter().for_each(|remark| self.tell(Notice::Tools(remark)));
+        for remark in remarks {
+            self.tell(Notice::Tools(remark));
+        }
         let mut agents = self.agents.clone();
         cast::leave_out_mistaken(places, settings, folder, &mut agents, &dispatcher);
         let mut hands = Hands::new(self.access.clone(), dispatcher.clone());

@@ -53,7 +53,7 @@ pub(super) async fn open(places: &Places, served: &Served, stop: &CancellationTo
     log::begin(places, &settings::Settings::load(places, &folder, &flags)?.meant.log.value);
     let token_file = token_file(places);
     let token = token(&token_file)?;
-    let (office, left) = Office::open(places, &folder, flags, stop.clone(), Arc::new(tell)).await?;
+    let (office, left) = Office::open(places, &folder, flags, stop.clone(), Arc::new(|notice| tell(&notice))).await?;
     if left > 0 {
         out::note(&format!("going on with {left} runs that were cut off"));
     }
@@ -63,7 +63,7 @@ pub(super) async fn open(places: &Places, served: &Served, stop: &CancellationTo
 }
 
 /// Says what holds for all runs here. What is about one of them is for whoever asked for it.
-fn tell(notice: Notice) {
+fn tell(notice: &Notice) {
     if !matches!(notice, Notice::Model { .. } | Notice::Ignored(_) | Notice::HomeFolder | Notice::Unused(_)) {
         out::note(&out::harmless(&notice.to_string()));
     }

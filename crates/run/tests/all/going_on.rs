@@ -80,7 +80,7 @@ fn tools_that_runs_share_may_do_no_more_than_the_run_was_granted() {
     let none = Grants { network: "none".into(), ..Grants::default() };
     assert_eq!(run.may_go_on(&shared(none)), Ok(Level::Full));
     let more = Grants { network: "allow:a.org,b.org".into(), write: vec!["/b".into()], ..Grants::default() };
-    assert_eq!(run.may_go_on(&shared(more.clone())), Err(Denial::MoreGranted(more)));
+    assert_eq!(run.may_go_on(&shared(more.clone())), Err(Denial::MoreGranted(Box::new(more))));
 }
 
 #[test]

@@ -14,7 +14,7 @@ const JSON: &str = "application/json";
 pub(super) fn list(runs: &Runs) -> Result<Vec<Resource>, ErrorData> {
     let all = Resource::new(RUNS, "runs").with_title("Runs").with_description("The newest runs in this workspace.");
     let mut resources = vec![all.with_mime_type(JSON)];
-    for view in runs.list().map_err(refused)? {
+    for view in runs.list().map_err(|fault| refused(&fault))? {
         let goal: String = view.goal.chars().take(80).collect();
         let one = Resource::new(format!("{RUNS}/{}", view.run), view.run.clone()).with_title(goal);
         resources.push(one.with_description(format!("{}: {}", view.word(), view.message)).with_mime_type(JSON));
@@ -38,7 +38,7 @@ pub(super) fn read(runs: &Runs, uri: &str) -> Result<Vec<ResourceContents>, Erro
     let unknown = || ErrorData::resource_not_found(format!("no resource `{uri}`"), None);
     let rest = uri.strip_prefix(RUNS).ok_or_else(unknown)?;
     if rest.is_empty() {
-        let views = runs.list().map_err(refused)?;
+        let views = runs.list().map_err(|fault| refused(&fault))?;
         let list: Vec<_> = views.iter().map(shapes::data).collect();
         return Ok(vec![contents(uri, JSON, serde_json::Value::from(list).to_string())]);
     }
@@ -57,6 +57,6 @@ fn contents(uri: &str, mime: &str, text: String) -> ResourceContents {
     ResourceContents::TextResourceContents { uri: uri.to_owned(), mime_type: Some(mime.to_owned()), text, meta: None }
 }
 
-fn refused(fault: Fault) -> ErrorData {
+fn refused(fault: &Fault) -> ErrorData {
     ErrorData::internal_error(fault.in_one_line(), None)
 }
