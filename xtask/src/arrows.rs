@@ -8,7 +8,7 @@ use crate::fault::Fault;
 use crate::tree;
 
 /// A package, and what it may depend on of ours. The table of ARCHITECTURE.md, for the crates to come too.
-const ALLOWED: [(&str, &[&str]); 13] = [
+const ALLOWED: [(&str, &[&str]); 14] = [
     ("updraft-lenient", &[]),
     ("updraft-run", &["updraft-lenient"]),
     ("updraft-workspace", &["updraft-run"]),
@@ -19,7 +19,8 @@ const ALLOWED: [(&str, &[&str]); 13] = [
     ("updraft-mcp", &["updraft-run", "updraft-tools", "updraft-sandbox"]),
     ("updraft-knowledge", &["updraft-run", "updraft-models", "updraft-tools"]),
     ("updraft-engine", ENGINE),
-    ("updraft-serve", &["updraft-engine", "updraft-mcp", "updraft-journal", "updraft-run", "updraft-tools"]),
+    ("updraft-workbench", WORKBENCH),
+    ("updraft-serve", &["updraft-workbench", "updraft-mcp", "updraft-run"]),
     ("updraft", CLI),
     ("xtask", &[]),
 ];
@@ -35,6 +36,19 @@ const ENGINE: &[&str] = &[
     "updraft-workspace",
 ];
 
+const WORKBENCH: &[&str] = &[
+    "updraft-run",
+    "updraft-lenient",
+    "updraft-workspace",
+    "updraft-sandbox",
+    "updraft-models",
+    "updraft-tools",
+    "updraft-journal",
+    "updraft-mcp",
+    "updraft-knowledge",
+    "updraft-engine",
+];
+
 const CLI: &[&str] = &[
     "updraft-run",
     "updraft-lenient",
@@ -46,6 +60,7 @@ const CLI: &[&str] = &[
     "updraft-knowledge",
     "updraft-engine",
     "updraft-serve",
+    "updraft-workbench",
 ];
 
 /// What a package must not depend on of others: `run`, and what it decides by, neither waits, nor connects, nor stores.

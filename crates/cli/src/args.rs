@@ -29,7 +29,7 @@ pub(crate) use mcp::{
 };
 pub(crate) use models::Models;
 use models::thinking;
-pub(crate) use permissions::{Approve, ModeWord, Permission, Permissions, PermissionsCommand};
+pub(crate) use permissions::{Approve, Permission, Permissions, PermissionsCommand};
 pub(crate) use sandbox::{Aside, AsideCommand, Exec, Probe, Sandbox, SandboxCommand};
 pub(crate) use serve::{Bridge, McpServe, Names, Serve, Served};
 use shared::variable;

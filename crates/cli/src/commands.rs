@@ -1,6 +1,5 @@
 //! One file for each command.
 
-mod adopt;
 pub(crate) mod agents;
 pub(crate) mod aside;
 pub(crate) mod audit;
@@ -34,7 +33,6 @@ pub(crate) mod sandbox;
 pub(crate) mod serve;
 pub(crate) mod show;
 mod stdin;
-mod tighten;
 pub(crate) mod tools;
 pub(crate) mod trust;
 pub(crate) mod undo;

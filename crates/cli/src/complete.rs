@@ -3,9 +3,8 @@
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use updraft_journal::Filter;
 
-use crate::out;
 use crate::places::Places;
-use crate::wire;
+use crate::{journal, out};
 
 /// Runs shown to the shell: more would not help anyone choose.
 const MOST: usize = 50;
@@ -15,7 +14,7 @@ pub(crate) fn runs() -> ArgValueCompleter {
     ArgValueCompleter::new(|typed: &std::ffi::OsStr| {
         let typed = typed.to_string_lossy();
         let Ok(places) = Places::find() else { return Vec::new() };
-        let Ok(Some(journal)) = wire::journal_if_there(&places) else { return Vec::new() };
+        let Ok(Some(journal)) = journal::open_if_there(&places) else { return Vec::new() };
         let filter = Filter { limit: Some(MOST), ..Filter::default() };
         let runs = journal.list(&filter).unwrap_or_default().into_iter();
         runs.filter(|run| run.id.as_str().starts_with(&*typed))

@@ -70,97 +70,51 @@ impl Fault {
         self
     }
 
-    /// An error with its causes in one line.
-    fn of(code: Code, error: &dyn std::error::Error, hint: Option<String>) -> Self {
-        Self { code, message: chain(error), hints: hint.into_iter().collect() }
-    }
-
-    /// The whole of it for someone who reads one text: a model, or another program.
-    pub(crate) fn in_one_line(&self) -> String {
-        let hints = self.hints.iter().map(|hint| format!(" (hint: {hint})"));
-        format!("{}{}", self.message, hints.collect::<String>())
-    }
-
     /// A file that could not be read or written.
     pub(crate) fn file(what: &str, path: &std::path::Path, error: &std::io::Error) -> Self {
         Self::failed(format!("could not {what} `{}`: {error}", path.display()))
     }
 }
 
-/// An error and its causes, each said once.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let words = cause.to_string();
-        if !text.contains(&words) {
-            text.push_str(": ");
-            text.push_str(&words);
-        }
-        source = cause.source();
+impl From<updraft_workbench::Fault> for Fault {
+    fn from(fault: updraft_workbench::Fault) -> Self {
+        use updraft_workbench::Kind;
+        let code = match fault.kind {
+            Kind::Usage => Code::Usage,
+            Kind::Config => Code::Config,
+            Kind::NoSandbox => Code::NoSandbox,
+            _ => Code::Failed,
+        };
+        Self { code, message: fault.message, hints: fault.hints }
     }
-    text
 }
 
 impl From<updraft_journal::Error> for Fault {
     fn from(error: updraft_journal::Error) -> Self {
-        use updraft_journal::Error as E;
-        let code = match &error {
-            E::UnknownRun { .. } | E::Ambiguous { .. } | E::NoSuchEvent { .. } | E::BadExport { .. } => Code::Usage,
-            E::NotAJournal { .. } | E::Newer { .. } | E::ReadOnly { .. } | E::Network { .. } => Code::Config,
-            _ => Code::Failed,
-        };
-        let hint = match &error {
-            E::Owned { run, .. } => Some(format!("follow it with `updraft events {run} --follow`")),
-            E::Full { .. } => Some("make room, for instance with `updraft prune --older-than 30d`".into()),
-            E::Malformed { run, .. } => Some(format!(
-                "a newer version may be able to read it; `updraft rm {run}` removes it, other runs are not affected"
-            )),
-            E::Deleted(_) => Some("`updraft rm` removed it; what it had done so far is gone from the journal".into()),
-            other => other.hint(),
-        };
-        Self::of(code, &error, hint)
+        updraft_workbench::Fault::from(error).into()
     }
 }
 
 impl From<updraft_models::Error> for Fault {
     fn from(error: updraft_models::Error) -> Self {
-        use updraft_models::Error as E;
-        let code = match &error {
-            E::Unknown { .. } | E::Config { .. } | E::Refused { status: 401 | 403, .. } => Code::Config,
-            _ => Code::Failed,
-        };
-        Self::of(code, &error, error.hint())
+        updraft_workbench::Fault::from(error).into()
     }
 }
 
 impl From<updraft_tools::Error> for Fault {
     fn from(error: updraft_tools::Error) -> Self {
-        Self::of(Code::Config, &error, None)
+        updraft_workbench::Fault::from(error).into()
     }
 }
 
 impl From<updraft_tools::WorkspaceError> for Fault {
     fn from(error: updraft_tools::WorkspaceError) -> Self {
-        Self::of(Code::Config, &error, None)
+        updraft_workbench::Fault::from(error).into()
     }
 }
 
 impl From<updraft_engine::Error> for Fault {
     fn from(error: updraft_engine::Error) -> Self {
-        use updraft_engine::Error as E;
-        match error {
-            E::Journal(error) => error.into(),
-            E::Model(error) => error.into(),
-            E::Tool(error) => error.into(),
-            E::Workspace(error) => error.into(),
-            E::Goal(_) | E::UnknownAgent { .. } | E::NobodyInRole { .. } | E::Plan(_) => {
-                Self::of(Code::Usage, &error, error.hint())
-            }
-            E::AgentFile { .. } | E::LeftOut { .. } | E::File { .. } | E::UnknownPrice { .. } | E::Blind { .. } => {
-                Self::of(Code::Config, &error, error.hint())
-            }
-            _ => Self::of(Code::Failed, &error, error.hint()),
-        }
+        updraft_workbench::Fault::from(error).into()
     }
 }

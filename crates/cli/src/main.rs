@@ -3,29 +3,22 @@
 mod args;
 mod commands;
 mod complete;
-mod confine;
-mod dropins;
 mod fault;
 mod lack;
-mod list_file;
 mod log;
-mod moment;
-mod offered;
 mod out;
-mod places;
-mod plain;
-mod reach;
-mod servers;
-mod settings;
+mod runtime;
 mod signals;
 mod steer;
 mod usage;
 mod view;
-mod wire;
 
 use std::process::ExitCode;
 
 use clap::CommandFactory;
+use updraft_workbench::{
+    cast, confine, dropins, journal, moment, offered, places, plain, reach, servers, settings, tools,
+};
 
 use args::{Arguments, Command};
 use fault::{Code, Fault, Outcome};

@@ -1,9 +1,11 @@
 //! The one place that prints. Whoever reads us may stop reading: that is no error. That output cannot be written (a full
 //! disk) is one, and the program ends with it.
 
-use std::fmt::Write as _;
 use std::io::{BufWriter, ErrorKind, IsTerminal, StdoutLock, Write};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
+
+use updraft_workbench::Tell;
+pub(crate) use updraft_workbench::plain::{harmless, steers};
 
 use crate::{places, view};
 
@@ -74,6 +76,11 @@ pub(crate) fn page(text: &str) -> String {
 pub(crate) fn note(text: &str) {
     let mut err = std::io::stderr().lock();
     let _ = writeln!(err, "{text}");
+}
+
+/// Says what the workbench has to tell, on standard error.
+pub(crate) fn tell() -> Tell {
+    Arc::new(|notice| note(&harmless(&notice.to_string())))
 }
 
 /// Writes text to standard error as it is.
@@ -170,30 +177,9 @@ fn wanted() -> bool {
     places::env("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// Text from a model or a file, for a terminal: characters that could move the cursor or turn the line around are shown,
-/// not obeyed.
-pub(crate) fn harmless(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\n' | '\t' => shown.push(c),
-            c if steers(c) => {
-                let _ = write!(shown, "\\u{{{:x}}}", c as u32);
-            }
-            c => shown.push(c),
-        }
-    }
-    shown
-}
-
 /// A name, of a file for instance, on one line.
 pub(crate) fn on_one_line(text: &str) -> String {
     harmless(text).replace('\n', "\\n").replace('\t', "\\t")
-}
-
-pub(crate) fn steers(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{61c}')
 }
 
 /// A line of ours as it is read: our own colours are all that it may hold besides text.

@@ -4,9 +4,9 @@ use std::convert::Infallible;
 
 use updraft_engine::{Engine, Handle, Rested, Sender, command_to_go_on, waiting_for, why_stopped};
 use updraft_journal::Journal;
-use updraft_run::{Approvals, Budget, FailureKind, Input, Millis, Phase, Run, RunId};
+use updraft_run::{FailureKind, Input, Phase, Run, RunId};
 
-use crate::args::{ModeWord, Permission, Spending};
+use crate::args::{Permission, Spending};
 use crate::fault::{Code, Fault, Outcome};
 use crate::out::{self, Paint};
 use crate::places::Places;
@@ -246,28 +246,8 @@ fn needs_person(id: &RunId, run: &Run) -> Code {
     Code::NeedsPerson
 }
 
-/// The limits on the command line.
-pub(crate) fn budget_of(spending: &Spending) -> Budget {
-    Budget {
-        cost: spending.budget,
-        tokens: spending.max_tokens,
-        time: spending.max_time.map(|time| Millis(time.as_millis() as u64)),
-        turns: spending.max_turns,
-        calls: spending.max_calls,
-    }
-}
-
-/// The word on approvals on the command line.
-pub(crate) fn approvals_of(permission: &Permission) -> Option<Approvals> {
-    match permission.mode()? {
-        ModeWord::ReadOnly => Some(Approvals::ReadOnly),
-        ModeWord::Workspace => Some(Approvals::Ask),
-        ModeWord::Full => Some(Approvals::Allow),
-    }
-}
-
 /// What `resume` tells a run.
 pub(crate) fn resume_input(permission: &Permission, spending: &Spending) -> Input {
-    let budget = Some(budget_of(spending)).filter(|budget| !budget.is_unlimited());
-    Input::Resume { budget, approvals: approvals_of(permission) }
+    let budget = Some(spending.budget()).filter(|budget| !budget.is_unlimited());
+    Input::Resume { budget, approvals: permission.approvals() }
 }

@@ -14,6 +14,7 @@ mod words;
 use std::sync::Arc;
 
 use updraft_engine::{Nobody, Watch};
+use updraft_workbench::{Notice, Tell};
 
 pub(crate) use ask::{Asked, ask, confirm, inquire};
 pub(crate) use ending::Ending;
@@ -92,12 +93,6 @@ impl Face {
         self.tree.is_some()
     }
 
-    /// A line for people that is cut where it is longer than theirs.
-    pub(crate) fn say_short(&self, text: &str) {
-        let columns = if self.is_drawn() { fit::size().1 } else { LONGEST };
-        self.say(&fit::cut(text, columns));
-    }
-
     /// A text for people, wrapped at words where their lines are shorter.
     pub(crate) fn say_dim(&self, text: &str) {
         let paint = out::Paint::for_stderr();
@@ -113,5 +108,26 @@ impl Face {
             self.settle();
             out::note(text);
         }
+    }
+
+    /// Says what the workbench has to tell. The model is in the title of a tree already, unless there is a reason to say.
+    pub(crate) fn tell(&self) -> Tell {
+        let (quiet, tree) = (self.quiet, self.tree.clone());
+        Arc::new(move |notice| {
+            let text = out::harmless(&notice.to_string());
+            let columns = if tree.is_some() { fit::size().1 } else { LONGEST };
+            let text = match &notice {
+                Notice::Model { why: None, .. } if tree.is_some() => return,
+                Notice::Model { .. } => fit::cut(&text, columns),
+                Notice::Waiting(_) => return out::note(&text),
+                _ => text,
+            };
+            if !quiet {
+                if let Some(tree) = &tree {
+                    tree.settle();
+                }
+                out::note(&text);
+            }
+        })
     }
 }

@@ -1,7 +1,6 @@
 //! What is known about a run without reading its records.
 
-use std::fmt;
-
+pub use updraft_run::Status;
 use updraft_run::{Input, RunId, Timestamp};
 
 use crate::heads::RunEnd;
@@ -40,73 +39,6 @@ impl Head {
             parent: None,
             status: Status::Running,
         }
-    }
-}
-
-/// How a run stands, as its owner last said. One that says `running` but has no live owner was cut off.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Status {
-    /// Someone works on it.
-    Running,
-    /// It waits for a person or a clock.
-    Waiting,
-    /// A person paused it.
-    Paused,
-    /// A budget is used up; it goes on with a larger one.
-    Exhausted,
-    /// A person cancelled it.
-    Cancelled,
-    /// It ended without what was asked for.
-    Failed,
-    /// It ended well.
-    Done,
-    /// What the journal holds of it is damaged or missing.
-    Damaged,
-    /// A newer version wrote a word that this one does not know.
-    Unknown,
-}
-
-impl Status {
-    const ALL: [Status; 7] = [
-        Status::Running,
-        Status::Waiting,
-        Status::Paused,
-        Status::Exhausted,
-        Status::Cancelled,
-        Status::Failed,
-        Status::Done,
-    ];
-
-    /// The word for it, in the journal and for people.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Status::Running => "running",
-            Status::Waiting => "waiting",
-            Status::Paused => "paused",
-            Status::Exhausted => "exhausted",
-            Status::Cancelled => "cancelled",
-            Status::Failed => "failed",
-            Status::Done => "done",
-            Status::Damaged => "damaged",
-            Status::Unknown => "unknown",
-        }
-    }
-
-    /// Reads the word; any other is `Unknown`.
-    pub fn from_word(word: &str) -> Self {
-        Self::ALL.into_iter().find(|status| status.as_str() == word).unwrap_or(Status::Unknown)
-    }
-
-    /// Whether nothing more is to be expected of the run.
-    pub fn is_final(self) -> bool {
-        matches!(self, Status::Cancelled | Status::Failed | Status::Done)
-    }
-}
-
-impl fmt::Display for Status {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
     }
 }
 

@@ -5,8 +5,6 @@
 //! | `offer.rs` | what a server offers, in the protocol's terms |
 //! | `handler.rs`, `rounds.rs`, `caller.rs` | speaks for an offer: both eras, exact capabilities, questions to the client |
 //! | `subscribers.rs` | who wants to be told of changes |
-//! | `face.rs` | what Updraft can be asked for, in our own terms; the crate `serve` implements it |
-//! | `desk.rs` and `desk/` | the offer made of a face: tools, tasks, resources, prompts |
 //! | `plain.rs` | a small offer: a list of tools that are plain functions |
 //! | `host.rs` | over standard input and output, or as a service for an HTTP server |
 //! | `letters.rs`, `scan.rs`, `batch.rs` | what clients send, looked at first: what is no message is answered |
@@ -14,8 +12,6 @@
 
 mod batch;
 mod caller;
-mod desk;
-mod face;
 mod handler;
 mod host;
 mod letters;
@@ -31,14 +27,9 @@ mod unfit;
 mod web;
 
 pub use caller::Caller;
-pub use desk::Desk;
-pub use face::{
-    Answered, Changed, Document, Doing, Face, Hit, Listed, Listener, Output, Progress, Query, Refusal, Stand, View,
-    Wait, Work,
-};
 pub use handler::Handler;
 pub use host::{Ended, http, over, over_stdio};
-pub use offer::{Asks, Call, Giving, Offer, Outcome, Wanted};
+pub use offer::{Asks, Call, Giving, Offer, Outcome, Wanted, unknown_task};
 pub use plain::{Plain, PlainTool};
 pub use subscribers::Change;
 pub use web::HttpService;

@@ -9,6 +9,7 @@ pub use taint::{DOCUMENTS, paths_meet};
 
 use std::sync::Arc;
 
+use crate::confine::Level;
 use crate::event::{Event, Judgement};
 use crate::goal::{Approvals, Budget, GrantFlags, Start};
 use crate::id::Timestamp;
@@ -113,7 +114,7 @@ impl Run {
             Event::Paused => self.phase = Phase::Paused,
             Event::Resumed { budget, approvals } => self.resumed(budget.as_ref(), *approvals),
             Event::Marked { files } => self.is_marked(files),
-            Event::Confined { level, flags } => self.confined(level, flags.as_ref()),
+            Event::Confined { level, flags } => self.confined(*level, flags.as_ref()),
             Event::Tightened { rules, deny, distrusts } => {
                 let settings = Arc::make_mut(&mut self.settings);
                 settings.rules.ask.extend(rules.ask.iter().cloned());
@@ -169,14 +170,18 @@ impl Run {
         self.phase = Phase::Running;
     }
 
-    fn confined(&mut self, level: &str, flags: Option<&GrantFlags>) {
+    fn confined(&mut self, level: Level, flags: Option<&GrantFlags>) {
         let settings = Arc::make_mut(&mut self.settings);
-        level.clone_into(&mut settings.sandbox);
-        if let Some((grants, flags)) = settings.grants.as_mut().zip(flags) {
+        settings.sandbox = level;
+        let Some(grants) = &mut settings.grants else { return };
+        if let Some(flags) = flags {
             grants.flags = flags.clone();
             if let Some(network) = &flags.network {
                 grants.network.clone_from(network);
             }
+        } else if let Some(said) = &mut grants.flags.level {
+            // What was said later counts in the place of what it began with.
+            *said = level;
         }
     }
 

@@ -127,10 +127,12 @@ impl Run {
             Input::Fork { from, at, change } => self.fork(from, *at, change),
             Input::Mark { files } if self.are_news(files) => vec![Event::Marked { files: files.clone() }],
             Input::Mark { .. } => Vec::new(),
-            Input::Confine { level, flags } if *level != self.settings.sandbox || flags.is_some() => {
-                vec![Event::Confined { level: level.clone(), flags: flags.clone() }]
-            }
-            Input::Confine { .. } => Vec::new(),
+            Input::GoOn { terms } => match self.may_go_on(terms) {
+                Ok(level) => self.confine(level, terms.flags.as_ref()),
+                // Whoever asks is told why by `may_go_on`; the run stays as it is.
+                Err(_) => Vec::new(),
+            },
+            Input::Confine { level, flags } => self.confine(*level, flags.as_ref()),
             Input::Tighten { rules, deny, distrusts } => self.tighten(rules, deny, *distrusts),
             Input::Reload { roster, strange } => {
                 vec![Event::Reloaded { roster: roster.clone(), strange: strange.clone() }]

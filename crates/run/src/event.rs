@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::confine::Level;
 use crate::effect::{Effect, Facts, Prepared};
 use crate::goal::{Budget, Ceiling, Limit, Roster, Settings, Start};
 use crate::graph::Graph;
@@ -232,7 +233,7 @@ pub enum Event {
     /// From here on commands are confined to another degree.
     Confined {
         /// The level, as in the settings.
-        level: String,
+        level: Level,
         /// What holds from here on of what is said on the command line; absent where nothing else was said.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         flags: Option<crate::goal::GrantFlags>,

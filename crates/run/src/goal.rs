@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::confine::Level;
 use crate::id::{Cost, Hash, Millis, RunId};
 use crate::message::is_false;
 use crate::origins::Origins;
@@ -137,19 +138,55 @@ impl Roster {
     }
 }
 
-/// Who decides about calls that reach beyond workspace and sandbox.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Who decides about calls that reach beyond workspace and sandbox, from the laxest to the strictest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Approvals {
+    /// All are allowed, except what a rule denies.
+    Allow,
     /// A person is asked.
     #[default]
     Ask,
     /// Nobody can be asked: such calls are refused and the agent is told.
     Refuse,
-    /// All are allowed, except what a rule denies.
-    Allow,
     /// Nothing may be changed at all.
     ReadOnly,
+}
+
+impl Approvals {
+    /// All of them.
+    pub const ALL: [Approvals; 4] = [Approvals::Allow, Approvals::Ask, Approvals::Refuse, Approvals::ReadOnly];
+
+    /// The word for it in settings.
+    pub fn word(self) -> &'static str {
+        match self {
+            Approvals::Allow => "allow",
+            Approvals::Ask => "ask",
+            Approvals::Refuse => "refuse",
+            Approvals::ReadOnly => "read-only",
+        }
+    }
+
+    /// The mode that people know it by.
+    pub fn mode(self) -> &'static str {
+        match self {
+            Approvals::Allow => "full",
+            Approvals::Ask => "workspace",
+            Approvals::Refuse => "workspace, and nobody is asked",
+            Approvals::ReadOnly => "read-only",
+        }
+    }
+
+    /// What a word of the settings stands for.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|approvals| approvals.word() == word)
+    }
+
+    /// What a mode stands for: `read-only`, `workspace` or `full`.
+    pub fn from_mode(mode: &str) -> Option<Self> {
+        let modes = [Approvals::ReadOnly, Approvals::Ask, Approvals::Allow];
+        modes.into_iter().find(|approvals| approvals.mode() == mode)
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
@@ -222,10 +259,9 @@ pub struct Settings {
     /// How much the model shall think.
     #[serde(skip_serializing_if = "Think::is_auto")]
     pub think: Think,
-    /// How far commands are confined: `full`, `landlock`, `none`, or `unavailable` where none can be run. Empty in runs
-    /// from before this was kept.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub sandbox: String,
+    /// How far commands are confined. Unknown in runs from before this was kept.
+    #[serde(skip_serializing_if = "Level::is_unknown")]
+    pub sandbox: Level,
     /// What commands were granted when the run began. Absent in runs from before this was kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grants: Option<Grants>,
@@ -263,7 +299,32 @@ pub struct GrantFlags {
     pub write: Vec<String>,
     /// `--level`, or `none` for `--no-sandbox`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub level: Option<String>,
+    pub level: Option<Level>,
+}
+
+impl Grants {
+    /// What is granted here and not there.
+    #[must_use]
+    pub fn beyond(&self, there: &Grants) -> Grants {
+        let more = |ours: &[String], theirs: &[String]| -> Vec<String> {
+            ours.iter().filter(|path| !theirs.contains(path)).cloned().collect()
+        };
+        let network = if reaches_more(&self.network, &there.network) { self.network.clone() } else { String::new() };
+        let (read, write) = (more(&self.read, &there.read), more(&self.write, &there.write));
+        Grants { network, read, write, flags: GrantFlags::default() }
+    }
+}
+
+/// Whether one network reaches something that another does not.
+fn reaches_more(one: &str, other: &str) -> bool {
+    let hosts = |network: &str| -> Vec<String> {
+        network.strip_prefix("allow:").into_iter().flat_map(|hosts| hosts.split(',')).map(str::to_owned).collect()
+    };
+    match (one, other) {
+        ("none" | "", _) | (_, "host") => false,
+        ("host", _) => true,
+        (one, other) => hosts(one).iter().any(|host| !hosts(other).contains(host)),
+    }
 }
 
 impl GrantFlags {
@@ -308,7 +369,7 @@ impl Default for Settings {
             step_budget: Budget::default(),
             max_output: 8_192,
             think: Think::Auto,
-            sandbox: String::new(),
+            sandbox: Level::Unknown,
             grants: None,
         }
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::confine::{Level, Terms};
 use crate::depth;
 use crate::effect::{Facts, Prepared};
 use crate::event::Event;
@@ -141,10 +142,15 @@ pub enum Input {
         /// Where those words came from, by path; `.` is the whole workspace.
         files: BTreeMap<String, Origins>,
     },
-    /// Confine commands to another degree.
+    /// Go on under these terms, as far as they are no laxer than what it began with.
+    GoOn {
+        /// The terms.
+        terms: Box<Terms>,
+    },
+    /// Confine commands to another degree. Runs of before were told so once it had been decided elsewhere.
     Confine {
         /// The level, as in the settings.
-        level: String,
+        level: Level,
         /// What holds from here on of what is said on the command line; absent where nothing else was said.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         flags: Option<crate::goal::GrantFlags>,
@@ -197,6 +203,7 @@ impl Input {
             | Input::Recovered { .. }
             | Input::Fork { .. }
             | Input::Mark { .. }
+            | Input::GoOn { .. }
             | Input::Confine { .. }
             | Input::Tighten { .. }
             | Input::Reload { .. }

@@ -16,6 +16,7 @@ use crate::origins::Origins;
 use crate::own::Errand;
 use crate::reply::{Failure, FailureKind, Reply};
 use crate::rules::Rule;
+use crate::status::Status;
 use crate::step::{State, Step};
 
 /// A run. Changed by `apply` alone.
@@ -403,19 +404,24 @@ impl Run {
         }
     }
 
-    /// The status people see.
-    pub fn status(&self) -> &'static str {
+    /// How it stands.
+    pub fn standing(&self) -> Status {
         match &self.phase {
-            Phase::New => "new",
-            Phase::Running if self.busy == 0 && !self.open.is_empty() => "waiting",
-            Phase::Running => "running",
-            Phase::Paused => "paused",
-            Phase::Exhausted(_) => "exhausted",
-            Phase::Cancelling { .. } => "cancelling",
-            Phase::Over { failed: Some(failure), .. } if failure.kind == crate::FailureKind::Cancelled => "cancelled",
-            Phase::Over { failed: Some(_), .. } => "failed",
-            Phase::Over { failed: None, .. } => "done",
+            Phase::New => Status::New,
+            Phase::Running if self.busy == 0 && !self.open.is_empty() => Status::Waiting,
+            Phase::Running => Status::Running,
+            Phase::Paused => Status::Paused,
+            Phase::Exhausted(_) => Status::Exhausted,
+            Phase::Cancelling { .. } => Status::Cancelling,
+            Phase::Over { failed: Some(why), .. } if why.kind == crate::FailureKind::Cancelled => Status::Cancelled,
+            Phase::Over { failed: Some(_), .. } => Status::Failed,
+            Phase::Over { failed: None, .. } => Status::Done,
         }
+    }
+
+    /// The word for how it stands.
+    pub fn status(&self) -> &'static str {
+        self.standing().as_str()
     }
 
     /// Whether an effect may be begun now.

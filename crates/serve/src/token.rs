@@ -1,11 +1,12 @@
 //! The token that other programs must show: made once, kept in a file that only its owner can read.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Read, Write as _};
 use std::path::Path;
 
 use subtle::ConstantTimeEq;
+use updraft_workbench::places::unguessable;
 
 /// A token. It does not print itself.
 #[derive(Clone)]
@@ -86,17 +87,6 @@ fn is_open_to_others(about: &std::fs::Metadata) -> bool {
 #[cfg(not(unix))]
 fn is_open_to_others(_: &std::fs::Metadata) -> bool {
     false
-}
-
-/// Random bytes in hexadecimal: nobody can guess them.
-pub(crate) fn unguessable(bytes: usize) -> Result<String, String> {
-    let mut bits = vec![0; bytes];
-    getrandom::fill(&mut bits).map_err(|error| format!("the system gives no randomness: {error}"))?;
-    let mut text = String::with_capacity(2 * bytes);
-    for byte in bits {
-        let _ = write!(text, "{byte:02x}");
-    }
-    Ok(text)
 }
 
 #[cfg(test)]

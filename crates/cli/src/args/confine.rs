@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueHint};
+use updraft_run::Level;
 
 use crate::moment;
 
@@ -48,4 +49,24 @@ pub(crate) struct Bounds {
     /// By how much the disk may fill, and the size of any one file
     #[arg(long, value_name = "SIZE")]
     pub(crate) disk: Option<String>,
+}
+
+impl Confine {
+    /// As the workbench takes them.
+    pub(crate) fn flags(&self) -> updraft_workbench::Confine {
+        updraft_workbench::Confine {
+            network: self.network.clone(),
+            readable: self.readable.clone(),
+            writable: self.writable.clone(),
+            level: if self.no_sandbox { Some(Level::None) } else { self.level.as_deref().map(Level::from_word) },
+        }
+    }
+}
+
+impl Bounds {
+    /// As the workbench takes them.
+    pub(crate) fn flags(&self) -> updraft_workbench::Bounds {
+        let Bounds { env, toolchains, time, memory, processes, disk } = self.clone();
+        updraft_workbench::Bounds { env, toolchains, time, memory, processes, disk }
+    }
 }

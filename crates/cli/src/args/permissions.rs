@@ -1,7 +1,8 @@
 //! Arguments about permissions: modes, rules, and what "always" means.
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
-use updraft_run::Scope;
+use updraft_run::{Approvals, Scope};
 
 use super::shared::{Named, Place};
 
@@ -10,8 +11,8 @@ use super::shared::{Named, Place};
 pub(crate) struct Permission {
     /// What agents may do: read-only changes nothing; workspace asks about what leaves workspace and sandbox (without
     /// a terminal the run waits, exit code 3); full asks only where a rule wants it, or where prompt injection is possible
-    #[arg(long, value_name = "MODE", conflicts_with_all = ["yes", "read_only"])]
-    pub(crate) mode: Option<ModeWord>,
+    #[arg(long, value_name = "MODE", value_parser = modes(), conflicts_with_all = ["yes", "read_only"])]
+    pub(crate) mode: Option<Approvals>,
     /// Change nothing: the same as --mode read-only
     #[arg(long, conflicts_with = "yes")]
     pub(crate) read_only: bool,
@@ -21,20 +22,17 @@ pub(crate) struct Permission {
 }
 
 impl Permission {
-    /// The mode that was said, by any of the flags.
-    pub(crate) fn mode(&self) -> Option<ModeWord> {
-        let read_only = self.read_only.then_some(ModeWord::ReadOnly);
-        self.mode.or(read_only).or(self.yes.then_some(ModeWord::Full))
+    /// What was said, by any of the flags.
+    pub(crate) fn approvals(&self) -> Option<Approvals> {
+        let read_only = self.read_only.then_some(Approvals::ReadOnly);
+        self.mode.or(read_only).or(self.yes.then_some(Approvals::Allow))
     }
 }
 
-/// The modes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum ModeWord {
-    ReadOnly,
-    Workspace,
-    Full,
+/// The modes, as they are typed.
+fn modes() -> impl TypedValueParser<Value = Approvals> {
+    let words = PossibleValuesParser::new(["read-only", "workspace", "full"]);
+    words.try_map(|word| Approvals::from_mode(&word).ok_or("no such mode"))
 }
 
 #[derive(Debug, Args)]

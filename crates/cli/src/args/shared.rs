@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueHint};
-use updraft_run::Cost;
+use updraft_run::{Budget, Cost, Millis};
 
 use crate::moment;
 
@@ -26,6 +26,19 @@ pub(crate) struct Spending {
     /// Tool calls
     #[arg(long, value_name = "N")]
     pub(crate) max_calls: Option<u64>,
+}
+
+impl Spending {
+    /// As a budget.
+    pub(crate) fn budget(&self) -> Budget {
+        Budget {
+            cost: self.budget,
+            tokens: self.max_tokens,
+            time: self.max_time.map(|time| Millis(time.as_millis() as u64)),
+            turns: self.max_turns,
+            calls: self.max_calls,
+        }
+    }
 }
 
 /// What is printed while a run goes on.

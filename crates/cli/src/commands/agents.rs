@@ -5,18 +5,19 @@ use std::fmt::Write as _;
 use serde_json::json;
 use updraft_engine::{Agent, Agents};
 use updraft_run::AgentRole;
+use updraft_workbench::Flags;
 
 use crate::args::Place;
 use crate::fault::{Code, Outcome};
 use crate::out::{self, Paint};
-use crate::places::Places;
-use crate::settings::{Settings, Written};
-use crate::wire;
+use crate::places::{self, Places};
+use crate::settings::Settings;
+use crate::{cast, runtime};
 
 pub(crate) fn run(places: &Places, args: &Place) -> Outcome {
-    let workspace = wire::workspace(args.workspace.as_deref())?;
-    let settings = Settings::load(places, &workspace, Written::default())?;
-    let agents = wire::usable(places, &workspace, &settings)?;
+    let workspace = places::workspace(args.workspace.as_deref())?;
+    let settings = Settings::load(places, &workspace, &Flags::default())?;
+    let agents = runtime::block_on(async { Ok(cast::usable(places, &workspace, &settings).await?) })?;
     let code = if agents.left_out().next().is_some() { Code::Config } else { Code::Done };
     if args.json {
         let left_out = agents.left_out().map(|(name, why)| json!({ "name": name, "left_out": why }));

@@ -10,14 +10,14 @@ use crate::args::Audit;
 use crate::fault::{Code, Outcome};
 use crate::out::{self, Paint};
 use crate::places::Places;
-use crate::{moment, wire};
+use crate::{journal, moment};
 
 /// Changes of one call that are named to a person.
 const NAMED: usize = 50;
 
 pub(crate) fn run(places: &Places, args: &Audit) -> Outcome {
-    let journal = wire::journal_with_runs(places)?;
-    let id = wire::find_run_here(&journal, args.run.run.as_deref())?;
+    let journal = journal::open_with_runs(places)?;
+    let id = journal::find_run_here(&journal, args.run.run.as_deref())?;
     for call in touched(&journal, &id)? {
         if args.json { out::json(&json!(call)) } else { out::print(&in_words(&call, args.diff)) }
     }

@@ -5,15 +5,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use tokio::task::{JoinSet, LocalSet};
-use tokio_util::sync::CancellationToken;
-use updraft_engine::{Agent, Agents, Engine, Hands, NewRun, Nobody, Prompts};
+use updraft_engine::{Agent, Agents, Engine, Hands, NewRun, Options, Prompts};
 use updraft_models::{Access, Reach};
 use updraft_run::{Budget, Goal, Mode, Phase, Settings};
 use updraft_tools::{Dispatcher, Limits, Nap, Registry};
 
 use crate::fault::{Code, Fault, Outcome};
 use crate::places::{self, Places};
-use crate::wire;
+use crate::{journal, runtime, tools};
 
 /// What its one agent is told.
 const PROMPT: &str = include_str!("bench.md");
@@ -50,7 +49,7 @@ pub(crate) fn run() -> Outcome {
         nap,
         work,
     };
-    wire::block_on(bench.measure())
+    runtime::block_on(bench.measure())
 }
 
 struct Bench {
@@ -66,12 +65,16 @@ struct Bench {
 impl Bench {
     async fn measure(self) -> Outcome {
         let places = Places::under(&self.work);
-        let journal = wire::journal(&places)?;
+        let journal = journal::open(&places)?;
         let registry = Registry::default().with_bench(self.nap);
         let reach = Reach { base: Some(self.base.clone()), ..Reach::default() };
         let access = Access { reach: [("openai-compatible".to_owned(), reach)].into(), ..Access::default() };
         let hands = Hands::new(access, Dispatcher::new(registry.clone(), Limits::default()));
-        let engine = wire::engine(&places, journal.clone(), hands, Arc::new(Nobody), CancellationToken::new());
+        let engine = Engine::new(
+            journal.clone(),
+            Arc::new(hands),
+            Options { marks: Some(tools::marks(&places)), ..Options::default() },
+        );
         let stage =
             Rc::new(Stage { agents: self.agents()?, prompts: Prompts::compiled_in(), bench: self, registry, engine });
         let mut worst = Code::Done;
@@ -145,7 +148,7 @@ impl Stage {
             only_reads: &|_| true,
             pictures: Vec::new(),
         };
-        let rested = self.engine.start(wire::new_id()?, new).await?.drive().await?;
+        let rested = self.engine.start(journal::new_id()?, new).await?.drive().await?;
         let is_good = matches!(rested.run.phase(), Phase::Over { failed: None, .. });
         Ok(if is_good { Code::Done } else { Code::Failed })
     }

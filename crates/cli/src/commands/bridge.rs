@@ -11,8 +11,8 @@ use super::office;
 use crate::args::Bridge;
 use crate::fault::{Code, Fault, Outcome};
 use crate::places::{self, Places};
+use crate::runtime;
 use crate::signals::Signals;
-use crate::wire;
 
 pub(crate) fn run(places: &Places, args: &Bridge) -> Outcome {
     let token = token(places, args)?;
@@ -20,7 +20,7 @@ pub(crate) fn run(places: &Places, args: &Bridge) -> Outcome {
     let link = Link::to(&args.url, token).map_err(Fault::usage)?;
     let offer = Arc::new(tools(&link, env!("CARGO_PKG_VERSION")));
     let handler = Handler::new(offer, &key).map_err(Fault::failed)?;
-    wire::block_on(async {
+    runtime::block_on(async {
         let stop = CancellationToken::new();
         let mut signals = Signals::listen(stop.clone())?;
         let ended = tokio::select! {

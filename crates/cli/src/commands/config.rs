@@ -3,21 +3,21 @@
 use std::fmt::Write as _;
 
 use serde_json::json;
+use updraft_workbench::Flags;
 
 use crate::args::{Config, ConfigCommand};
 use crate::fault::{Code, Outcome};
 use crate::out::{self, Paint};
 use crate::places::{self, Places};
-use crate::settings::{Settings, Written};
-use crate::wire;
+use crate::settings::Settings;
 
 /// Only ever named as set or not set.
 const SECRETS: [&str; 1] = ["OPENAI_API_KEY"];
 
 pub(crate) fn run(places: &Places, args: &Config) -> Outcome {
     let ConfigCommand::Show(args) = &args.command;
-    let workspace = wire::workspace(args.place.workspace.as_deref())?;
-    let settings = Settings::load(places, &workspace, Written::default())?;
+    let workspace = places::workspace(args.place.workspace.as_deref())?;
+    let settings = Settings::load(places, &workspace, &Flags::default())?;
     let rows = settings.meant.list();
     if args.place.json {
         let lines = rows

@@ -3,18 +3,18 @@
 //! A live process gets it through the inbox. Without one, pause and cancel are carried out here; messages, answers and
 //! verdicts are kept, and `resume` goes on with them.
 
-use std::path::Path;
 use std::time::Duration;
 
 use updraft_engine::{PersonResponse, ResponseStatus, outlives_its_process, waiting_for};
 use updraft_journal::{Journal, Summary};
 use updraft_run::{Address, Effect, Input, Kind, Phase, Run, RunId, Scope, StepId, Verdict};
+use updraft_workbench::{Attendance, Flags, StoredRun, Workbench};
 
-use super::{adopt, resume, runs};
-use crate::args::{self, Output};
+use super::runs;
+use crate::args;
 use crate::fault::{Code, Fault, Outcome};
 use crate::places::{self, Places};
-use crate::{confine, moment, out, settings, wire};
+use crate::{journal, log, moment, out, runtime, settings};
 
 /// How long the effect is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -147,15 +147,15 @@ fn who() -> String {
 
 /// Finds the run, makes the input from it, and brings it there.
 fn control(places: &Places, name: &str, input: impl Fn(&Run) -> Result<Input, Fault>) -> Outcome {
-    let journal = wire::journal_with_runs(places)?;
-    let id = wire::find_run(&journal, name)?;
+    let journal = journal::open_with_runs(places)?;
+    let id = journal::find_run(&journal, name)?;
     let run = fold(&journal, &id)?;
     if run.is_over() {
         return Err(Fault::failed(format!("run {id} is over already ({})", run.status()))
             .hint(format!("`updraft show {id}` shows what it came to")));
     }
     let input = input(&run)?;
-    wire::block_on(async {
+    runtime::block_on(async {
         let ended = match input.question().cloned() {
             Some(at) => {
                 let response = PersonResponse { journal: &journal, id: &id, seen: &run, at: &at, input: &input };
@@ -248,14 +248,14 @@ async fn bring(places: &Places, journal: &Journal, id: &RunId, input: Input) -> 
         keep_note("the message is kept", id);
         return Ok(Code::Done);
     }
-    let quiet = Output { json: false, quiet: true };
-    let workspace = adopt::workspace_of(&adopt::load(journal, id)?)?;
+    let run = journal::load(journal, id)?;
+    let stored = StoredRun::new(&run, journal)?;
+    let bench = Workbench::open_for(&stored, places, Flags::default(), Attendance::default())?;
+    log::begin(places, &bench.settings.meant.log.value);
     // Without one step, the others go on: under no less than the run began with. Whole runs can always be stopped.
     let goes_on = matches!(input, Input::Cancel { step: Some(_), .. });
-    let confined = if goes_on { going_on(places, &fold(journal, id)?, &workspace).await? } else { None };
-    let dispatcher = resume::own_tools(places, (journal, id), &workspace).await?;
-    let engine = resume::engine(places, journal, &workspace, &quiet, dispatcher, None)?;
-    let mut handle = match engine.open(id).await {
+    let confined = if goes_on { bench.going_on(&run).await? } else { None };
+    let mut handle = match bench.engine_without_servers().await?.open(id).await {
         Ok(handle) => handle,
         Err(updraft_engine::Error::Journal(updraft_journal::Error::Owned { .. })) => {
             send(journal, id, &input).await?;
@@ -272,15 +272,8 @@ async fn bring(places: &Places, journal: &Journal, id: &RunId, input: Input) -> 
     Ok(say(&rested.run, &journal.head(id)?, &input))
 }
 
-/// What a run is told of its sandbox before it goes on here; refused where it is less than the run began with.
-async fn going_on(places: &Places, run: &Run, workspace: &Path) -> Result<Option<Input>, Fault> {
-    let none_said = args::Confine::default();
-    let level = resume::level_now(places, workspace, &none_said).await?;
-    confine::on_resume(places, run, &level, &none_said).await
-}
-
 async fn send(journal: &Journal, id: &RunId, input: &Input) -> Result<(), Fault> {
-    let key = wire::new_id()?;
+    let key = journal::new_id()?;
     journal.send(id, key.as_str(), input, moment::now()).await?;
     Ok(())
 }

@@ -5,28 +5,26 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use clap::ValueEnum as _;
 use updraft_journal::Journal;
 use updraft_run::RunId;
 
-use crate::args;
 use crate::fault::{Code, Fault, Outcome};
 use crate::places::{self, Places};
-use crate::{out, wire};
+use crate::{args, journal, out, reach, runtime};
 
 /// How long the process may take to write its run down.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Starts the process and returns once its run is safe in the journal.
 pub(super) fn detach(places: &Places, args: &args::Run, text: &str, workspace: &Path) -> Outcome {
-    let id = wire::new_id()?;
+    let id = journal::new_id()?;
     let file = places.run_log(&id);
     let cannot = |error: &std::io::Error| Fault::file("write", &file, error);
     let mut how = std::fs::OpenOptions::new();
     let log = places::private_file(&file, how.write(true).truncate(true)).map_err(|error| cannot(&error))?;
     let errors = log.try_clone().map_err(|error| cannot(&error))?;
     // Opened before the process begins, so that nothing it writes is missed.
-    let journal = wire::journal(places)?;
+    let journal = journal::open(places)?;
     let mut child = command(&id, args, workspace)?
         .stdin(Stdio::piped())
         .stdout(log)
@@ -37,7 +35,7 @@ pub(super) fn detach(places: &Places, args: &args::Run, text: &str, workspace: &
         // A process that ended at once says why in its log.
         let _ = stdin.write_all(text.as_bytes());
     }
-    if wire::block_on(begun(&journal, &id, &mut child))? {
+    if runtime::block_on(begun(&journal, &id, &mut child))? {
         out::line(id.as_str());
         out::note(&format!(
             "goes on in process {}\n  hint: `updraft events {id} --follow` follows it; log: {}",
@@ -64,10 +62,10 @@ fn command(id: &RunId, args: &args::Run, workspace: &Path) -> Result<Command, Fa
             command.arg(name).arg(value);
         }
     };
-    flag("--model", args.model.as_deref().map(wire::model_spec));
+    flag("--model", args.model.as_deref().map(reach::model_spec));
     flag("--think", args.think.clone());
     flag("--agent", args.agent.clone());
-    flag("--mode", args.permission.mode.and_then(|mode| Some(mode.to_possible_value()?.get_name().to_owned())));
+    flag("--mode", args.permission.mode.map(|mode| mode.mode().to_owned()));
     flag("--budget", args.spending.budget.map(|cost| (cost.0 as f64 / 1e9).to_string()));
     flag("--max-tokens", args.spending.max_tokens.map(|n| n.to_string()));
     flag("--max-time", args.spending.max_time.map(|time| format!("{}ms", time.as_millis())));

@@ -5,11 +5,11 @@ use updraft_engine::{StepDiff, diff};
 use crate::args::Diff;
 use crate::fault::{Code, Outcome};
 use crate::places::Places;
-use crate::{out, wire};
+use crate::{journal, out};
 
 pub(crate) fn run(places: &Places, args: &Diff) -> Outcome {
-    let journal = wire::journal_with_runs(places)?;
-    let (one, other) = (wire::find_run(&journal, &args.one)?, wire::find_run(&journal, &args.other)?);
+    let journal = journal::open_with_runs(places)?;
+    let (one, other) = (journal::find_run(&journal, &args.one)?, journal::find_run(&journal, &args.other)?);
     let found = diff(&journal, &one, &other)?;
     if args.json {
         out::pretty(&serde_json::to_value(&found).unwrap_or_default());

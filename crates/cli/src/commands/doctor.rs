@@ -8,16 +8,16 @@ use updraft_models::{Access, choose, providers};
 use updraft_run::RunId;
 use updraft_sandbox::Level;
 use updraft_tools::Workspace;
+use updraft_workbench::Flags;
 
 use super::sandbox;
 use crate::args::Place;
-use crate::confine;
 use crate::fault::{Code, Fault};
 use crate::out::{self, Paint};
 use crate::places::{self, Places};
 use crate::servers::configured;
-use crate::settings::{Settings, Standing, Written};
-use crate::{offered, reach, wire};
+use crate::settings::{Settings, Standing};
+use crate::{cast, confine, journal, offered, reach, runtime, tools};
 
 /// Less room than this is worth a word.
 const LITTLE_ROOM: u64 = 1 << 30;
@@ -45,7 +45,8 @@ fn ok(what: &'static str, found: impl Into<String>) -> Check {
     check(Health::Ok, what, found, "")
 }
 
-fn failed(what: &'static str, fault: Fault) -> Check {
+fn failed(what: &'static str, fault: impl Into<Fault>) -> Check {
+    let fault = fault.into();
     check(Health::Fail, what, fault.message, fault.hints.join("; "))
 }
 
@@ -54,7 +55,7 @@ pub(crate) fn run(places: &Places, args: &Place) -> Code {
     checks.push(journal(places));
     checks.push(room(places));
     checks.extend(system());
-    match wire::workspace(args.workspace.as_deref()) {
+    match places::workspace(args.workspace.as_deref()) {
         Ok(workspace) => checks.extend(in_workspace(places, &workspace)),
         Err(fault) => checks.extend([failed("workspace", fault), confinement(places, None)]),
     }
@@ -89,10 +90,10 @@ fn print(checks: &[Check], as_json: bool) {
 
 /// Opens the journal and takes a lease on a run that is not there: the writer must answer that there is none.
 fn journal(places: &Places) -> Check {
-    let tried = wire::journal(places).and_then(|journal| {
+    let tried = journal::open(places).map_err(Fault::from).and_then(|journal| {
         let probe = RunId::parse("doctor").map_err(|bad| Fault::failed(bad.to_string()))?;
         let count = journal.list(&updraft_journal::Filter::default())?.len();
-        wire::block_on(async {
+        runtime::block_on(async {
             let asked = journal.acquire(&probe).await;
             journal.close().await;
             match asked {
@@ -169,7 +170,7 @@ fn system() -> Vec<Check> {
 
 /// How far commands can be confined here, and what the settings make of it.
 fn confinement(places: &Places, settings: Option<&Settings>) -> Check {
-    let probe = match wire::block_on(offered::anew(places)) {
+    let probe = match runtime::block_on(async { Ok(offered::anew(places).await?) }) {
         Ok(probe) => probe,
         Err(fault) => return failed("sandbox", fault),
     };
@@ -209,9 +210,9 @@ fn in_workspace(places: &Places, workspace: &Path) -> Vec<Check> {
     let mut checks = Vec::new();
     checks.push(match Workspace::open(workspace) {
         Ok(_) => ok("workspace", workspace.display().to_string()),
-        Err(error) => failed("workspace", error.into()),
+        Err(error) => failed("workspace", error),
     });
-    let settings = match Settings::load(places, workspace, Written::default()) {
+    let settings = match Settings::load(places, workspace, &Flags::default()) {
         Ok(settings) => settings,
         Err(fault) => {
             checks.extend([failed("settings", fault), confinement(places, None)]);
@@ -251,7 +252,7 @@ fn in_workspace(places: &Places, workspace: &Path) -> Vec<Check> {
             "`updraft trust` shows all of it",
         ),
     });
-    checks.push(match wire::usable(places, workspace, &settings) {
+    checks.push(match runtime::block_on(async { Ok(cast::usable(places, workspace, &settings).await?) }) {
         Ok(agents) if agents.left_out().next().is_some() => {
             let why: Vec<String> = agents.left_out().map(|(name, why)| format!("`{name}`: {why}")).collect();
             check(Health::Warn, "agents", format!("left out: {}", out::harmless(&why.join("; "))), "mend the files")
@@ -268,7 +269,7 @@ fn in_workspace(places: &Places, workspace: &Path) -> Vec<Check> {
 /// Whether agents can run Python here.
 fn python(places: &Places, settings: &Settings, workspace: &Path) -> Check {
     let confinement = confine::confinement(places, settings);
-    let found = wire::block_on(async { Ok(wire::python(settings).find(&confinement, workspace).await) });
+    let found = runtime::block_on(async { Ok(tools::python(settings).find(&confinement, workspace).await) });
     match found {
         Ok(Ok(found)) => {
             let (major, minor, patch) = found.version;
@@ -282,7 +283,7 @@ fn python(places: &Places, settings: &Settings, workspace: &Path) -> Check {
 /// What is known of the MCP servers, without starting any.
 fn servers(places: &Places, settings: &Settings, workspace: &Path) -> Vec<Check> {
     let found = configured(places, settings, workspace);
-    let known = match wire::block_on(found.servers(places, settings, workspace)) {
+    let known = match runtime::block_on(async { Ok(found.servers(places, settings, workspace).await?) }) {
         Ok(servers) => servers,
         Err(fault) => return vec![failed("servers", fault)],
     };
@@ -321,7 +322,7 @@ fn models(places: &Places, settings: &Settings, workspace: &Path) -> Vec<Check> 
     let with_key: Vec<&str> = with_key.collect();
     let keys = if with_key.is_empty() { "none set".to_owned() } else { format!("set for {}", with_key.join(", ")) };
     let spec = settings.meant.model.value.clone();
-    let chosen = wire::block_on(async { Ok(choose(&spec, &access).await?) });
+    let chosen = runtime::block_on(async { Ok(choose(&spec, &access).await?) });
     vec![
         ok("keys", keys),
         match chosen {

@@ -13,13 +13,13 @@ use crate::fault::{Code, Fault, Outcome};
 use crate::places::Places;
 use crate::signals::Signals;
 use crate::view::{SCHEMA, event_words};
-use crate::{moment, out, wire};
+use crate::{journal, moment, out, runtime};
 
 pub(crate) fn run(places: &Places, args: &Events) -> Outcome {
-    let journal = wire::journal_with_runs(places)?;
-    let id = wire::find_run_here(&journal, args.run.run.as_deref())?;
+    let journal = journal::open_with_runs(places)?;
+    let id = journal::find_run_here(&journal, args.run.run.as_deref())?;
     if args.follow {
-        return wire::block_on(follow(journal, id, args));
+        return runtime::block_on(follow(journal, id, args));
     }
     let mut out = out::many();
     journal.read(&id, args.from, &mut |first, record| match print(&mut out, &id, first, &record, args) {

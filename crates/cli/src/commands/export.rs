@@ -12,14 +12,14 @@ use super::markdown;
 use crate::args::{EdgeNames, Export, Format};
 use crate::fault::{Code, Fault, Outcome};
 use crate::places::Places;
-use crate::{moment, out, wire};
+use crate::{journal, moment, out};
 
 pub(crate) fn run(places: &Places, args: &Export) -> Outcome {
-    let journal = wire::journal_with_runs(places)?;
+    let journal = journal::open_with_runs(places)?;
     let runs = if args.all {
         journal.list(&Filter::default())?.into_iter().map(|run| (run.id, run.created)).collect()
     } else {
-        let id = wire::find_run(&journal, args.run.as_deref().unwrap_or("last"))?;
+        let id = journal::find_run(&journal, args.run.as_deref().unwrap_or("last"))?;
         let created = journal.head(&id)?.created;
         vec![(id, created)]
     };

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use updraft_run::{BlobRef, Goal, Graph, Mode, PictureRef};
 use updraft_tools::{LARGEST_PICTURE, mime_of};
+use updraft_workbench::NewGoal;
 
 use crate::args;
 use crate::fault::Fault;
@@ -49,7 +50,7 @@ fn sensible(text: String) -> Result<String, Fault> {
 
 /// The goal with its files, variables and mode.
 /// Pictures among the files are taken as they are now: their bytes come with it.
-pub(super) fn goal(args: &args::Run, text: String, workspace: &Path) -> Result<(Goal, Vec<Vec<u8>>), Fault> {
+pub(super) fn goal(args: &args::Run, text: String, workspace: &Path) -> Result<NewGoal, Fault> {
     let files: Vec<String> = args.file.iter().map(|file| inside(file, workspace)).collect::<Result<_, _>>()?;
     let (mut pictures, mut bytes) = (Vec::new(), Vec::new());
     for file in &files {
@@ -70,7 +71,8 @@ pub(super) fn goal(args: &args::Run, text: String, workspace: &Path) -> Result<(
         None => Mode::Plan,
     };
     let variables = args.variables.iter().cloned().collect();
-    Ok((Goal { text, files, pictures, variables, mode, ..Goal::default() }, bytes))
+    let goal = Goal { text, files, pictures, variables, mode, ..Goal::default() };
+    Ok(NewGoal { goal, pictures: bytes, plan: None })
 }
 
 /// A file that is a picture, and its bytes.

@@ -3,8 +3,6 @@
 mod graph;
 mod session;
 
-pub(super) use graph::UNKNOWN;
-
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 
@@ -14,7 +12,7 @@ use updraft_run::{Input, Run, RunId};
 use crate::args::Import;
 use crate::fault::{Code, Fault, Outcome};
 use crate::places::Places;
-use crate::{moment, out, wire};
+use crate::{journal, moment, out, runtime};
 
 /// Beyond this it is no graph that could be carried out.
 const LONGEST_GRAPH: u64 = 1 << 30;
@@ -30,15 +28,15 @@ pub(crate) fn run(places: &Places, args: &Import) -> Outcome {
     if begins.starts_with(b"{") && !begins.starts_with(b"{\"updraft\"") {
         let mut text = String::new();
         lines.take(LONGEST_GRAPH).read_to_string(&mut text).map_err(cannot)?;
-        return wire::block_on(graph::import(places, args, &text));
+        return runtime::block_on(graph::import(places, args, &text));
     }
     let mut export = parse_export(&mut *lines)?;
     if let Some(id) = &args.id {
         export.head.id = RunId::parse(id).map_err(|bad| Fault::usage(bad.to_string()))?;
     }
     hold(&mut export);
-    let journal = wire::journal(places)?;
-    wire::block_on(keep(journal, export))
+    let journal = journal::open(places)?;
+    runtime::block_on(keep(journal, export))
 }
 
 /// Whoever wrote the file may have written anything: a run that is not over goes on only after its user has said where.

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use crate::args::Init;
 use crate::fault::{Code, Fault, Outcome};
-use crate::{out, wire};
+use crate::{out, places};
 
 const CONFIG: &str = include_str!("init/config.toml");
 const CONTEXT: &str = include_str!("init/context.md");
 
 pub(crate) fn run(args: &Init) -> Outcome {
-    let workspace = wire::workspace(args.dir.as_deref())?;
+    let workspace = places::workspace(args.dir.as_deref())?;
     file(&workspace, ".updraft/config.toml", CONFIG)?;
     file(&workspace, ".context/README.md", CONTEXT)?;
     file(&workspace, "artifacts/.gitkeep", "")?;

@@ -14,37 +14,38 @@ use serde_json::json;
 use updraft_mcp::config::{Link, Secret, ServerConfig};
 use updraft_mcp::{Error, Manifest, Server};
 use updraft_sandbox::Network;
+use updraft_workbench::Flags;
 
 use crate::args::{Mcp, McpCheck, McpCommand, Place};
 use crate::fault::{Code, Fault, Outcome};
 use crate::out::{self, Paint};
-use crate::places::Places;
+use crate::places::{self, Places};
+use crate::runtime;
 use crate::servers::{Configured, configured, cut_off, vouched, waiting};
-use crate::settings::{Settings, Written};
-use crate::wire;
+use crate::settings::Settings;
 
 pub(crate) fn run(places: &Places, args: Mcp) -> Outcome {
     match args.command {
-        McpCommand::List(args) => wire::block_on(list(places, &args)),
-        McpCommand::Check(args) => wire::block_on(check(places, &args)),
+        McpCommand::List(args) => runtime::block_on(list(places, &args)),
+        McpCommand::Check(args) => runtime::block_on(check(places, &args)),
         McpCommand::Add(args) => edit::add(places, *args),
         McpCommand::Remove(args) => edit::remove(places, &args.name),
         McpCommand::Import(args) => edit::import(places, &args.file),
         McpCommand::Logout(args) => login::logout(places, &args.name),
-        McpCommand::Login(args) => wire::block_on(login::login(places, &args)),
-        McpCommand::Trust(args) => wire::block_on(vouch::vouch(places, &args)),
-        McpCommand::Resources(args) => wire::block_on(shelf::resources(places, &args)),
-        McpCommand::Read(args) => wire::block_on(shelf::read(places, &args)),
-        McpCommand::Prompts(args) => wire::block_on(shelf::prompts(places, &args)),
-        McpCommand::Prompt(args) => wire::block_on(shelf::prompt(places, &args)),
-        McpCommand::Serve(args) => wire::block_on(serve::begin(places, *args)),
+        McpCommand::Login(args) => runtime::block_on(login::login(places, &args)),
+        McpCommand::Trust(args) => runtime::block_on(vouch::vouch(places, &args)),
+        McpCommand::Resources(args) => runtime::block_on(shelf::resources(places, &args)),
+        McpCommand::Read(args) => runtime::block_on(shelf::read(places, &args)),
+        McpCommand::Prompts(args) => runtime::block_on(shelf::prompts(places, &args)),
+        McpCommand::Prompt(args) => runtime::block_on(shelf::prompt(places, &args)),
+        McpCommand::Serve(args) => runtime::block_on(serve::begin(places, *args)),
     }
 }
 
 /// The configured servers of the workspace that is meant, and what does not count there.
 fn meant(places: &Places, place: &Place) -> Result<(Configured, Settings, std::path::PathBuf), Fault> {
-    let workspace = wire::workspace(place.workspace.as_deref())?;
-    let settings = Settings::load(places, &workspace, Written::default())?;
+    let workspace = places::workspace(place.workspace.as_deref())?;
+    let settings = Settings::load(places, &workspace, &Flags::default())?;
     let found = configured(places, &settings, &workspace);
     for fault in &found.faults {
         out::note(&format!("warning: {fault}"));
@@ -100,7 +101,7 @@ async fn check(places: &Places, args: &McpCheck) -> Outcome {
         servers.get(name).map_err(|error| Fault::usage(error.to_string()))?;
     }
     let mut worst = if found.faults.is_empty() { Code::Done } else { Code::Config };
-    for (server, checked) in waiting::aloud(&servers, servers.check(args.name.as_deref())).await {
+    for (server, checked) in waiting::aloud(&servers, &out::tell(), servers.check(args.name.as_deref())).await {
         worst = if say(&server, &checked, args.place.json) { worst } else { Code::Failed };
         if let (Ok(known), false) = (&checked, args.place.json) {
             tell_trust(places, server.config(), known);

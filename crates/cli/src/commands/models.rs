@@ -8,22 +8,23 @@ use serde_json::json;
 use updraft_models::{
     Access, Limit, Price, Provider, Speech, choose, context_window, known_models, price_of, provider, providers, shown,
 };
+use updraft_workbench::Flags;
 
 use crate::args::Models;
 use crate::fault::{Code, Fault, Outcome};
 use crate::out::{self, Paint};
 use crate::places::{self, Places};
-use crate::settings::{Settings, Written, limit_in_words, said};
-use crate::{reach, wire};
+use crate::settings::{Settings, limit_in_words};
+use crate::{reach, runtime};
 
 pub(crate) fn run(places: &Places, args: &Models) -> Outcome {
-    let workspace = wire::workspace(None).unwrap_or_default();
-    let probe = said(args.no_probe.then_some(false));
-    let settings = Settings::load(places, &workspace, Written { probe, ..Written::default() })?;
+    let workspace = places::workspace(None).unwrap_or_default();
+    let flags = Flags { probe: args.no_probe.then_some(false), ..Flags::default() };
+    let settings = Settings::load(places, &workspace, &flags)?;
     let access = reach::access(places, &settings, &workspace);
     if let Some(model) = &args.check {
         let access = Access { cache: None, ..access };
-        return wire::block_on(check::check(&access, &wire::model_spec(model), args.json));
+        return runtime::block_on(check::check(&access, &reach::model_spec(model), args.json));
     }
     let text = match &args.provider {
         Some(name) => of_provider(name, &access, args.json)?,
@@ -36,7 +37,7 @@ pub(crate) fn run(places: &Places, args: &Models) -> Outcome {
 /// All providers, the models of those that can be used, the profiles, and what `auto` takes.
 fn overview(access: &Access, as_json: bool) -> Result<String, Fault> {
     let paint = Paint::for_stdout();
-    let chosen = wire::block_on(async { Ok(choose("auto", access).await?) })?;
+    let chosen = runtime::block_on(async { Ok(choose("auto", access).await?) })?;
     let mut text = String::new();
     for provider in providers() {
         text.push_str(&provider_line(&provider, access, as_json, paint));

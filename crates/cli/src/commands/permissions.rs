@@ -7,19 +7,20 @@ use std::path::Path;
 use serde_json::json;
 use updraft_engine::Book;
 use updraft_run::Rule;
+use updraft_workbench::Flags;
 
 use crate::args::{Permissions, PermissionsCommand};
 use crate::fault::{Code, Fault, Outcome};
 use crate::out::{self, Paint};
-use crate::places::Places;
-use crate::settings::{Remembered, Settings, Written};
-use crate::wire;
+use crate::places::{self, Places};
+use crate::settings::{Remembered, Settings};
+use crate::tools;
 
 /// Files with words from outside that are shown to a person.
 const SHOWN: usize = 40;
 
 pub(crate) fn run(places: &Places, args: &Permissions) -> Outcome {
-    let workspace = wire::workspace(args.place.workspace.as_deref())?;
+    let workspace = places::workspace(args.place.workspace.as_deref())?;
     if let Some(PermissionsCommand::Forget { rule }) = &args.command {
         if Remembered::remove(places, &workspace, rule)? {
             out::note(&format!("`{rule}` is asked about again in {}", workspace.display()));
@@ -34,11 +35,11 @@ pub(crate) fn run(places: &Places, args: &Permissions) -> Outcome {
             fault.hint(format!("there is {}", updraft_run::close_to(rule, &known)))
         });
     }
-    let book = wire::marks(places).book(&workspace.display().to_string());
+    let book = tools::marks(places).book(&workspace.display().to_string());
     if let Some(PermissionsCommand::Clear { files, .. }) = &args.command {
         return clear(&book, &workspace, files);
     }
-    let settings = Settings::load(places, &workspace, Written::default())?;
+    let settings = Settings::load(places, &workspace, &Flags::default())?;
     let marked = book.all()?;
     let rows = rows(&settings);
     let mode = &settings.meant.approvals;

@@ -7,14 +7,14 @@ use crate::args::Replay;
 use crate::fault::{Code, Fault, Outcome};
 use crate::places::Places;
 use crate::view::SCHEMA;
-use crate::{out, wire};
+use crate::{journal, out};
 
 /// Differences shown; the first is what matters.
 const SHOWN: usize = 20;
 
 pub(crate) fn run(places: &Places, args: &Replay) -> Outcome {
-    let journal = wire::journal_with_runs(places)?;
-    let id = wire::find_run_here(&journal, args.run.run.as_deref())?;
+    let journal = journal::open_with_runs(places)?;
+    let id = journal::find_run_here(&journal, args.run.run.as_deref())?;
     let head = journal.head(&id)?;
     let replayed = replay(&journal, &id)?;
     let same = replayed.differences.is_empty();

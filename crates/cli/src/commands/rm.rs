@@ -11,12 +11,12 @@ use super::{stdin, undo};
 use crate::args::{Prune, Rm};
 use crate::fault::{Code, Fault, Outcome};
 use crate::places::Places;
-use crate::{moment, out, wire};
+use crate::{journal, moment, out, runtime};
 
 pub(crate) fn rm(places: &Places, args: &Rm) -> Outcome {
-    let journal = wire::journal_with_runs(places)?;
-    let ids = args.runs.iter().map(|name| wire::find_run(&journal, name)).collect::<Result<Vec<_>, _>>()?;
-    wire::block_on(async {
+    let journal = journal::open_with_runs(places)?;
+    let ids = args.runs.iter().map(|name| journal::find_run(&journal, name)).collect::<Result<Vec<_>, _>>()?;
+    runtime::block_on(async {
         for id in &ids {
             // Of a run that is lost nothing is left but its name.
             let files = journal.head(id).map(|run| stdin::kept_for(&journal, &run)).unwrap_or_default();
@@ -51,7 +51,7 @@ pub(crate) fn prune(places: &Places, args: &Prune) -> Outcome {
     let length = i64::try_from(args.older_than.as_millis()).unwrap_or(i64::MAX);
     let before = Timestamp(moment::now().0.saturating_sub(length));
     let left = cut_off(places, before, args.dry_run);
-    let Some(journal) = wire::journal_if_there(places)? else {
+    let Some(journal) = journal::open_if_there(places)? else {
         out::note("removed 0 runs");
         return Ok(Code::Done);
     };
@@ -66,7 +66,7 @@ pub(crate) fn prune(places: &Places, args: &Prune) -> Outcome {
         }
         return Ok(Code::Done);
     }
-    wire::block_on(async {
+    runtime::block_on(async {
         let files = old.iter().flat_map(|run| stdin::kept_for(&journal, run)).collect();
         let gone = journal.prune(before).await?;
         stdin::remove(&journal, &files)?;

@@ -13,7 +13,7 @@ use crate::fault::{Code, Outcome};
 use crate::out::{self, Paint};
 use crate::places::{self, Places};
 use crate::view::{self, SCHEMA};
-use crate::{moment, wire};
+use crate::{journal, moment};
 
 /// The current folder.
 const HERE: &str = ".";
@@ -27,7 +27,7 @@ pub(crate) fn run(places: &Places, args: &Runs) -> Outcome {
     let limit = (!interrupted && !running).then_some(args.limit);
     let filter =
         Filter { since: args.since, until: args.until, status: args.status.map(status), limit, ..Filter::default() };
-    let journal = wire::journal_if_there(places)?;
+    let journal = journal::open_if_there(places)?;
     let mut runs = match &journal {
         Some(journal) => journal.list(&filter)?,
         None => Vec::new(),
@@ -113,11 +113,11 @@ pub(crate) fn word(run: &Summary) -> &'static str {
 }
 
 /// The level that a run's commands were confined to when it began.
-fn level_of(journal: &Journal, id: &RunId) -> Option<String> {
+fn level_of(journal: &Journal, id: &RunId) -> Option<&'static str> {
     let mut level = None;
     let read = journal.read(id, 0, &mut |_, record| {
         if let Input::Start(start) = &record.input {
-            level = Some(start.settings.sandbox.clone()).filter(|level| !level.is_empty());
+            level = Some(start.settings.sandbox.as_str()).filter(|level| !level.is_empty());
         }
         ControlFlow::Break(())
     });

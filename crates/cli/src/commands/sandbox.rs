@@ -4,19 +4,20 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use updraft_sandbox::{Command, Ended, Level, Output, Stdin};
+use updraft_workbench::Flags;
 
 use crate::args::{Bounds, Confine, Exec, Probe, Sandbox, SandboxCommand};
 use crate::fault::{Code, Fault, Outcome};
 use crate::offered::LAUNCHER;
 use crate::out::{self, Paint};
 use crate::places::{self, Places};
-use crate::settings::{Settings, Written};
-use crate::{confine, offered, wire};
+use crate::settings::Settings;
+use crate::{confine, offered, runtime};
 
 pub(crate) fn run(places: &Places, args: Sandbox) -> Outcome {
     match args.command {
-        SandboxCommand::Exec(args) => wire::block_on(exec(places, *args)),
-        SandboxCommand::Probe(args) => wire::block_on(probe(places, &args)),
+        SandboxCommand::Exec(args) => runtime::block_on(exec(places, *args)),
+        SandboxCommand::Probe(args) => runtime::block_on(probe(places, &args)),
     }
 }
 
@@ -27,9 +28,9 @@ fn settings(
     confine: &Confine,
     bounds: &Bounds,
 ) -> Result<(std::path::PathBuf, Settings), Fault> {
-    let workspace = wire::workspace(workspace)?;
-    let flags = Written { sandbox: confine::bounded(confine, bounds)?, ..Written::default() };
-    let settings = Settings::load(places, &workspace, flags)?;
+    let workspace = places::workspace(workspace)?;
+    let flags = Flags { confine: confine.flags(), bounds: bounds.flags(), ..Flags::default() };
+    let settings = Settings::load(places, &workspace, &flags)?;
     Ok((workspace, settings))
 }
 
@@ -157,7 +158,7 @@ pub(crate) fn given_to_a_run(settings: &Settings, offered: &updraft_sandbox::Pro
     let level = match meant.level.value {
         Some(Level::None) => "none: commands can do whatever you can".to_owned(),
         wanted => match confine::level_at(wanted, offered) {
-            Ok(level) => level,
+            Ok(level) => level.to_string(),
             Err(fault) => fault.message,
         },
     };

@@ -11,11 +11,11 @@ use crate::args::{Names, Serve, Served};
 use crate::fault::{Code, Fault, Outcome};
 use crate::places::Places;
 use crate::signals::Signals;
-use crate::{out, wire};
+use crate::{out, runtime};
 
 pub(crate) fn run(places: &Places, args: Serve) -> Outcome {
     let Serve { listen, bridge, bridge_port, names, served } = args;
-    wire::block_on(over_http(places, listen, names, &served, bridge.then_some(bridge_port)))
+    runtime::block_on(over_http(places, listen, names, &served, bridge.then_some(bridge_port)))
 }
 
 /// Serves until a signal comes.
@@ -49,7 +49,7 @@ pub(super) async fn over_http(
         match door {
             Some(door) => {
                 let (token, office) = (opened.token.clone(), opened.office.clone());
-                updraft_serve::bridge::host(door, token, office, opened.bridge_read, stop.clone()).await;
+                updraft_serve::bridge::host(door, token, office, opened.bridge_read(), stop.clone()).await;
             }
             None => std::future::pending().await,
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use updraft_engine::{Report, Told, command_to_go_on, prompts_of, waiting_for, why_stopped};
 use updraft_journal::Journal;
-use updraft_run::{Ledger, RunId};
+use updraft_run::{Ledger, Level, RunId};
 
 use super::{aside, runs};
 use crate::args::Show;
@@ -13,11 +13,11 @@ use crate::fault::{Code, Fault, Outcome};
 use crate::out::{self, Paint};
 use crate::places::Places;
 use crate::view::{self, Ending, count, figures, graph_lines};
-use crate::{moment, wire};
+use crate::{journal, moment};
 
 pub(crate) fn run(places: &Places, args: &Show) -> Outcome {
-    let journal = wire::journal_with_runs(places)?;
-    let id = wire::find_run_here(&journal, args.run.run.as_deref())?;
+    let journal = journal::open_with_runs(places)?;
+    let id = journal::find_run_here(&journal, args.run.run.as_deref())?;
     if args.prompts {
         return prompts(&journal, &id, args.out.as_deref());
     }
@@ -53,8 +53,8 @@ fn in_words(report: &Report, ending: &Ending) -> String {
         format!("  begun      {}   last event {}", moment::date_time(head.created), moment::date_time(report.ended)),
         format!("  used       {} · {} events", figures(&report.run), report.run.events()),
     ];
-    let level = &report.run.settings().sandbox;
-    if !level.is_empty() {
+    let level = report.run.settings().sandbox;
+    if level != Level::Unknown {
         lines.push(format!("  sandbox    {level}"));
     }
     if let Some(parent) = &head.parent {

@@ -7,23 +7,24 @@ use std::path::Path;
 use serde_json::{Value, json};
 use updraft_run::{Outcome as Ended, Reply, ToolCall, outcome_words};
 use updraft_tools::{CallContext, Dispatcher, ListedFile, Log, Look, Place, Severity, Workspace};
+use updraft_workbench::Flags;
 
 use crate::args::{self, Tools, ToolsCommand};
 use crate::fault::{Code, Fault, Outcome};
 use crate::out::{self, Paint};
-use crate::places::Places;
-use crate::settings::{Settings, Written};
-use crate::{confine, dropins, servers, wire};
+use crate::places::{self, Places};
+use crate::settings::Settings;
+use crate::{dropins, journal, runtime, servers, tools};
 
 pub(crate) fn run(places: &Places, args: Tools) -> Outcome {
     match args.command {
-        Some(ToolsCommand::Call(call)) => wire::block_on(make(places, *call)),
-        Some(ToolsCommand::Check(place)) => wire::block_on(check(places, place)),
-        None => wire::block_on(async {
-            let workspace = wire::workspace(args.place.workspace.as_deref())?;
-            let settings = Settings::load(places, &workspace, Written::default())?;
+        Some(ToolsCommand::Call(call)) => runtime::block_on(make(places, *call)),
+        Some(ToolsCommand::Check(place)) => runtime::block_on(check(places, place)),
+        None => runtime::block_on(async {
+            let workspace = places::workspace(args.place.workspace.as_deref())?;
+            let settings = Settings::load(places, &workspace, &Flags::default())?;
             let (dispatcher, servers, remarks) =
-                servers::dispatcher(places, &settings, &workspace, servers::Wanted::All).await?;
+                servers::dispatcher(places, &settings, &workspace, servers::Wanted::All, &out::tell()).await?;
             for remark in remarks {
                 out::note(&out::harmless(&remark));
             }
@@ -61,9 +62,9 @@ fn list(dispatcher: &Dispatcher, as_json: bool) {
 
 /// Every dropped-in file as it is now: its tools, and what is to be said about it.
 async fn check(places: &Places, args: args::Place) -> Outcome {
-    let workspace = wire::workspace(args.workspace.as_deref())?;
-    let settings = Settings::load(places, &workspace, Written::default())?;
-    let (dispatcher, listing) = wire::tools(places, &workspace, &settings, Look::Anew).await?;
+    let workspace = places::workspace(args.workspace.as_deref())?;
+    let settings = Settings::load(places, &workspace, &Flags::default())?;
+    let (dispatcher, listing) = tools::with_listing(places, &workspace, &settings, Look::Anew).await?;
     let paint = Paint::for_stdout();
     let mut text = String::new();
     for file in &listing.files {
@@ -110,17 +111,17 @@ fn parameters(schema: &Value) -> String {
 }
 
 async fn make(places: &Places, args: args::ToolCall) -> Outcome {
-    let workspace = wire::workspace(args.workspace.as_deref())?;
-    let flags = Written { sandbox: confine::flags(&args.confine)?, ..Written::default() };
-    let settings = Settings::load(places, &workspace, flags)?;
-    let (own, listing) = wire::tools(places, &workspace, &settings, Look::Kept).await?;
+    let workspace = places::workspace(args.workspace.as_deref())?;
+    let settings = Settings::load(places, &workspace, &args.confine.flags().alone())?;
+    let (own, listing) = tools::with_listing(places, &workspace, &settings, Look::Kept).await?;
     if own.registry().get(&args.name).is_some() {
         return call(&own, &workspace, args, Vec::new()).await;
     }
     // Servers are only bothered where none of ours is meant, and only those that may have it.
     let wanted = [args.name.clone()];
     let wanted = servers::Wanted::Of(&wanted);
-    let (dispatcher, servers, mut remarks) = servers::dispatcher(places, &settings, &workspace, wanted).await?;
+    let (dispatcher, servers, mut remarks) =
+        servers::dispatcher(places, &settings, &workspace, wanted, &out::tell()).await?;
     // What is wrong elsewhere is told only where it may be the reason that there is no such tool.
     remarks.retain(|remark| !dropins::remarks(&listing).contains(remark));
     remarks.extend(dropins::remarks_on(&listing, &args.name));
@@ -147,7 +148,7 @@ async fn call(dispatcher: &Dispatcher, workspace: &Path, args: args::ToolCall, h
     }
     let place = Place { workspace: Workspace::open(workspace)? };
     let call = ToolCall { id: "1".into(), name: args.name, args: given, fault: None };
-    let mut context = CallContext::new(place, wire::new_id()?.to_string());
+    let mut context = CallContext::new(place, journal::new_id()?.to_string());
     context.log = Log::to(|line| out::note(&out::harmless(line)));
     // Whoever types a call has said what it may do.
     context.around.reaches_outside = true;

@@ -8,13 +8,13 @@ use crate::args::Trust;
 use crate::fault::{Code, Fault, Outcome};
 use crate::places::Places;
 use crate::settings::{Trusted, too_much};
-use crate::{out, servers, view, wire};
+use crate::{out, places, servers, view};
 
 /// Files that are named one by one.
 const MOST_SHOWN: usize = 5_000;
 
 pub(crate) fn run(places: &Places, args: &Trust) -> Outcome {
-    let workspace = wire::workspace(args.dir.as_deref())?;
+    let workspace = places::workspace(args.dir.as_deref())?;
     let shown = workspace.display();
     let trusted = Trusted::load(places);
     if args.remove {
@@ -28,7 +28,7 @@ pub(crate) fn run(places: &Places, args: &Trust) -> Outcome {
         return Ok(Code::Done);
     }
     if let Err(folder) = &counted.hash {
-        return Err(too_much(folder));
+        return Err(too_much(folder).into());
     }
     out::line(&format!("If you trust {shown}, agents follow these files as your own:"));
     for file in counted.files.iter().take(MOST_SHOWN) {

@@ -9,13 +9,12 @@ use serde_json::json;
 use updraft_engine::{Book, Made, Move, Remains, Undo, UndoPlan, Undone, Unlisted, Which, Why};
 use updraft_journal::{Filter, Journal};
 use updraft_run::{Change, Event, FormKind, Origins, Prepared, Reply, Run, RunId, StepId};
+use updraft_workbench::folder_of;
 
-use super::adopt;
-use crate::args;
 use crate::fault::{Code, Fault, Outcome};
 use crate::out::{self, Paint};
-use crate::places::Places;
-use crate::{moment, view, wire};
+use crate::places::{self, Places};
+use crate::{args, journal, moment, runtime, tools, view};
 
 /// Lines that are shown to a person before they are asked.
 const SHOWN: usize = 40;
@@ -26,15 +25,15 @@ pub(crate) fn records(places: &Places) -> PathBuf {
 }
 
 pub(crate) fn run(places: &Places, args: &args::Undo) -> Outcome {
-    let journal = wire::journal_with_runs(places)?;
+    let journal = journal::open_with_runs(places)?;
     let id = match &args.run {
-        Some(name) => wire::find_run(&journal, name)?,
+        Some(name) => journal::find_run(&journal, name)?,
         None => last_here(&journal)?,
     };
     let which = which(args)?;
-    let run = adopt::load(&journal, &id)?;
-    adopt::was_at_work_here(&run, &id)?;
-    let workspace = adopt::workspace_of(&run)?;
+    let run = journal::load(&journal, &id)?;
+    was_at_work_here(&run, &id)?;
+    let workspace = folder_of(&run)?;
     let undo = Undo::open(&journal, &id, &workspace, &records(places))?;
     if args.list {
         let (made, plan) = (undo.made(&which)?, undo.plan(&which, args.force)?);
@@ -45,11 +44,11 @@ pub(crate) fn run(places: &Places, args: &args::Undo) -> Outcome {
         }
         return Ok(Code::Done);
     }
-    wire::block_on(async {
+    runtime::block_on(async {
         // Whoever drives the run has this lease, and nobody can begin to while we have it.
         let lease =
             if args.dry_run { None } else { Some(journal.acquire(&id).await.map_err(|error| busy(&id, error))?) };
-        let book = wire::marks(places).book(&workspace.display().to_string());
+        let book = tools::marks(places).book(&workspace.display().to_string());
         let outcome = take_back(places, &undo, (&journal, &id), &which, args, &book);
         if let Some(lease) = lease {
             journal.release(lease).await?;
@@ -71,10 +70,10 @@ fn busy(id: &RunId, error: updraft_journal::Error) -> Fault {
 
 /// The last run that worked in the current folder.
 fn last_here(journal: &Journal) -> Result<RunId, Fault> {
-    let here = wire::workspace(None)?;
+    let here = places::workspace(None)?;
     let runs = journal.list(&Filter::default())?;
     for run in runs.into_iter().filter(|run| here.as_os_str() == run.workspace.as_str()) {
-        if !adopt::load(journal, &run.id)?.is_imported() {
+        if !journal::load(journal, &run.id)?.is_imported() {
             return Ok(run.id);
         }
     }
@@ -289,4 +288,13 @@ fn list(id: &RunId, made: &[Made], plan: &UndoPlan, unlisted: &[Unlisted], as_js
 /// What a change did.
 pub(crate) fn verb(change: &Change) -> &'static str {
     change.verb()
+}
+
+/// Refuses to take back what a run from a file says it changed: it did so elsewhere, if at all.
+fn was_at_work_here(run: &Run, id: &RunId) -> Result<(), Fault> {
+    if run.is_imported() {
+        return Err(Fault::usage(format!("run {id} was imported: what it changed, it changed elsewhere"))
+            .hint(format!("`updraft audit {id}` says what that was")));
+    }
+    Ok(())
 }

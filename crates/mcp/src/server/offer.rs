@@ -125,6 +125,6 @@ pub trait Offer: Send + Sync + 'static {
 }
 
 /// The error for a task that is not there.
-pub(crate) fn unknown_task(id: &str) -> ErrorData {
+pub fn unknown_task(id: &str) -> ErrorData {
     ErrorData::invalid_params(format!("no task `{id}`"), None)
 }

@@ -7,6 +7,7 @@ mod compaction;
 mod control;
 mod crash;
 mod cut_off;
+mod going_on;
 mod graph;
 mod inquiries;
 mod journals;

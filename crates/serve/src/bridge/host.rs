@@ -13,7 +13,8 @@ use tokio_tungstenite::tungstenite::{Error, Message as Frame};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
-use updraft_mcp::server::{Changed, Face, Refusal, View, Work};
+use updraft_workbench::Office;
+use updraft_workbench::office::{Changed, View, Work};
 
 use super::door::{self, Socket};
 use super::lines;
@@ -30,7 +31,7 @@ const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Serves the bridge until it is stopped. The listener should be one of this machine only. `read` is the largest content
 /// that `fs/read` gives, in bytes.
-pub async fn host<F: Face + Clone>(listener: TcpListener, token: Token, face: F, read: u64, stop: CancellationToken) {
+pub async fn host(listener: TcpListener, token: Token, office: Office, read: u64, stop: CancellationToken) {
     let last = Arc::new(Mutex::new(None));
     let (tasks, hall, inside) = (TaskTracker::new(), Hall::for_at_most(MOST_WAITING), Arc::new(Semaphore::new(MOST)));
     loop {
@@ -48,7 +49,7 @@ pub async fn host<F: Face + Clone>(listener: TcpListener, token: Token, face: F,
         }
         let (guest, inside) = (hall.enter(), Arc::clone(&inside));
         let client =
-            Client { token: token.clone(), face: face.clone(), read, last: Arc::clone(&last), stop: stop.clone() };
+            Client { token: token.clone(), office: office.clone(), read, last: Arc::clone(&last), stop: stop.clone() };
         tasks.spawn(async move {
             if let Err(error) = client.serve(stream, guest, &inside).await {
                 debug!(%error, "a client of the bridge is gone");
@@ -59,9 +60,9 @@ pub async fn host<F: Face + Clone>(listener: TcpListener, token: Token, face: F,
     tasks.wait().await;
 }
 
-struct Client<F> {
+struct Client {
     token: Token,
-    face: F,
+    office: Office,
     /// Bytes that `fs/read` gives at most.
     read: u64,
     /// The run that was dispatched last over this bridge.
@@ -69,7 +70,7 @@ struct Client<F> {
     stop: CancellationToken,
 }
 
-impl<F: Face> Client<F> {
+impl Client {
     async fn serve(self, stream: TcpStream, guest: Guest, inside: &Semaphore) -> Result<(), Error> {
         let entered = tokio::select! {
             entered = door::enter(stream, &self.token) => entered?,
@@ -92,7 +93,7 @@ impl<F: Face> Client<F> {
     }
 
     async fn converse(&self, socket: &mut Socket) -> Result<(), Error> {
-        let mut changes = self.face.changes();
+        let mut changes = self.office.files.changes();
         loop {
             tokio::select! {
                 change = changes.recv() => match change {
@@ -136,7 +137,7 @@ impl<F: Face> Client<F> {
             let given = params[name].as_str().map(str::to_owned);
             given.ok_or_else(|| Fault::new(UNFIT, format!("`{method}` needs the text `{name}`")))
         };
-        let refused = |Refusal(why): Refusal| Fault::new(REFUSED, why);
+        let refused = |fault: updraft_workbench::Fault| Fault::new(REFUSED, fault.in_one_line());
         match method {
             // Shown once more: by clients that do not know whether their header was read.
             "auth" if self.token.is(params["token"].as_str().unwrap_or_default()) => Ok(json!({ "success": true })),
@@ -146,7 +147,7 @@ impl<F: Face> Client<F> {
                 let (path, content) = (text("path")?, text("content")?);
                 let args = json!({ "path": path, "content": content });
                 // Everyone who is connected hears of it, the writer too.
-                self.face.files("write_file", args).await.map_err(refused)?;
+                self.office.files.call("write_file", args).await.map_err(refused)?;
                 Ok(json!({ "success": true }))
             }
             "fs/list" => {
@@ -157,22 +158,22 @@ impl<F: Face> Client<F> {
                     _ => return Err(Fault::new(UNFIT, "`recursive` is true or false")),
                 };
                 let folder = if params["path"].is_null() { ".".to_owned() } else { text("path")? };
-                let listed = self.face.list(folder, recursive).await.map_err(refused)?;
+                let listed = self.office.files.list(&folder, recursive).await.map_err(refused)?;
                 Ok(json!({ "files": listed.paths, "truncated": listed.is_cut }))
             }
             "agent/dispatch" => {
                 let work = Work { goal: text("prompt")?, agent: None };
-                let view = self.face.dispatch(work).await.map_err(refused)?;
+                let view = self.office.runs.dispatch(&work).await.map_err(refused)?;
                 *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(view.run.clone());
                 Ok(json!({ "success": true, "run": view.run }))
             }
             "agent/status" | "agent/pause" | "agent/resume" | "agent/cancel" => {
                 let run = if params["run"].is_null() { self.last_run()? } else { text("run")? };
                 let view = match method {
-                    "agent/pause" => self.face.pause(run).await,
-                    "agent/resume" => self.face.resume(run).await,
-                    "agent/cancel" => self.face.cancel(run).await,
-                    _ => self.face.view(run).await,
+                    "agent/pause" => self.office.runs.pause(&run).await,
+                    "agent/resume" => self.office.runs.resume(&run).await,
+                    "agent/cancel" => self.office.runs.cancel(&run).await,
+                    _ => self.office.runs.view(&run),
                 };
                 Ok(standing(&view.map_err(refused)?))
             }
@@ -187,9 +188,9 @@ impl<F: Face> Client<F> {
 
     /// A file, or lines of it. More than the limit is refused, not cut: what is read may be written back.
     async fn content(&self, path: String, params: &Value) -> Result<Value, Fault> {
-        let content = match self.face.read(path.clone()).await {
+        let content = match self.office.files.read(&path).await {
             Ok(content) => content,
-            Err(Refusal(why)) => return Err(self.unread(path, &why).await),
+            Err(fault) => return Err(self.unread(&path, &fault.in_one_line()).await),
         };
         let [start, end] = ["start_line", "end_line"].map(|name| params[name].as_u64());
         let (content, told) = if start.is_none() && end.is_none() {
@@ -214,8 +215,8 @@ impl<F: Face> Client<F> {
     }
 
     /// Why a file is not read, and whether there is something all the same: whoever waits for it wants to know.
-    async fn unread(&self, path: String, why: &str) -> Fault {
-        let exists = self.face.exists(path).await.ok();
+    async fn unread(&self, path: &str, why: &str) -> Fault {
+        let exists = self.office.files.exists(path).await.ok();
         let data = exists.map_or(Value::Null, |exists| json!({ "exists": exists }));
         Fault { data, ..Fault::new(REFUSED, why) }
     }
@@ -225,7 +226,7 @@ impl<F: Face> Client<F> {
 fn standing(view: &View) -> Value {
     let waits = view.waits.iter().map(|wait| json!({ "id": wait.id, "approval": wait.is_approval, "text": wait.text }));
     json!({
-        "success": true, "run": view.run, "status": view.stand.as_str(), "message": view.message,
+        "success": true, "run": view.run, "status": view.word(), "message": view.message,
         "done": view.done, "steps": view.steps, "answer": view.answer, "waits": waits.collect::<Vec<_>>(),
     })
 }

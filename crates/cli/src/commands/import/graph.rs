@@ -10,29 +10,27 @@ use updraft_engine::Words;
 use updraft_journal::{Blob, Export, Head, Journal, Status};
 use updraft_models::choose;
 use updraft_run::{AgentCard, Budget, Input, Record, Reflect, Reply, Roster, Run, RunId, Start, Timestamp};
+use updraft_workbench::{Flags, UNKNOWN_MODEL};
 
 use super::session::{Session, Stands};
 use crate::args::Import;
 use crate::fault::{Fault, Outcome};
 use crate::places::Places;
-use crate::settings::{Settings, Written, said};
-use crate::{moment, out, reach, wire};
-
-/// The model of a run that is over: nobody knows any more, and nobody will be asked.
-pub(in crate::commands) const UNKNOWN: &str = "imported";
+use crate::settings::Settings;
+use crate::{cast, journal, moment, out, places, reach, tools};
 
 pub(super) async fn import(places: &Places, args: &Import, text: &str) -> Outcome {
-    let workspace = wire::workspace(args.workspace.as_deref())?;
-    let model = said(args.model.as_deref().map(wire::model_spec));
-    let settings = Settings::load(places, &workspace, Written { model, ..Written::default() })?;
-    let (agents, prompts) = wire::cast(places, &workspace, &settings)?;
+    let workspace = places::workspace(args.workspace.as_deref())?;
+    let flags = Flags { model: args.model.clone(), ..Flags::default() };
+    let settings = Settings::load(places, &workspace, &flags)?;
+    let (agents, prompts) = cast::load(places, &workspace, &settings)?;
     let session = Session::read(text, &args.file.display().to_string(), &agents)?;
     let mut rules = settings.meant.rules();
     session.check(&agents, rules.max_steps)?;
-    let spec = wire::model_spec(&settings.meant.model.value);
+    let spec = reach::model_spec(&settings.meant.model.value);
     let access = reach::access(places, &settings, &workspace);
     rules.model = match spec.as_str() {
-        _ if !session.is_open() => UNKNOWN.to_owned(),
+        _ if !session.is_open() => UNKNOWN_MODEL.to_owned(),
         named => choose(named, &access).await?.spec,
     };
     rules.workspace = workspace.display().to_string();
@@ -40,12 +38,12 @@ pub(super) async fn import(places: &Places, args: &Import, text: &str) -> Outcom
     (rules.replans, rules.revisits) = (session.replans(), 0);
     rules.parallel += session.open_steps() as u32;
 
-    let dispatcher = wire::dispatcher(places, &workspace, &settings).await?;
+    let dispatcher = tools::dispatcher(places, &workspace, &settings).await?;
     let (mut roster, words) = Words::gather(
         agents.iter(),
         &prompts,
         &|wanted: &[String]| dispatcher.registry().specs_for(wanted),
-        &|name: &str| wire::only_reads(&dispatcher, name),
+        &|name: &str| tools::only_reads(&dispatcher, name),
     );
     for card in &mut roster.agents {
         card.model = card.model.take().and_then(|own| reach::agents_model(&own, &spec, &rules.model, &access));
@@ -61,7 +59,7 @@ pub(super) async fn import(places: &Places, args: &Import, text: &str) -> Outcom
         budget: Budget::default(),
         plan: plan.map(Arc::new),
     };
-    let journal = wire::journal(places)?;
+    let journal = journal::open(places)?;
     let head = Head {
         workspace: start.settings.workspace.clone(),
         model: start.settings.model.clone(),
@@ -103,9 +101,9 @@ fn id_for(journal: &Journal, args: &Import, session: &Session) -> Result<RunId, 
         Some(own) if journal.head(&own).is_err() => Ok(own),
         Some(taken) => {
             out::note(&format!("a run named `{taken}` is there already; this one gets a name of its own"));
-            wire::new_id()
+            Ok(journal::new_id()?)
         }
-        None => wire::new_id(),
+        None => Ok(journal::new_id()?),
     }
 }
 

@@ -68,7 +68,7 @@ impl Own {
     pub(super) fn save(&self, file: &Path) -> Result<(), Fault> {
         let mut text = serde_json::to_string_pretty(&self.0).unwrap_or_default();
         text.push('\n');
-        places::replace_private(file, text.as_bytes())
+        Ok(places::replace_private(file, text.as_bytes())?)
     }
 
     /// Where the servers stand: in a list, or under one of the names that are in use.

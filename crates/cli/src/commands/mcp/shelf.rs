@@ -90,7 +90,7 @@ pub(super) async fn prompt(places: &Places, args: &McpPrompt) -> Outcome {
 
 async fn open(places: &Places, place: &Place) -> Result<Servers, Fault> {
     let (found, settings, workspace) = meant(places, place)?;
-    found.servers(places, &settings, &workspace).await
+    Ok(found.servers(places, &settings, &workspace).await?)
 }
 
 fn one<'a>(servers: &'a Servers, name: &str) -> Result<&'a Arc<Server>, Fault> {

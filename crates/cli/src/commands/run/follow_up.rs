@@ -5,11 +5,11 @@ use std::path::Path;
 
 use updraft_engine::failure_of;
 use updraft_run::{Goal, Mode, Origins, Run, RunId};
-use updraft_serve::{SessionLimits, with_conversation};
+use updraft_workbench::{SessionLimits, with_conversation};
 
 use crate::fault::Fault;
+use crate::journal;
 use crate::places::Places;
-use crate::wire;
 
 /// The conversation that a goal goes on with.
 pub(super) struct FollowUp {
@@ -24,8 +24,8 @@ pub(super) struct FollowUp {
 impl FollowUp {
     /// Reads the newest run of a folder, and those that it followed up on itself.
     pub(super) fn find(places: &Places, workspace: &Path) -> Result<Self, Fault> {
-        let journal = wire::journal_with_runs(places)?;
-        let newest = wire::newest_in(&journal, workspace)?;
+        let journal = journal::open_with_runs(places)?;
+        let newest = journal::newest_in(&journal, workspace)?;
         if journal.head(&newest)?.is_owned() {
             return Err(Fault::usage(format!("run {newest} is still at work; its answer is not known yet")).hint(
                 format!(
@@ -60,14 +60,6 @@ impl FollowUp {
         };
         let (follows, origins) = (Some(self.follows.clone()), self.origins.clone());
         Goal { asked: goal.text.clone(), text, mode, follows, origins, ..goal }
-    }
-
-    /// The agent that worked alone before.
-    pub(super) fn agent(&self) -> Option<&str> {
-        match &self.mode {
-            Mode::Agent(name) => Some(name),
-            Mode::Plan | Mode::Swarm | Mode::Given => None,
-        }
     }
 }
 

@@ -1,0 +1,117 @@
+//! Whether a run may go on somewhere else, and what it is then confined to.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use updraft_run::{
+    Approvals, Budget, Denial, Event, Goal, GrantFlags, Grants, Input, Level, Roster, Run, Settings, SharedTools,
+    Start, Terms, Timestamp,
+};
+
+fn began(settings: Settings) -> Run {
+    let start = Start {
+        goal: Goal { text: "work".into(), ..Goal::default() },
+        roster: Arc::new(Roster::default()),
+        settings: Arc::new(settings),
+        budget: Budget::default(),
+        plan: None,
+    };
+    let mut run = Run::default();
+    run.advance(Input::Start(Box::new(start)), Timestamp(0));
+    run
+}
+
+fn at(level: Level) -> Run {
+    began(Settings { sandbox: level, ..Settings::default() })
+}
+
+fn terms(level: Level) -> Terms {
+    Terms { level, ..Terms::default() }
+}
+
+fn go_on(run: &mut Run, terms: Terms) -> Vec<Event> {
+    run.advance(Input::GoOn { terms: Box::new(terms) }, Timestamp(1)).events
+}
+
+#[test]
+fn a_run_goes_on_where_commands_are_confined_as_much_or_more() {
+    assert_eq!(at(Level::Landlock).may_go_on(&terms(Level::Full)), Ok(Level::Full));
+    assert_eq!(at(Level::Full).may_go_on(&terms(Level::Full)), Ok(Level::Full));
+    assert_eq!(at(Level::Unknown).may_go_on(&terms(Level::None)), Ok(Level::None));
+}
+
+#[test]
+fn less_confinement_is_refused_unless_a_person_agreed_and_a_refusal_changes_nothing() {
+    let mut run = at(Level::Full);
+    let less = terms(Level::Landlock);
+    assert_eq!(run.may_go_on(&less), Err(Denial::LessConfined { began: Level::Full }));
+    assert_eq!(go_on(&mut run, less.clone()), []);
+    assert_eq!(run.settings().sandbox, Level::Full);
+    let agreed = Terms { is_agreed: true, ..less };
+    assert_eq!(go_on(&mut run, agreed), [Event::Confined { level: Level::Landlock, flags: None }]);
+    assert_eq!(run.settings().sandbox, Level::Landlock);
+}
+
+#[test]
+fn a_run_that_began_where_nothing_could_be_confined_goes_on_wherever_something_can() {
+    let run = at(Level::Unavailable);
+    for level in [Level::Landlock, Level::Full] {
+        assert_eq!(run.may_go_on(&terms(level)), Ok(level));
+    }
+    assert_eq!(run.may_go_on(&terms(Level::None)), Err(Denial::Unconfined));
+    assert_eq!(run.may_go_on(&Terms { is_agreed: true, ..terms(Level::None) }), Ok(Level::None));
+}
+
+#[test]
+fn where_nothing_can_be_confined_any_more_the_run_is_still_held_to_the_level_it_began_at() {
+    let mut run = at(Level::Full);
+    assert_eq!(go_on(&mut run, terms(Level::Unavailable)), []);
+    assert_eq!(run.settings().sandbox, Level::Full);
+}
+
+#[test]
+fn tools_that_runs_share_may_do_no_more_than_the_run_was_granted() {
+    let granted = Grants { network: "allow:a.org".into(), read: vec!["/a".into()], ..Grants::default() };
+    let settings = Settings { sandbox: Level::Full, grants: Some(granted.clone()), ..Settings::default() };
+    let run = began(settings);
+    let shared =
+        |grants: Grants| Terms { shared: Some(SharedTools { grants, ..SharedTools::default() }), ..terms(Level::Full) };
+    assert_eq!(run.may_go_on(&shared(granted)), Ok(Level::Full));
+    let none = Grants { network: "none".into(), ..Grants::default() };
+    assert_eq!(run.may_go_on(&shared(none)), Ok(Level::Full));
+    let more = Grants { network: "allow:a.org,b.org".into(), write: vec!["/b".into()], ..Grants::default() };
+    assert_eq!(run.may_go_on(&shared(more.clone())), Err(Denial::MoreGranted(Box::new(more))));
+}
+
+#[test]
+fn a_run_that_only_reads_is_not_given_tools_that_write() {
+    let run = began(Settings { approvals: Approvals::ReadOnly, ..Settings::default() });
+    let with =
+        |approvals| Terms { shared: Some(SharedTools { approvals, ..SharedTools::default() }), ..terms(Level::Full) };
+    assert_eq!(run.may_go_on(&with(Approvals::Ask)), Err(Denial::MayWrite));
+    assert_eq!(run.may_go_on(&with(Approvals::ReadOnly)), Ok(Level::Full));
+}
+
+#[test]
+fn what_was_said_of_rights_is_kept_and_a_later_level_takes_the_place_of_the_one_said() {
+    let grants = Some(Grants::default());
+    let mut run = began(Settings { sandbox: Level::Full, grants, ..Settings::default() });
+    let said = GrantFlags { level: Some(Level::None), network: Some("host".into()), ..GrantFlags::default() };
+    go_on(&mut run, Terms { is_agreed: true, flags: Some(said.clone()), ..terms(Level::None) });
+    let kept = |run: &Run| run.settings().grants.clone().map(|grants| grants.flags);
+    assert_eq!(kept(&run), Some(said.clone()));
+    go_on(&mut run, terms(Level::Full));
+    assert_eq!(kept(&run), Some(GrantFlags { level: Some(Level::Full), ..said }));
+}
+
+#[test]
+fn levels_of_older_journals_are_read_and_an_unknown_word_promises_nothing() {
+    let input = serde_json::from_value::<Input>(json!({ "confine": { "level": "landlock" } })).ok();
+    let read = input.map(|input| {
+        let mut run = at(Level::None);
+        run.advance(input, Timestamp(1)).events
+    });
+    assert_eq!(read, Some(vec![Event::Confined { level: Level::Landlock, flags: None }]));
+    assert_eq!(serde_json::from_value::<Level>(json!("better")).ok(), Some(Level::Unknown));
+    assert_eq!(serde_json::to_value(Level::Unavailable).ok(), Some(json!("unavailable")));
+}

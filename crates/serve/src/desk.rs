@@ -1,0 +1,243 @@
+//! Updraft as an MCP server: an office as tools, tasks, resources and prompts.
+
+mod asking;
+mod prompts;
+mod resources;
+mod shapes;
+mod tasks;
+mod tools;
+
+use std::pin::pin;
+
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use updraft_mcp::server::model::{
+    CallToolResult, ContentBlock, DetailedTask, GetPromptResult, Implementation, InputResponses, Prompt, Resource,
+    ResourceContents, ResourceTemplate, ServerCapabilities, ServerConfig, Tool,
+};
+use updraft_mcp::server::{Asks, Call, Caller, ErrorData, Giving, Offer, Outcome, Wanted, unknown_task};
+use updraft_workbench::office::{Answered, Listener, Progress, Query, View, Work};
+use updraft_workbench::{Fault, Office};
+
+/// What a client's model is told about the server as a whole.
+const INSTRUCTIONS: &str = include_str!("desk/instructions.md");
+
+/// Offers what an office can do.
+pub struct Desk {
+    office: Office,
+    version: String,
+}
+
+impl Desk {
+    /// Offers what this office can do, as this version of Updraft.
+    pub fn new(office: Office, version: &str) -> Self {
+        Self { office, version: version.to_owned() }
+    }
+
+    async fn make(&self, call: Call, caller: &Caller) -> Result<Outcome<CallToolResult>, Fault> {
+        let given = Given(&call.arguments);
+        let Office { runs, files, .. } = &self.office;
+        let done = match call.name.as_str() {
+            "query" => return self.query(&call, caller).await,
+            "dispatch_agent_task" => return self.dispatch(&given.work("prompt")?, caller).await,
+            "task_status" => shapes::standing(&runs.view(&given.run()?)?),
+            "task_result" => shapes::result(&runs.view(&given.run()?)?),
+            "pause_task" => shapes::standing(&runs.pause(&given.run()?).await?),
+            "resume_task" => shapes::standing(&runs.resume(&given.run()?).await?),
+            "cancel_task" => shapes::standing(&runs.cancel(&given.run()?).await?),
+            "approve" => {
+                let (id, because) = (given.optional("id"), given.optional("because").unwrap_or_default());
+                let allow = given.is("allow", true);
+                shapes::standing(&runs.approve(&given.run()?, id.as_deref(), allow, because).await?)
+            }
+            "answer_question" => {
+                let (id, text) = (given.optional("id"), given.text("answer")?);
+                shapes::standing(&runs.answer(&given.run()?, id.as_deref(), text).await?)
+            }
+            "search" => shapes::hits(&files.search(&given.text("query")?).await?),
+            "fetch" => shapes::document(&files.fetch(&given.text("id")?).await?),
+            name => {
+                let tool = tools::FILES.into_iter().find(|tool| *tool == name);
+                let tool = tool.ok_or_else(|| Fault::usage(format!("no tool named `{name}`")))?;
+                shapes::output(tool, &call.arguments, files.call(tool, Value::Object(call.arguments.clone())).await?)
+            }
+        };
+        Ok(Outcome::Done(done))
+    }
+
+    async fn query(&self, call: &Call, caller: &Caller) -> Result<Outcome<CallToolResult>, Fault> {
+        let given = Given(&call.arguments);
+        let mut query = Query {
+            work: given.work("query")?,
+            session: given.optional("session"),
+            history: given.is("history", false),
+        };
+        let answered = if let Some(state) = &call.state {
+            // The client comes back with answers to what the run has asked.
+            let run = state["run"].as_str().unwrap_or_default().to_owned();
+            query.session = state["session"].as_str().map(str::to_owned);
+            let view = self.office.runs.view(&run)?;
+            let given = asking::give(&self.office.runs, &view, &call.replies).await;
+            let is_put_off = view.waits.iter().any(|wait| call.replies.contains_key(&wait.id));
+            match given {
+                // It goes on waiting, and whoever reads this must be able to find it.
+                Err(fault) => {
+                    let view = self.office.runs.view(&run).unwrap_or(view);
+                    return Ok(Outcome::Done(shapes::unanswered(
+                        &fault.in_one_line(),
+                        &view,
+                        query.session.as_deref(),
+                    )));
+                }
+                Ok(asking::Gave::Nothing) if is_put_off => {
+                    let session = query.session.unwrap_or_default();
+                    return Ok(Outcome::Done(shapes::answered(&view, &session, None)));
+                }
+                // What was said may have been heard before, and the client comes again for what it came to.
+                Ok(_) => {}
+            }
+            listening(caller, |listener| self.office.conversations.follow(&run, query, listener)).await?
+        } else {
+            listening(caller, |listener| self.office.conversations.query(query, listener)).await?
+        };
+        let Answered { view, session, messages } = answered;
+        if !view.waits.is_empty() && caller.can_ask() {
+            let state = json!({ "run": view.run, "session": session });
+            return Ok(Outcome::Asks(Asks { requests: asking::requests(&view), state: Some(state) }));
+        }
+        Ok(Outcome::Done(shapes::answered(&view, &session, messages)))
+    }
+
+    async fn dispatch(&self, work: &Work, caller: &Caller) -> Result<Outcome<CallToolResult>, Fault> {
+        let view = self.office.runs.dispatch(work).await?;
+        if caller.takes_tasks() {
+            return Ok(Outcome::Task(Box::new(tasks::task(&view))));
+        }
+        Ok(Outcome::Done(shapes::standing(&view)))
+    }
+
+    fn known_task(&self, id: &str) -> Result<View, ErrorData> {
+        self.office.runs.view(id).map_err(|_| unknown_task(id))
+    }
+}
+
+/// Waits for a run and passes on how far it has come.
+async fn listening<W: Future<Output = Result<Answered, Fault>>>(
+    caller: &Caller,
+    begin: impl FnOnce(Listener) -> W,
+) -> Result<Answered, Fault> {
+    let (progress, mut heard) = mpsc::unbounded_channel::<Progress>();
+    let mut waiting = pin!(begin(Listener { progress, unwanted: caller.unwanted().clone() }));
+    let mut told = 0.0_f64;
+    loop {
+        tokio::select! {
+            biased;
+            Some(Progress { done, steps, message }) = heard.recv() => {
+                // It must grow with every word, and a step may say several.
+                told = (told + 0.01).max(done as f64);
+                caller.progress(told, (steps > 0).then_some(steps as f64 + 1.0), &message).await;
+            }
+            answered = &mut waiting => return answered,
+        }
+    }
+}
+
+/// The arguments of a call. They fit the schema.
+struct Given<'a>(&'a serde_json::Map<String, Value>);
+
+impl Given<'_> {
+    fn optional(&self, name: &str) -> Option<String> {
+        self.0.get(name).and_then(Value::as_str).map(str::to_owned)
+    }
+
+    fn text(&self, name: &str) -> Result<String, Fault> {
+        self.optional(name).ok_or_else(|| Fault::usage(format!("`{name}` is missing")))
+    }
+
+    fn run(&self) -> Result<String, Fault> {
+        self.text("run")
+    }
+
+    fn is(&self, name: &str, otherwise: bool) -> bool {
+        self.0.get(name).and_then(Value::as_bool).unwrap_or(otherwise)
+    }
+
+    fn work(&self, name: &str) -> Result<Work, Fault> {
+        Ok(Work { goal: self.text(name)?, agent: self.optional("agent") })
+    }
+}
+
+impl Offer for Desk {
+    fn about(&self) -> ServerConfig {
+        let capabilities =
+            ServerCapabilities::builder().enable_tools().enable_resources().enable_prompts().enable_tasks().build();
+        let own = Implementation::new("updraft", self.version.clone()).with_title("Updraft");
+        ServerConfig::new(capabilities).with_server_info(own).with_instructions(INSTRUCTIONS.trim())
+    }
+
+    fn tools(&self) -> Vec<Tool> {
+        tools::all()
+    }
+
+    fn call<'a>(&'a self, call: Call, caller: &'a Caller) -> Giving<'a, Outcome<CallToolResult>> {
+        Box::pin(async move {
+            let made = self.make(call, caller).await;
+            let refused = |fault: Fault| CallToolResult::error(vec![ContentBlock::text(fault.in_one_line())]);
+            Ok(made.unwrap_or_else(|fault| Outcome::Done(refused(fault))))
+        })
+    }
+
+    fn unasked<'a>(&'a self, call: &'a Call, error: ErrorData) -> Giving<'a, CallToolResult> {
+        Box::pin(async move {
+            // The run goes on waiting: whoever reads this can answer it otherwise.
+            let state = call.state.as_ref().ok_or_else(|| error.clone())?;
+            let view = self.office.runs.view(state["run"].as_str().unwrap_or_default());
+            let view = view.map_err(|_| error.clone())?;
+            let why = format!("the client could not be asked: {}", error.message);
+            Ok(shapes::unanswered(&why, &view, state["session"].as_str()))
+        })
+    }
+
+    fn resources(&self) -> Giving<'_, Vec<Resource>> {
+        Box::pin(async { resources::list(&self.office.runs) })
+    }
+
+    fn templates(&self) -> Vec<ResourceTemplate> {
+        resources::templates()
+    }
+
+    fn read<'a>(&'a self, uri: &'a str) -> Giving<'a, Vec<ResourceContents>> {
+        Box::pin(async move { resources::read(&self.office.runs, uri) })
+    }
+
+    fn prompts(&self) -> Vec<Prompt> {
+        prompts::all()
+    }
+
+    fn prompt<'a>(&'a self, wanted: Wanted, _: &'a Caller) -> Giving<'a, Outcome<GetPromptResult>> {
+        Box::pin(async move { prompts::fill_in(&wanted).map(Outcome::Done) })
+    }
+
+    fn task<'a>(&'a self, id: &'a str) -> Giving<'a, DetailedTask> {
+        Box::pin(async move { Ok(tasks::detailed(&self.known_task(id)?)) })
+    }
+
+    fn answer_task<'a>(&'a self, id: &'a str, replies: InputResponses) -> Giving<'a, ()> {
+        Box::pin(async move {
+            let view = self.known_task(id)?;
+            let given = asking::give(&self.office.runs, &view, &replies).await;
+            given.map(drop).map_err(|fault| ErrorData::invalid_params(fault.in_one_line(), None))
+        })
+    }
+
+    fn cancel_task<'a>(&'a self, id: &'a str) -> Giving<'a, ()> {
+        Box::pin(async move {
+            let view = self.known_task(id)?;
+            if !view.status.is_final() {
+                // Acknowledged either way: it may have come to its end in the meantime.
+                let _ = self.office.runs.cancel(&view.run).await;
+            }
+            Ok(())
+        })
+    }
+}

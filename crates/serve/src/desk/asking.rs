@@ -1,0 +1,88 @@
+//! Questions and approvals of a run as forms for the client's person, and their answers back to the run.
+
+use serde_json::{Value, json};
+use updraft_mcp::server::model::{
+    ElicitRequest, ElicitRequestParams, ElicitationSchema, InputRequest, InputRequests, InputResponses,
+};
+use updraft_workbench::Fault;
+use updraft_workbench::office::{Runs, View, Wait};
+
+/// Whether anything was said to the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Gave {
+    Something,
+    Nothing,
+}
+
+/// What a run waits for, as forms; the key is the place in the run, which is never used again.
+pub(super) fn requests(view: &View) -> InputRequests {
+    view.waits.iter().filter_map(|wait| Some((wait.id.clone(), request(wait)?))).collect()
+}
+
+fn request(wait: &Wait) -> Option<InputRequest> {
+    let (message, schema) = if wait.is_approval { approval(wait) } else { question(wait) };
+    let requested_schema: ElicitationSchema = serde_json::from_value(schema).ok()?;
+    let form = ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema };
+    Some(InputRequest::Elicitation(ElicitRequest::new(form)))
+}
+
+fn question(wait: &Wait) -> (String, Value) {
+    if wait.is_inquiry {
+        let nothing = || json!({ "type": "object", "properties": {} });
+        return (wait.text.clone(), wait.form.clone().unwrap_or_else(nothing));
+    }
+    let answer = if wait.options.is_empty() {
+        json!({ "type": "string", "title": "Answer", "minLength": 1 })
+    } else {
+        json!({ "type": "string", "title": "Answer", "enum": wait.options })
+    };
+    (wait.text.clone(), json!({ "type": "object", "properties": { "answer": answer }, "required": ["answer"] }))
+}
+
+fn approval(wait: &Wait) -> (String, Value) {
+    let name = wait.call["name"].as_str().unwrap_or("a call");
+    let arguments = updraft_run::argument_lines(&wait.call["args"]).join("\n");
+    let message = format!("Allow `{name}`? {}.\n{arguments}", wait.text);
+    let properties = json!({
+        "allow": { "type": "boolean", "title": "Allow it", "default": false },
+        "because": { "type": "string", "title": "Why not (the agent is told)" }
+    });
+    (message, json!({ "type": "object", "properties": properties, "required": ["allow"] }))
+}
+
+/// Hands a run the answers to what it waits for. Keys that it does not wait for do not count.
+pub(super) async fn give(runs: &Runs, view: &View, replies: &InputResponses) -> Result<Gave, Fault> {
+    let mut gave = Gave::Nothing;
+    for wait in &view.waits {
+        let Some(reply) = replies.get(&wait.id) else { continue };
+        let (run, id) = (&view.run, Some(wait.id.as_str()));
+        let content = &reply["content"];
+        match (reply["action"].as_str(), wait.is_approval) {
+            (Some("accept"), true) => {
+                let because = content["because"].as_str().unwrap_or_default().to_owned();
+                runs.approve(run, id, content["allow"].as_bool() == Some(true), because).await?;
+            }
+            (Some("accept"), false) if wait.is_inquiry => {
+                let given = if content.is_object() { content.to_string() } else { "{}".to_owned() };
+                runs.answer(run, id, given).await?;
+            }
+            (Some("accept"), false) => {
+                let Some(text) = content["answer"].as_str() else { continue };
+                runs.answer(run, id, text.to_owned()).await?;
+            }
+            (Some("decline"), true) => {
+                runs.approve(run, id, false, String::new()).await?;
+            }
+            (Some("decline"), false) if wait.is_inquiry => {
+                runs.decline(run, &wait.id).await?;
+            }
+            (Some("decline"), false) => {
+                runs.answer(run, id, "(The person declined to answer this.)".to_owned()).await?;
+            }
+            // Put off: it goes on waiting.
+            _ => continue,
+        }
+        gave = Gave::Something;
+    }
+    Ok(gave)
+}

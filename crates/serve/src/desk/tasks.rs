@@ -1,0 +1,43 @@
+//! A run as a task of the protocol.
+
+use serde_json::Value;
+use updraft_mcp::server::model::{DetailedTask, JsonObject, Task, TaskPayload, TaskStatus};
+use updraft_run::Status;
+use updraft_workbench::office::View;
+
+use super::{asking, shapes};
+
+/// How long a client should let pass between two looks, in milliseconds: a turn of a model takes longer.
+const POLL: u64 = 1_000;
+
+/// A run as a task, for the moment it is handed out. It is kept for as long as the journal keeps the run.
+pub(super) fn task(view: &View) -> Task {
+    let status = match view.status {
+        Status::Waiting => TaskStatus::InputRequired,
+        Status::Done | Status::Failed => TaskStatus::Completed,
+        Status::Cancelled => TaskStatus::Cancelled,
+        _ => TaskStatus::Working,
+    };
+    Task::new(view.run.clone(), status, view.created.clone(), view.updated.clone())
+        .with_status_message(view.message.clone())
+        .with_poll_interval_ms(POLL)
+}
+
+/// A run as a task with what it waits for or came to. A run that failed is a task that is complete with an error: only
+/// errors of the protocol are failures there.
+pub(super) fn detailed(view: &View) -> DetailedTask {
+    let payload = match view.status {
+        Status::Waiting => TaskPayload::InputRequired { input_requests: asking::requests(view) },
+        Status::Done | Status::Failed => TaskPayload::Completed { result: result(view) },
+        Status::Cancelled => TaskPayload::Cancelled,
+        _ => TaskPayload::Working,
+    };
+    DetailedTask::new(task(view), payload)
+}
+
+fn result(view: &View) -> JsonObject {
+    match serde_json::to_value(shapes::result(view)) {
+        Ok(Value::Object(result)) => result,
+        _ => JsonObject::new(),
+    }
+}

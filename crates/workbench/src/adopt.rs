@@ -1,0 +1,66 @@
+//! Taking over a run that came from a file: under the rules of whoever is here, not under the file's.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use updraft_journal::Journal;
+use updraft_run::{Event, Input, Run, RunId, Settings as Rules};
+
+use crate::fault::Fault;
+use crate::resume::{Resumed, open};
+use crate::servers::Wanted;
+use crate::workbench::Workbench;
+use crate::{confine, tools};
+
+impl Workbench {
+    /// Takes over a run in this folder with the model and the settings of here, and then says `then` to it. Whether that
+    /// is wanted has been asked before.
+    pub async fn adopt(&self, id: &RunId, then: Vec<Input>) -> Result<Resumed, Fault> {
+        let model = self.model().await?.spec.clone();
+        let level = self.level().await?;
+        let kit = self.kit(Wanted::All).await?;
+        let mut handle = match open(&kit.engine, id).await? {
+            Resumed::Here(handle) => handle,
+            elsewhere @ Resumed::Elsewhere { .. } => return Ok(elsewhere),
+        };
+        self.tell_unused(id, handle.run())?;
+        let mut rules = Rules {
+            model,
+            same_model: true,
+            workspace: self.folder.display().to_string(),
+            workspace_trusted: self.settings.standing.is_trusted(),
+            context: handle.run().settings().context,
+            sandbox: level,
+            grants: Some(confine::grants(&self.settings, &self.flags.confine)),
+            strange_tools: kit.dispatcher.registry().strange(),
+            ..self.settings.meant.rules()
+        };
+        tools::name_in_full(&kit.dispatcher, &kit.servers, &mut rules);
+        handle.send(Input::Adopt { settings: Arc::new(rules) });
+        for input in then {
+            handle.send(input);
+        }
+        Ok(Resumed::Here(handle))
+    }
+}
+
+/// Refuses a cut before the place where a run from a file was taken over: there the file's word would count.
+pub(crate) fn may_be_cut(journal: &Journal, id: &RunId, at: u64) -> Result<(), Fault> {
+    let (mut run, mut first_ours) = (Run::default(), 0);
+    journal.read(id, 0, &mut |first, record| {
+        if record.events.iter().any(|event| matches!(event, Event::Adopted { .. })) {
+            first_ours = first + record.events.len() as u64 - 1;
+        }
+        run.record(&record);
+        ControlFlow::Continue(())
+    })?;
+    if run.is_imported() && !run.is_over() {
+        return Err(Fault::usage(format!("run {id} was imported, and nobody here has taken it over yet"))
+            .hint(format!("`updraft resume {id} --workspace DIR --mode workspace` does")));
+    }
+    if at < first_ours {
+        let why = format!("run {id} was imported, and taken over here up to event {first_ours}");
+        return Err(Fault::usage(why).hint(format!("cut it there or later: `--at {first_ours}`")));
+    }
+    Ok(())
+}

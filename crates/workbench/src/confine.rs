@@ -1,0 +1,202 @@
+//! How agents' child processes are confined: one policy from settings and flags, and the level it runs at.
+
+use std::path::PathBuf;
+
+use updraft_run::{Approvals, Denial, GrantFlags, Grants, Level};
+use updraft_sandbox::{Level as Offered, Network, Probe};
+use updraft_tools::{Confinement, Witness};
+
+use crate::Confine;
+use crate::fault::{Fault, Kind};
+use crate::offered::{self, LAUNCHER};
+use crate::places::{self, Places};
+use crate::settings::{Confined, Settings};
+
+/// How every child process of a run is confined: commands, Python, drop-in tools, MCP servers.
+pub fn confinement(places: &Places, settings: &Settings) -> Confinement {
+    let meant = &settings.meant.sandbox;
+    let mut confinement = Confinement::new(LAUNCHER, meant.policy(places));
+    confinement.offered = offered::slot(places);
+    confinement.level = meant.level.value;
+    confinement.environment = places::all();
+    confinement.read_only = settings.meant.rules().approvals == Approvals::ReadOnly;
+    confinement.staged = settings.meant.undo_commands.value.then(|| places.state.join("staged"));
+    confinement
+}
+
+/// Sees what children change by themselves. What was there before is kept where commands' changes are.
+pub(crate) fn witness(places: &Places, settings: &Settings) -> Witness {
+    Witness::new(settings.meant.undo_commands.value.then(|| places.state.join("staged")))
+}
+
+/// What children are granted, as it is recorded, with what of it these flags say.
+pub(crate) fn grants(settings: &Settings, args: &Confine) -> Grants {
+    let meant = &settings.meant.sandbox;
+    let all = |paths: &[PathBuf]| paths.iter().map(|path| path.display().to_string()).collect();
+    Grants {
+        network: meant.network.value.to_string(),
+        read: all(&meant.read.value),
+        write: all(&meant.write.value),
+        flags: args.recorded(),
+    }
+}
+
+/// Adds the flags that a run began with where no others are said. Says which those are.
+pub(crate) fn keep(began: &GrantFlags, flags: &mut Confine) -> Vec<String> {
+    let (mut kept, mut gone) = (Vec::new(), Vec::new());
+    if let Some(network) = began.network.as_ref().filter(|_| flags.network.is_none()) {
+        flags.network = network.parse().ok();
+        kept.push(format!("--network {network}"));
+    }
+    if let Some(level) = began.level.as_ref().filter(|_| flags.level.is_none()) {
+        flags.level = Some(*level);
+        kept.push(format!("--level {level}"));
+    }
+    let lists = [("--read", &began.read, &mut flags.readable), ("--write", &began.write, &mut flags.writable)];
+    for (flag, paths, list) in lists {
+        for path in paths.iter().map(PathBuf::from).filter(|path| !list.contains(path)).collect::<Vec<_>>() {
+            let shown = format!("{flag} {}", path.display());
+            if path.exists() {
+                list.push(path);
+                kept.push(shown);
+            } else {
+                gone.push(format!("the run began with {shown}, which is not there any more; going on without it"));
+            }
+        }
+    }
+    if !kept.is_empty() {
+        gone.insert(0, format!("keeping what the run was started with: {}", kept.join(" ")));
+    }
+    gone
+}
+
+/// Takes from the settings what a run was not granted when it began and no flag says now. Says what was taken.
+pub(crate) fn hold_to(began: &Grants, meant: &mut Confined, flags: &Confine) -> Vec<String> {
+    let mut taken = Vec::new();
+    let (now, was) = (&meant.network.value, began.network.parse().unwrap_or(Network::None));
+    let both = both(now, &was);
+    if flags.network.is_none() && both != *now {
+        taken.push(format!(
+            "the run began with the network {was}, and the settings now say {now}; going on with {both} (`--network {now}` \
+             grants it)"
+        ));
+        meant.network.value = both;
+    }
+    let said = |paths: &[PathBuf]| paths.iter().filter_map(|path| path.canonicalize().ok()).collect::<Vec<_>>();
+    let lists = [
+        ("read", &mut meant.read.value, &began.read, said(&flags.readable)),
+        ("write", &mut meant.write.value, &began.write, said(&flags.writable)),
+    ];
+    for (what, now, was, said) in lists {
+        now.retain(|path| {
+            let shown = path.display().to_string();
+            let stays = was.contains(&shown) || said.contains(path);
+            if !stays {
+                taken.push(format!(
+                    "the run began without the right to {what} `{shown}` (`--{what} {shown}` grants it)"
+                ));
+            }
+            stays
+        });
+    }
+    taken
+}
+
+/// What the settings no longer grant of what they granted when a run began, where no flag says otherwise.
+pub(crate) fn lost(began: &Grants, meant: &Confined, flags: &Confine) -> Vec<String> {
+    let mut lost = Vec::new();
+    let was = began.network.parse().unwrap_or(Network::None);
+    let now = &meant.network.value;
+    if flags.network.is_none() && both(now, &was) != was {
+        lost.push(format!(
+            "the run began with the network {was}, and the settings now say {now} (`--network {was}` grants it again)"
+        ));
+    }
+    for (what, now, was) in [("read", &meant.read.value, &began.read), ("write", &meant.write.value, &began.write)] {
+        for path in was.iter().filter(|path| !now.iter().any(|own| own.display().to_string() == **path)) {
+            lost.push(format!(
+                "the run began with the right to {what} `{path}`, which the settings no longer grant (`--{what} {path}` \
+                 grants it again)"
+            ));
+        }
+    }
+    lost
+}
+
+/// What two networks have in common.
+fn both(one: &Network, other: &Network) -> Network {
+    match (one, other) {
+        (Network::None, _) | (_, Network::None) => Network::None,
+        (Network::Host, less) | (less, Network::Host) => less.clone(),
+        (Network::Allow(one), Network::Allow(other)) => {
+            let common: Vec<_> = one.iter().filter(|host| other.contains(host)).cloned().collect();
+            if common.is_empty() { Network::None } else { Network::Allow(common) }
+        }
+    }
+}
+
+/// The level that commands will run at.
+pub(crate) async fn level_of(places: &Places, settings: &Settings) -> Result<Level, Fault> {
+    match settings.meant.sandbox.level.value {
+        Some(Offered::None) => Ok(Level::None),
+        wanted => level_at(wanted, &offered::probe(places).await?),
+    }
+}
+
+/// The level that commands run at where so much is offered; refused where more is wanted.
+pub fn level_at(wanted: Option<Offered>, probe: &Probe) -> Result<Level, Fault> {
+    match wanted {
+        Some(wanted) if wanted > probe.level => Err(level_unavailable(recorded(wanted), probe)),
+        Some(wanted) => Ok(recorded(wanted)),
+        None if probe.level == Offered::None => Ok(Level::Unavailable),
+        None => Ok(recorded(probe.level)),
+    }
+}
+
+/// A level as runs keep it.
+fn recorded(level: Offered) -> Level {
+    match level {
+        Offered::None => Level::None,
+        Offered::Landlock => Level::Landlock,
+        Offered::Full => Level::Full,
+    }
+}
+
+/// Why a run does not go on at this level, in words.
+pub(crate) async fn denied(places: &Places, denial: Denial, here: Level, is_shared: bool) -> Result<Fault, Fault> {
+    Ok(match denial {
+        Denial::Unconfined => never_run(),
+        Denial::LessConfined { began } if is_shared => Fault::usage(format!(
+            "it began at the sandbox level {began}, and here commands run at {here}; `updraft resume` asks"
+        )),
+        Denial::LessConfined { began } => level_unavailable(began, &offered::probe(places).await?)
+            .hint(format!("the run began at level {began}; `--level landlock` or `--no-sandbox` goes on with less")),
+        Denial::MayWrite => Fault::usage("it only reads, and here tools may write; `updraft resume` goes on with it"),
+        Denial::MoreGranted(more) => Fault::usage(format!(
+            "commands here may do more than it was granted ({}); `updraft resume` goes on with what it began with",
+            in_words(&more)
+        )),
+    })
+}
+
+fn in_words(grants: &Grants) -> String {
+    let network = Some(&grants.network).filter(|network| !network.is_empty());
+    let network = network.map(|network| format!("the network {network}"));
+    let read = grants.read.iter().map(|path| format!("to read `{path}`"));
+    let write = grants.write.iter().map(|path| format!("to write `{path}`"));
+    network.into_iter().chain(read).chain(write).collect::<Vec<_>>().join(", ")
+}
+
+fn never_run() -> Fault {
+    let message = "the run began where nothing could be confined, so it has run no commands; the settings now say to run them \
+                   without a sandbox";
+    let fault = Fault { kind: Kind::NoSandbox, ..Fault::failed(message) };
+    fault.hint("`--no-sandbox` agrees to that; `--level landlock` confines them, where the machine can")
+}
+
+fn level_unavailable(level: Level, probe: &Probe) -> Fault {
+    let why =
+        probe.missing.first().map_or_else(String::new, |missing| format!(": {} ({})", missing.cause, missing.remedy));
+    let message = format!("the sandbox level {level} is not available on this machine{why}");
+    Fault { kind: Kind::NoSandbox, ..Fault::failed(message) }.hint("`updraft sandbox probe` says what is missing")
+}

@@ -1,0 +1,89 @@
+//! Which folders hold tools of the user's own, and how those are run.
+
+use std::path::Path;
+use std::time::Duration;
+
+use updraft_engine::Marked;
+use updraft_run::STRANGE_WORKSPACE;
+use updraft_tools::{Confinement, DropIns, ListedFile, Listing, Severity, ToolFolder};
+
+use crate::places::Places;
+use crate::settings::Settings;
+use crate::tools;
+
+/// The user's own folder first: what a workspace brings never takes the place of what its user made.
+pub fn of(places: &Places, workspace: &Path, settings: &Settings, confinement: Confinement) -> DropIns {
+    let tools = &settings.meant.tools;
+    let mut folders = Vec::new();
+    if let Ok(own) = places.config.join("tools").canonicalize() {
+        folders.push(ToolFolder { shown: own.display().to_string(), path: own, is_trusted: true });
+    }
+    for folder in &tools.folders.value {
+        let (shown, path) = (folder.trim_end_matches('/').to_owned(), workspace.join(folder));
+        let path = if Path::new(folder).is_absolute() { path.canonicalize().unwrap_or(path) } else { tidy(&path) };
+        if folders.iter().all(|known| known.path != path) {
+            folders.push(ToolFolder { path, shown, is_trusted: settings.standing.is_trusted() });
+        }
+    }
+    // A name is looked for on the path; everything else is a place, seen from the workspace.
+    let usual = if tools.python.value.is_empty() { &settings.meant.python_program } else { &tools.python };
+    let python = match usual.value.as_str() {
+        "" => "python3".to_owned(),
+        path if path.contains('/') => tidy(&workspace.join(path)).display().to_string(),
+        name => name.to_owned(),
+    };
+    let time = Duration::from_millis(tools.time.value.0);
+    let marked = marked(places, workspace, settings.standing.is_trusted());
+    DropIns { folders, cache: places.state.join("tools"), python, confinement, time, marked }
+}
+
+/// What runs wrote with words from outside. What cannot be read counts as all of it.
+fn marked(places: &Places, workspace: &Path, is_trusted: bool) -> Vec<(String, String)> {
+    let marks = match tools::marks(places).book(&workspace.display().to_string()).all() {
+        Ok(marks) => marks,
+        Err(error) => return vec![(".".into(), format!("files whose marks could not be read ({error})"))],
+    };
+    let place = |mark: Marked| {
+        let origins = if is_trusted { mark.origins.without(STRANGE_WORKSPACE) } else { mark.origins };
+        (!origins.is_empty()).then(|| (mark.path, origins.in_words()))
+    };
+    marks.into_iter().filter_map(place).collect()
+}
+
+/// The path without `.` and doubled slashes, which mean nothing.
+fn tidy(path: &Path) -> std::path::PathBuf {
+    path.components().filter(|part| *part != std::path::Component::CurDir).collect()
+}
+
+/// What cannot be used, one line each, for someone who starts a run and not for someone who mends tools.
+pub fn remarks(listing: &Listing) -> Vec<String> {
+    const MOST: usize = 3;
+    let faults = |file: &ListedFile| {
+        let errors = file.problems.iter().filter(|problem| problem.severity == Severity::Error);
+        errors.map(|problem| line(file, problem)).collect::<Vec<_>>()
+    };
+    let mut lines: Vec<String> = listing.files.iter().flat_map(faults).collect();
+    if lines.len() > MOST {
+        let more = lines.len() - MOST;
+        lines.truncate(MOST);
+        lines.push(format!("and {more} more; `updraft tools check` names them all"));
+    }
+    lines
+}
+
+/// What keeps a tool of this name from being there: faults of it, and of files in which nobody knows what there is.
+pub fn remarks_on(listing: &Listing, name: &str) -> Vec<String> {
+    let concerns = |problem: &updraft_tools::Problem| {
+        problem.severity == Severity::Error && problem.tool.as_ref().is_none_or(|tool| tool == name)
+    };
+    let lines = |file: &ListedFile| {
+        file.problems.iter().filter(|problem| concerns(problem)).map(|problem| line(file, problem)).collect::<Vec<_>>()
+    };
+    listing.files.iter().flat_map(lines).collect()
+}
+
+/// A problem with its place.
+pub fn line(file: &ListedFile, problem: &updraft_tools::Problem) -> String {
+    let tool = problem.tool.as_ref().map(|tool| format!("`{tool}`: ")).unwrap_or_default();
+    format!("{}:{}: {tool}{}", file.file, problem.line, problem.text)
+}

@@ -1,0 +1,126 @@
+//! What a face was told for this once: it counts over everything that files and the environment say.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use updraft_run::{Approvals, Budget, GrantFlags, Level};
+use updraft_sandbox::Network;
+
+use crate::fault::Fault;
+use crate::reach::model_spec;
+use crate::settings::{Written, WrittenNetwork, WrittenSandbox, said};
+
+/// Settings for this once. What is absent or empty is as the settings have it.
+#[derive(Clone, Debug, Default)]
+pub struct Flags {
+    /// The model.
+    pub model: Option<String>,
+    /// Who decides about calls that reach beyond workspace and sandbox.
+    pub approvals: Option<Approvals>,
+    /// How much models think.
+    pub think: Option<String>,
+    /// Whether `auto` looks for model servers on this machine.
+    pub probe: Option<bool>,
+    /// Whether identical requests are answered from a cache.
+    pub cache: Option<bool>,
+    /// What a run may spend.
+    pub budget: Budget,
+    /// What agents' commands may do.
+    pub confine: Confine,
+    /// What one command may use up.
+    pub bounds: Bounds,
+}
+
+/// What agents' commands may do beyond the settings.
+#[derive(Clone, Debug, Default)]
+pub struct Confine {
+    /// What of the network they reach.
+    pub network: Option<Network>,
+    /// More paths that they may read.
+    pub readable: Vec<PathBuf>,
+    /// More folders that they may write.
+    pub writable: Vec<PathBuf>,
+    /// The level.
+    pub level: Option<Level>,
+}
+
+/// What one command may use up and see.
+#[derive(Clone, Debug, Default)]
+pub struct Bounds {
+    /// Variables that pass.
+    pub env: Vec<String>,
+    /// Toolchains of the home folder that may be read, in place of those in the settings.
+    pub toolchains: Vec<String>,
+    /// How long it may take.
+    pub time: Option<Duration>,
+    /// The memory of all its processes, as text with a unit.
+    pub memory: Option<String>,
+    /// Processes and threads at the same time.
+    pub processes: Option<u64>,
+    /// By how much the disk may fill, as text with a unit.
+    pub disk: Option<String>,
+}
+
+impl Flags {
+    /// The flags as a layer of settings.
+    pub(crate) fn written(&self) -> Result<Written, Fault> {
+        Ok(Written {
+            model: said(self.model.as_deref().map(model_spec)),
+            approvals: said(self.approvals),
+            think: said(self.think.clone()),
+            probe: said(self.probe),
+            cache: said(self.cache),
+            budget: self.budget.clone().into(),
+            sandbox: self.confine.written(&self.bounds)?,
+            ..Written::default()
+        })
+    }
+}
+
+impl Confine {
+    /// Flags on commands' rights alone.
+    pub fn alone(self) -> Flags {
+        Flags { confine: self, ..Flags::default() }
+    }
+
+    /// As the table `[sandbox]`, with the paths written out.
+    fn written(&self, bounds: &Bounds) -> Result<WrittenSandbox, Fault> {
+        let network = self.network.as_ref().map(|network| match network {
+            Network::Allow(hosts) => WrittenNetwork::Hosts(hosts.iter().map(ToString::to_string).collect()),
+            Network::None | Network::Host => WrittenNetwork::Word(network.to_string()),
+        });
+        let real = |path: &PathBuf| {
+            let real = path.canonicalize();
+            let real =
+                real.map_err(|error| Fault::usage(format!("`{}` cannot be granted: {error}", path.display())))?;
+            Ok(real.display().to_string())
+        };
+        let all = |paths: &[PathBuf]| paths.iter().map(real).collect::<Result<Vec<_>, Fault>>();
+        Ok(WrittenSandbox {
+            network: said(network),
+            read: said(Some(all(&self.readable)?)),
+            write: said(Some(all(&self.writable)?)),
+            level: said(self.level.map(|level| level.to_string())),
+            environment: said((!bounds.env.is_empty()).then(|| bounds.env.clone())),
+            toolchains: said((!bounds.toolchains.is_empty()).then(|| bounds.toolchains.clone())),
+            time: said(bounds.time.map(|time| format!("{}ms", time.as_millis()))),
+            memory: said(bounds.memory.clone()),
+            processes: said(bounds.processes),
+            disk: said(bounds.disk.clone()),
+        })
+    }
+
+    /// As they are recorded with a run: whoever resumes it keeps them.
+    pub fn recorded(&self) -> GrantFlags {
+        let real = |paths: &[PathBuf]| {
+            let real = paths.iter().filter_map(|path| path.canonicalize().ok());
+            real.map(|path| path.display().to_string()).collect()
+        };
+        GrantFlags {
+            network: self.network.as_ref().map(ToString::to_string),
+            read: real(&self.readable),
+            write: real(&self.writable),
+            level: self.level,
+        }
+    }
+}

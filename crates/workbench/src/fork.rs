@@ -1,0 +1,126 @@
+//! A new run that begins with the first events of another.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use serde_json::Value;
+use updraft_engine::Handle;
+use updraft_journal::Journal;
+use updraft_models::choose;
+use updraft_run::{ForkChange, Input, Mode, Role, Run, RunId, Settings as Rules};
+
+use crate::adopt::may_be_cut;
+use crate::fault::Fault;
+use crate::reach;
+use crate::servers::Wanted;
+use crate::workbench::Workbench;
+
+/// The model of an imported run that is over: nobody knows any more, and nobody will be asked.
+pub const UNKNOWN_MODEL: &str = "imported";
+
+/// A copy that is wanted.
+#[derive(Clone, Debug)]
+pub struct Fork {
+    /// The run that is copied.
+    pub from: RunId,
+    /// How many of its events.
+    pub at: u64,
+    /// The id of the copy.
+    pub to: RunId,
+    /// Another model, for everyone.
+    pub model: Option<String>,
+    /// Another goal.
+    pub goal: Option<String>,
+    /// Variables with other values.
+    pub variables: Vec<(String, Value)>,
+    /// The copy is written down, and does not go on.
+    pub stays: bool,
+}
+
+impl Workbench {
+    /// Copies a run. Where the copy goes on, it is told its sandbox, what is asked about by now, and `then`. The workbench
+    /// is one for the run that is copied.
+    pub async fn fork(&self, fork: Fork, then: Vec<Input>) -> Result<Handle, Fault> {
+        let Fork { from, at, to, model, goal, variables, stays } = fork;
+        let journal = self.journal()?;
+        let copied = first_events(journal, &from, at)?;
+        let mut inputs = Vec::new();
+        if !stays {
+            // The record that is cut may end the run that is copied, and not the copy.
+            inputs.extend(self.going_on(&copied).await?);
+        }
+        let kit = self.kit(Wanted::All).await?;
+        check_variables(&kit.engine.as_it_stood(&from, at)?, &from, &variables)?;
+        let unknown = (copied.settings().model == UNKNOWN_MODEL).then(|| self.settings.meant.model.value.clone());
+        let settings = match model.or(unknown) {
+            Some(model) => {
+                let model = choose(&reach::model_spec(&model), &self.access).await?.spec;
+                Some(Arc::new(Rules { model, same_model: true, ..(**copied.settings()).clone() }))
+            }
+            None => None,
+        };
+        if stays {
+            // An engine that is told to stop writes down what it is handed, and begins nothing.
+            self.attendance.stop.cancel();
+        }
+        let change = ForkChange { settings, goal, variables: variables.into_iter().collect() };
+        let mut handle = kit.engine.fork(&from, at, to, change).await?;
+        if !stays {
+            inputs.push(self.tighten(kit));
+            inputs.into_iter().chain(then).for_each(|input| handle.send(input));
+        }
+        Ok(handle)
+    }
+}
+
+/// Refuses a place that is not in a run, or where it must not be cut.
+pub fn may_fork(journal: &Journal, from: &RunId, at: u64) -> Result<(), Fault> {
+    let events = journal.head(from)?.events;
+    if at == 0 || at > events {
+        return Err(Fault::usage(format!("run {from} has {events} events; --at {at} is not among them"))
+            .hint(format!("`updraft events {from}` numbers them")));
+    }
+    may_be_cut(journal, from, at)
+}
+
+/// The run as it stood after its first events.
+fn first_events(journal: &Journal, from: &RunId, at: u64) -> Result<Run, Fault> {
+    let mut run = Run::default();
+    journal.read(from, 0, &mut |first, record| {
+        if first > at {
+            return ControlFlow::Break(());
+        }
+        run.record(&record);
+        ControlFlow::Continue(())
+    })?;
+    Ok(run)
+}
+
+/// Refuses a variable that nobody would read, or that is written again before anyone does.
+fn check_variables(copied: &Run, from: &RunId, variables: &[(String, Value)]) -> Result<(), Fault> {
+    let earlier = || format!("fork earlier: `updraft events {from}` numbers the events");
+    let is_planned = copied.steps().any(|step| step.role == Role::Work);
+    for name in variables.iter().map(|(name, _)| name).filter(|_| is_planned) {
+        let to_come = || copied.steps().filter(|step| !step.has_begun() && !step.has_ended());
+        let reads_all = matches!(copied.goal().mode, Mode::Agent(_));
+        if !to_come().any(|step| reads_all || step.spec.reads.contains(name)) {
+            let read = copied.steps().any(|step| step.spec.reads.contains(name));
+            let why = if read { "the steps that read it have begun by then" } else { "no step of the plan reads it" };
+            let fault = Fault::usage(format!("--set {name} would change nothing: {why}"));
+            return Err(if read { fault.hint(earlier()) } else { fault.hint(variables_read(copied)) });
+        }
+        if let Some(writer) = copied.steps().find(|step| !step.has_ended() && step.spec.writes.contains(name)) {
+            let id = &writer.spec.id;
+            return Err(Fault::usage(format!("--set {name} would be overwritten: step `{id}` has yet to write it"))
+                .hint(format!("fork after step `{id}` is done: `updraft events {from}` numbers the events")));
+        }
+    }
+    Ok(())
+}
+
+fn variables_read(copied: &Run) -> String {
+    let names: BTreeSet<&str> = copied.steps().flat_map(|step| &step.spec.reads).map(String::as_str).collect();
+    let names: Vec<&str> = names.into_iter().collect();
+    if names.is_empty() { "its steps read no variables".to_owned() } else { format!("they read: {}", names.join(", ")) }
+}

@@ -1,0 +1,80 @@
+//! The journal of this machine, and the runs in it as people name them.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use updraft_journal::{Filter, Journal};
+use updraft_run::{Run, RunId};
+
+use crate::fault::Fault;
+use crate::places::{self, Places};
+
+/// The journal, made if it is not there.
+pub fn open(places: &Places) -> Result<Journal, Fault> {
+    Ok(Journal::open(&places.journal(), options())?)
+}
+
+/// The journal, if there is one.
+pub fn open_if_there(places: &Places) -> Result<Option<Journal>, Fault> {
+    Ok(Journal::open_existing(&places.journal(), options())?)
+}
+
+/// The journal, which must be there: some run in it is meant.
+pub fn open_with_runs(places: &Places) -> Result<Journal, Fault> {
+    open_if_there(places)?.ok_or_else(|| {
+        Fault::usage(format!("there are no runs yet in `{}`", places.journal().display()))
+            .hint("`updraft run \"GOAL\"` starts one")
+    })
+}
+
+fn options() -> updraft_journal::Options {
+    updraft_journal::Options { version: env!("CARGO_PKG_VERSION").to_owned(), ..updraft_journal::Options::default() }
+}
+
+/// The run a person means: its id, a unique beginning of it, or `last`.
+pub fn find_run(journal: &Journal, name: &str) -> Result<RunId, Fault> {
+    if name == "last" {
+        let newest = journal.list(&Filter { limit: Some(1), ..Filter::default() })?;
+        return newest
+            .into_iter()
+            .next()
+            .map(|run| run.id)
+            .ok_or_else(|| Fault::usage("there are no runs yet").hint("`updraft run \"GOAL\"` starts one"));
+    }
+    Ok(journal.find(name)?)
+}
+
+/// The run a person means, or the newest of the current folder where they name none.
+pub fn find_run_here(journal: &Journal, name: Option<&str>) -> Result<RunId, Fault> {
+    match name {
+        Some(name) => find_run(journal, name),
+        None => newest_in(journal, &places::workspace(None)?),
+    }
+}
+
+/// The newest run that worked in a folder.
+pub fn newest_in(journal: &Journal, folder: &Path) -> Result<RunId, Fault> {
+    let runs = journal.list(&Filter::default())?;
+    let newest = runs.into_iter().find(|run| folder.as_os_str() == run.workspace.as_str());
+    newest.map(|run| run.id).ok_or_else(|| {
+        Fault::usage(format!("no run has worked in `{}`", folder.display()))
+            .hint("name the run; `updraft runs` lists them")
+    })
+}
+
+/// A new run's id: nobody can guess it.
+pub fn new_id() -> Result<RunId, Fault> {
+    let mut bits = [0; 10];
+    getrandom::fill(&mut bits).map_err(|error| Fault::failed(format!("the system gives no randomness: {error}")))?;
+    Ok(RunId::from_bits(bits))
+}
+
+/// A run as the journal has it.
+pub fn load(journal: &Journal, id: &RunId) -> Result<Run, Fault> {
+    let mut run = Run::default();
+    journal.read(id, 0, &mut |_, record| {
+        run.record(&record);
+        ControlFlow::Continue(())
+    })?;
+    Ok(run)
+}

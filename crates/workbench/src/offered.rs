@@ -1,0 +1,144 @@
+//! What the sandbox can do on this machine: found out by trying, and kept for the next process.
+//!
+//! Only the full level is kept, under everything it depends on. What is kept can therefore promise too much, after which
+//! commands are not run, and never too little: no command is confined less because of it.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
+use std::sync::{Arc, LazyLock};
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::OnceCell;
+use updraft_sandbox::{Level, Probe, Sandbox};
+
+use crate::fault::Fault;
+use crate::places::{self, Places};
+
+/// This very program, even after an update has replaced its file.
+pub const LAUNCHER: &str = "/proc/self/exe";
+
+/// Found out once for a process, whoever asks first.
+static OFFERED: LazyLock<Arc<OnceCell<Probe>>> = LazyLock::new(Arc::default);
+
+/// What is written down.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    /// Everything that the result depends on.
+    here: Vec<String>,
+    probe: Probe,
+}
+
+/// The one place of this process for what is offered, filled if an earlier process has found it out.
+pub fn slot(places: &Places) -> Arc<OnceCell<Probe>> {
+    let slot = Arc::clone(&OFFERED);
+    if !slot.initialized()
+        && let Some(probe) = known(places)
+    {
+        // Whoever was quicker has found out the same.
+        let _ = slot.set(probe);
+    }
+    slot
+}
+
+/// What the sandbox can do here, tried only where it is not known.
+pub async fn probe(places: &Places) -> Result<Probe, Fault> {
+    slot(places).get_or_try_init(|| anew(places)).await.cloned()
+}
+
+/// The same, tried in any case.
+pub async fn anew(places: &Places) -> Result<Probe, Fault> {
+    let probe = Sandbox::probe(LAUNCHER).await.map_err(|error| Fault::failed(error.to_string()))?;
+    if probe.level == Level::Full {
+        let kept = Kept { here: here(), probe: probe.clone() };
+        // Where it cannot be written, the next process tries again.
+        let _ = places::replace_private(&file(places), &serde_json::to_vec(&kept).unwrap_or_default());
+    } else {
+        let _ = std::fs::remove_file(file(places));
+    }
+    Ok(probe)
+}
+
+fn file(places: &Places) -> PathBuf {
+    places.state.join("sandbox.json")
+}
+
+fn known(places: &Places) -> Option<Probe> {
+    let kept: Kept =
+        serde_json::from_slice(&crate::plain::read(&file(places), crate::plain::LARGEST_SETTINGS).ok()?).ok()?;
+    (kept.probe.level == Level::Full && kept.here == here()).then_some(kept.probe)
+}
+
+/// What a result holds for: this boot of this kernel, this program, this user, and what others have forbidden to us.
+fn here() -> Vec<String> {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+    let mut facts: Vec<String> = FILES.iter().map(|path| read(path)).collect();
+    let status = read("/proc/self/status");
+    facts.extend(status.lines().filter(|line| STATUS.iter().any(|name| line.starts_with(name))).map(str::to_owned));
+    let link = |name| std::fs::read_link(format!("/proc/self/ns/{name}")).unwrap_or_default().display().to_string();
+    facts.extend(["user", "mnt", "pid", "net", "cgroup"].map(link));
+    let identity = |path| {
+        let found = std::fs::metadata(path).ok();
+        found.map_or_else(String::new, |found| {
+            format!("{}:{}:{}:{}.{}", found.dev(), found.ino(), found.size(), found.mtime(), found.mtime_nsec())
+        })
+    };
+    facts.push(identity(LAUNCHER));
+    let root = std::fs::metadata("/").map(|root| format!("{}:{}", root.dev(), root.ino()));
+    facts.push(root.unwrap_or_default());
+    facts.push(env!("CARGO_PKG_VERSION").to_owned());
+    facts
+}
+
+/// The kernel, its boot, and what it allows to ordinary users.
+const FILES: [&str; 10] = [
+    "/proc/sys/kernel/osrelease",
+    "/proc/sys/kernel/random/boot_id",
+    "/proc/sys/kernel/unprivileged_userns_clone",
+    "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
+    "/proc/sys/user/max_user_namespaces",
+    "/proc/sys/user/max_mnt_namespaces",
+    "/proc/sys/user/max_pid_namespaces",
+    "/proc/sys/user/max_net_namespaces",
+    "/sys/kernel/security/lsm",
+    "/proc/self/attr/current",
+];
+
+/// Who we are, and what a container has taken from us.
+const STATUS: [&str; 6] = ["Uid:", "Gid:", "CapEff:", "CapBnd:", "NoNewPrivs:", "Seccomp:"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(level: Level, here: Vec<String>) -> (tempfile::TempDir, Places) {
+        let folder = tempfile::tempdir().unwrap();
+        let places = Places::under(folder.path());
+        let probe = Probe { level, landlock_abi: 6, missing: Vec::new() };
+        places::replace_private(&file(&places), &serde_json::to_vec(&Kept { here, probe }).unwrap()).ok().unwrap();
+        (folder, places)
+    }
+
+    #[test]
+    fn what_was_found_counts_only_here_and_only_at_the_full_level() {
+        let (_folder, places) = kept(Level::Full, here());
+        assert_eq!(known(&places).map(|probe| probe.level), Some(Level::Full));
+        // A lower level is tried again each time: nobody is confined less because it was so once.
+        assert_eq!(known(&kept(Level::Landlock, here()).1), None);
+        let facts = here().len();
+        assert!(facts >= FILES.len() + STATUS.len() + 5, "{facts}");
+        for at in 0..facts {
+            let mut elsewhere = here();
+            elsewhere[at].push('x');
+            assert_eq!(known(&kept(Level::Full, elsewhere).1), None);
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_no_record_is_not_believed() {
+        let folder = tempfile::tempdir().unwrap();
+        let places = Places::under(folder.path());
+        assert_eq!(known(&places), None);
+        std::fs::write(file(&places), "{\"probe\"").unwrap();
+        assert_eq!(known(&places), None);
+    }
+}

@@ -1,0 +1,95 @@
+//! What programs outside can ask of a workbench that stays open: runs, files and conversations. Adapters (MCP, the bridge)
+//! call it, and turn what it gives into their protocol's shapes.
+//!
+//! | file | what it is about |
+//! |---|---|
+//! | `shapes.rs` | what is handed in and out |
+//! | `runs.rs` | drives the runs of this process, and goes on with those of the one before |
+//! | `steering.rs`, `view.rs` | runs as they are shown to and steered by whoever is outside |
+//! | `conversations.rs`, `sessions.rs` | questions that are waited for; what was said before |
+//! | `files.rs`, `find.rs` | the workspace's files: whole, for programs; through tools, and searched |
+//! | `heard.rs` | what happens in runs, told to whoever listens |
+
+mod conversations;
+mod files;
+mod find;
+mod heard;
+mod runs;
+mod sessions;
+mod shapes;
+mod steering;
+mod view;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+use updraft_tools::{Place, Workspace};
+
+pub use conversations::Conversations;
+pub use find::Files;
+use heard::Heard;
+pub use runs::Runs;
+use sessions::Sessions;
+pub use sessions::{SessionLimits, with_conversation};
+pub use shapes::{Answered, Changed, Document, Hit, Listed, Listener, Output, Progress, Query, View, Wait, Work};
+
+use crate::fault::Fault;
+use crate::flags::Flags;
+use crate::notice::Tell;
+use crate::places::Places;
+use crate::settings::Settings;
+use crate::workbench::{Attendance, Workbench};
+
+/// A workbench that stays open for programs outside. Cheap to clone.
+#[derive(Clone)]
+pub struct Office {
+    /// Its runs.
+    pub runs: Runs,
+    /// The files of its folder.
+    pub files: Arc<Files>,
+    /// Questions that are waited for.
+    pub conversations: Conversations,
+}
+
+impl Office {
+    /// Opens an office in a folder and goes on with the runs that the process before left behind; says how many.
+    pub async fn open(
+        places: &Places,
+        folder: &Path,
+        flags: Flags,
+        stop: CancellationToken,
+        tell: Tell,
+    ) -> Result<(Self, usize), Fault> {
+        let heard = Heard::new();
+        let attendance = Attendance { watch: Arc::new(heard.clone()), stop: stop.clone(), tell };
+        let bench = Workbench::open(places, folder, flags, attendance)?;
+        bench.prepare().await?;
+        let (engine, dispatcher) = (bench.engine().await?.clone(), bench.dispatcher().await?.clone());
+        let limits = bench.settings.meant.serving.sessions();
+        let sessions = Sessions::new(engine.journal().clone(), folder.display().to_string(), limits);
+        sessions.take_over(&places.state.join("sessions")).await;
+        let files = Files {
+            dispatcher,
+            place: Place { workspace: Workspace::open(folder)? },
+            settings: bench.settings.meant.rules(),
+            changed: heard.changed.clone(),
+        };
+        let runs = Runs::new(bench, engine, stop.clone());
+        let conversations = Conversations { runs: runs.clone(), heard, sessions: Arc::new(sessions) };
+        conversations.sweep(limits.sweep, stop);
+        let left = runs.recover().await?;
+        Ok((Self { runs, files: Arc::new(files), conversations }, left))
+    }
+
+    /// The settings it was opened with.
+    pub fn settings(&self) -> &Settings {
+        self.runs.settings()
+    }
+
+    /// Waits until what runs here has stopped, which it does when `stop` is cancelled, and closes the journal. What is left
+    /// goes on next time.
+    pub async fn close(self) {
+        self.runs.finish().await;
+    }
+}

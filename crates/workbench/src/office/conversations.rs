@@ -1,0 +1,141 @@
+//! Questions that are waited for, and conversations of several of them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::broadcast;
+use tokio_util::sync::CancellationToken;
+use updraft_engine::messages;
+use updraft_run::{Goal, Input, RunId};
+
+use super::heard::{Heard, next_of, rest_of};
+use super::runs::Runs;
+use super::sessions::Sessions;
+use super::shapes::{Answered, Listener, Progress, Query};
+use super::steering::goal;
+use super::view;
+use crate::fault::Fault;
+
+/// The conversations of an office. Cheap to clone.
+#[derive(Clone)]
+pub struct Conversations {
+    pub(super) runs: Runs,
+    pub(super) heard: Heard,
+    pub(super) sessions: Arc<Sessions>,
+}
+
+impl Conversations {
+    /// Lets go of conversations that have rested too long, now and then.
+    pub(super) fn sweep(&self, every: Duration, stop: CancellationToken) {
+        let sessions = Arc::downgrade(&self.sessions);
+        self.runs.aside(async move {
+            loop {
+                tokio::select! {
+                    () = stop.cancelled() => return,
+                    () = tokio::time::sleep(every) => {}
+                }
+                let Some(sessions) = sessions.upgrade() else { return };
+                sessions.sweep().await;
+            }
+        });
+    }
+
+    /// Pursues a goal and waits until it is reached, or a person must be asked. The future may be dropped: then nobody waits
+    /// any more, and what was begun goes on, unless [`Listener::unwanted`] says otherwise.
+    pub async fn query(&self, query: Query, listener: Listener) -> Result<Answered, Fault> {
+        if let Some(session) = &query.session {
+            self.catch_up(session).await?;
+        }
+        let session = match &query.session {
+            Some(session) => session.clone(),
+            None => self.sessions.begin().await.map_err(Fault::usage)?,
+        };
+        let (text, origins) = self.sessions.put(&session, &query.work.goal).await.map_err(Fault::usage)?;
+        // Before it begins, so that nothing is missed.
+        let heard = self.heard.listen();
+        let asked = if text == query.work.goal { String::new() } else { query.work.goal.clone() };
+        let id = self.runs.start(Goal { origins, asked, ..goal(&query.work, text) }).await?;
+        self.sessions.asked(&session, id.as_str(), &query.work.goal).await.map_err(Fault::usage)?;
+        self.wait(id, (query, session), listener, heard).await
+    }
+
+    /// Waits again for a run that was begun by [`query`](Self::query).
+    pub async fn follow(&self, run: &str, query: Query, listener: Listener) -> Result<Answered, Fault> {
+        let id = self.runs.find(run)?;
+        let session = query.session.clone().unwrap_or_default();
+        self.wait(id, (query, session), listener, self.heard.listen()).await
+    }
+
+    /// Takes into a conversation what became of questions that nobody waited for to the end.
+    async fn catch_up(&self, session: &str) -> Result<(), Fault> {
+        for run in self.sessions.open(session).map_err(Fault::usage)? {
+            let report = self.runs.find(&run).and_then(|id| view::report(self.runs.journal(), &id));
+            let answer = match report {
+                Ok(report) if view::of(&report).status.is_final() => Some((report.answer(), report.run.origins())),
+                Ok(_) => continue,
+                // It was removed.
+                Err(_) => None,
+            };
+            let answer = answer.as_ref().map(|(answer, origins)| (answer.as_str(), origins));
+            self.sessions.answered(session, &run, answer).await.map_err(Fault::usage)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for a run, passes on what happens, and gives what it came to.
+    async fn wait(
+        &self,
+        id: RunId,
+        (query, session): (Query, String),
+        listener: Listener,
+        mut heard: broadcast::Receiver<(RunId, Progress)>,
+    ) -> Result<Answered, Fault> {
+        let mut unwanted =
+            Unwanted { runs: self.runs.clone(), id: id.clone(), listener: listener.clone(), is_over: false };
+        let pass_on = |(run, progress): (RunId, Progress)| {
+            if run == id {
+                let _ = listener.progress.send(progress);
+            }
+        };
+        let mut rest = std::pin::pin!(self.runs.until_rest(&id));
+        loop {
+            tokio::select! {
+                rested = &mut rest => break rested?,
+                told = next_of(&mut heard) => pass_on(told),
+            }
+        }
+        // The last words were said before it came to rest.
+        rest_of(&mut heard).into_iter().for_each(pass_on);
+        unwanted.is_over = true;
+        let report = view::report(self.runs.journal(), &id)?;
+        let view = view::of(&report);
+        if view.status.is_final() {
+            let answer = Some((view.answer.as_str(), &report.run.origins()));
+            self.sessions.answered(&session, id.as_str(), answer).await.map_err(Fault::usage)?;
+        }
+        let messages = query.history.then(|| messages(self.runs.journal(), &id)).transpose();
+        let messages = messages?;
+        Ok(Answered { view, session, messages })
+    }
+}
+
+/// Cancels the run of a question that is no longer wanted. A client that only went away may come back for it.
+struct Unwanted {
+    runs: Runs,
+    id: RunId,
+    listener: Listener,
+    is_over: bool,
+}
+
+impl Drop for Unwanted {
+    fn drop(&mut self) {
+        if self.is_over || !self.listener.unwanted.is_cancelled() || self.runs.is_stopping() {
+            return;
+        }
+        let (runs, id) = (self.runs.clone(), self.id.clone());
+        self.runs.aside(async move {
+            let cancel = Input::Cancel { by: "the client that asked".into(), step: None };
+            let _ = runs.tell(&id, cancel).await;
+        });
+    }
+}

@@ -1,0 +1,250 @@
+//! The workspace's files through the tools that agents use, under the same rules; and search over them.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+use tokio::sync::broadcast;
+use tracing::info;
+use updraft_run::{
+    Approvals, Layer, Origins, Outcome, Permission, Prepared, Reply, Rights, Rules, Settings, ToolCall, outcome_words,
+};
+use updraft_tools::{CallContext, Dispatcher, Place, Workspace};
+
+use super::files::changed;
+use super::shapes::{Changed, Hit, Output};
+use crate::fault::Fault;
+
+/// Documents that a search gives.
+const HITS: usize = 20;
+/// Words of a query that count: each is a search of its own.
+const WORDS: usize = 16;
+/// Lines of a document that are shown with it.
+const LINES: usize = 3;
+/// Characters of such a line.
+const SHOWN: usize = 200;
+/// Bytes of a document that a search looks through.
+const LOOKED_THROUGH: u64 = 32 << 20;
+/// Bytes that one search reads.
+const SEARCHED: u64 = 256 << 20;
+
+/// The files of the workspace, reached by tools.
+pub struct Files {
+    pub(super) dispatcher: Dispatcher,
+    pub(super) place: Place,
+    /// What may be done: the mode and the rules that runs have too.
+    pub(super) settings: Settings,
+    /// Who wants to hear of files that change.
+    pub(super) changed: broadcast::Sender<Changed>,
+}
+
+impl Files {
+    /// Tells of files that clients and runs of this process change. Whoever is slow misses some.
+    pub fn changes(&self) -> broadcast::Receiver<Changed> {
+        self.changed.subscribe()
+    }
+
+    /// Calls a tool, if the rules that hold for runs let whoever comes in here do so.
+    pub async fn call(&self, tool: &str, args: Value) -> Result<Output, Fault> {
+        let call = ToolCall { id: "1".into(), name: tool.to_owned(), args, fault: None };
+        let prepared = self.dispatcher.prepare(&call, &self.place);
+        if let Some(fault) = prepared.fault {
+            return Err(Fault::usage(fault.message));
+        }
+        self.weigh(tool, &prepared)?;
+        let output = self.perform(&call, &prepared).await?;
+        if prepared.changes() {
+            // No run holds what a client does by itself, so this is where it can be looked up.
+            info!(tool, files = prepared.writes.join(", "), "a client changed files");
+        }
+        Ok(output)
+    }
+
+    /// Whether a call may be made. What an agent would need approval for is refused, under `--yes` too: a person said that
+    /// of their own runs, and here nobody sees what is asked. A rule that allows it is a word about the very thing.
+    pub(super) fn weigh(&self, tool: &str, prepared: &Prepared) -> Result<(), Fault> {
+        if self.settings.deny.iter().any(|denied| denied == tool) {
+            return Err(Fault::usage(format!("`{tool}` is denied by `deny` in the settings")));
+        }
+        let none = Rules::default();
+        let client = Layer { whose: "a client", mode: Some(Approvals::Refuse), read_only: false, rules: &none };
+        match Rights::of(&self.settings, &[]).child(client).weigh(tool, prepared, &Origins::default()) {
+            Permission::Allowed => Ok(()),
+            Permission::Denied(failure) => Err(Fault::usage(failure.message)),
+            Permission::Asked(asking) => Err(Fault::usage(format!(
+                "{}. Refused: nobody can be asked here; have an agent do it with `query` or `dispatch_agent_task`: there \
+                 a person can approve it",
+                asking.why
+            ))),
+        }
+    }
+
+    async fn perform(&self, call: &ToolCall, prepared: &Prepared) -> Result<Output, Fault> {
+        let mut context = CallContext::new(self.place.clone(), "mcp");
+        context.around.reaches_outside = prepared.outside;
+        let called = self.dispatcher.call(call, &context).await;
+        match called.reply {
+            Reply::Output(output) if !output.is_error => {
+                for change in changed(&output.changes) {
+                    // Nobody may listen.
+                    let _ = self.changed.send(change);
+                }
+                Ok(Output { text: output.text.clone(), value: output.value.clone() })
+            }
+            other => Err(Fault::usage(outcome_words(&Outcome::Replied(other)).into_owned())),
+        }
+    }
+
+    /// Documents that hold words of the query, those that hold more of them first. What may not be read is not looked at, so
+    /// that nothing in the answer tells of what it holds.
+    pub async fn search(&self, query: &str) -> Result<Vec<Hit>, Fault> {
+        let words: Vec<String> = words(query);
+        if words.is_empty() {
+            return Err(Fault::usage("the query has no words to look for"));
+        }
+        let (mut shown, mut hidden) = (Vec::new(), None);
+        for reads in self.all().await? {
+            match self.may_show(&reads) {
+                Ok(()) => shown.push(reads),
+                Err(why) => hidden = Some(why),
+            }
+        }
+        if let Some(why) = hidden.filter(|_| shown.is_empty()) {
+            return Err(why);
+        }
+        let mut found = self.look_at(".", move |workspace, _| Ok(matching(workspace, shown, &words))).await?;
+        found.sort_by(|(one, a), (other, b)| b.score.cmp(&a.score).then(one.cmp(other)));
+        Ok(found.into_iter().take(HITS).map(|(path, found)| self.hit(path, &found)).collect())
+    }
+
+    /// Whether a search may show a file, given by its path and where that leads: what cannot be searched or read is not
+    /// found either.
+    fn may_show(&self, reads: &[String]) -> Result<(), Fault> {
+        let reading = Prepared { reads: reads.to_vec(), ..Prepared::default() };
+        ["search_files", "read_file"].iter().try_for_each(|tool| self.weigh(tool, &reading))
+    }
+
+    fn hit(&self, path: String, found: &Found) -> Hit {
+        Hit { title: path.clone(), url: self.url(&path), text: found.lines.join("\n"), id: path }
+    }
+
+    pub(super) fn url(&self, path: &str) -> String {
+        let whole = self.place.workspace.root().join(path);
+        let mut url = String::from("file://");
+        for byte in whole.to_string_lossy().bytes() {
+            if byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte) {
+                url.push(byte as char);
+            } else {
+                let _ = write!(url, "%{byte:02X}");
+            }
+        }
+        url
+    }
+}
+
+#[derive(Default)]
+struct Found {
+    score: usize,
+    lines: Vec<String>,
+}
+
+/// Those of the files that have words in their names or texts.
+fn matching(workspace: &Workspace, files: Vec<Vec<String>>, words: &[String]) -> Vec<(String, Found)> {
+    let (mut found, mut left) = (Vec::new(), SEARCHED);
+    for reads in files {
+        let [path, elsewhere @ ..] = reads.as_slice() else { continue };
+        let name = path.to_lowercase();
+        let named = words.iter().filter(|word| name.contains(word.as_str())).count();
+        let mut one = Found { score: 15 * named, ..Found::default() };
+        // The content of a link is found under its own name.
+        if elsewhere.is_empty()
+            && left > 0
+            && let Ok(inside) = workspace.locate(path)
+            && let Ok(read) = workspace.whole_text(&inside, left.min(LOOKED_THROUGH))
+        {
+            left -= read.bytes.min(left);
+            one.take_in(&read.text, words);
+        }
+        if one.score > 0 {
+            found.push((path.clone(), one));
+        }
+    }
+    found
+}
+
+impl Found {
+    /// Counts the lines that hold each word, and keeps the first.
+    fn take_in(&mut self, text: &str, words: &[String]) {
+        let lower = text.to_lowercase();
+        let words: Vec<&String> = words.iter().filter(|word| lower.contains(word.as_str())).collect();
+        if words.is_empty() || text.contains('\0') {
+            return;
+        }
+        let mut counts = vec![0; words.len()];
+        for line in text.lines() {
+            let lower = line.to_lowercase();
+            let mut holds = false;
+            for (word, count) in words.iter().zip(&mut counts) {
+                let here = lower.contains(word.as_str());
+                *count += usize::from(here);
+                holds |= here;
+            }
+            if holds && self.lines.len() < LINES {
+                self.lines.push(excerpt(line, &lower, &words));
+            }
+        }
+        self.score += counts.into_iter().filter(|count| *count > 0).map(|count| 10 + count.min(9)).sum::<usize>();
+    }
+}
+
+/// A line cut to size, so that the first word that was looked for can be seen.
+fn excerpt(line: &str, lower: &str, words: &[&String]) -> String {
+    let at = words.iter().filter_map(|word| lower.find(word.as_str())).min().unwrap_or_default();
+    let before = lower.get(..at).unwrap_or_default().chars().count();
+    let from = if before < SHOWN / 2 { 0 } else { before - SHOWN / 3 };
+    line.chars().skip(from).take(SHOWN).collect::<String>().trim().to_owned()
+}
+
+/// The words of a query, lower case, without those that every text has. Of very many the longest count: they say most.
+fn words(query: &str) -> Vec<String> {
+    let split = query.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+    let mut words: Vec<String> = Vec::new();
+    for word in split.map(str::to_lowercase).filter(|word| word.chars().count() > 1) {
+        if !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    let is_common = |word: &String| ["the", "of", "and", "is", "in", "to", "what", "how"].contains(&word.as_str());
+    if words.iter().any(|word| !is_common(word)) {
+        words.retain(|word| !is_common(word));
+    }
+    if words.len() > WORDS {
+        words.sort_by_key(|word| std::cmp::Reverse(word.chars().count()));
+        words.truncate(WORDS);
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_of_a_query_count_wherever_they_stand_in_the_alphabet() {
+        let query = "The and of: ab ac ad ae af ag ah ai aj ak al am an ao ap aq ab zeppelin";
+        let words = words(query);
+        assert_eq!(words.len(), WORDS);
+        assert_eq!((words[0].as_str(), words[1].as_str(), words[15].as_str()), ("zeppelin", "ab", "ap"));
+        assert_eq!(super::words("zoo apple Zoo a"), ["zoo", "apple"]);
+        assert_eq!(super::words("what is"), ["what", "is"]);
+    }
+
+    #[test]
+    fn a_line_is_shown_where_the_word_stands_and_counts_for_each_word_it_holds() {
+        let mut found = Found::default();
+        let text = format!("{} the Weft is here {}\nweft and warp\nnothing\n", "x".repeat(1_000), "y".repeat(1_000));
+        found.take_in(&text, &["weft".to_owned(), "warp".to_owned(), "loom".to_owned()]);
+        assert_eq!(found.score, (10 + 2) + (10 + 1));
+        assert!(found.lines[0].contains("the Weft is here") && found.lines[0].chars().count() <= SHOWN);
+        assert_eq!(found.lines[1..], ["weft and warp"]);
+    }
+}

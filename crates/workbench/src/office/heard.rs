@@ -1,0 +1,118 @@
+//! What happens in the runs of this process, told to whoever listens.
+
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
+use tracing::debug;
+use updraft_engine::{Delta, Watch};
+use updraft_run::{Address, Effect, Event, Record, Reply, Run, RunId, StepId};
+
+use super::files::changed;
+use super::shapes::{Changed, Progress};
+
+/// Words on progress and changes kept for a listener that is slow; older ones are lost.
+const KEPT: usize = 256;
+
+/// Tells what happens in the runs of this process. Handed to the engine as its watcher.
+#[derive(Clone)]
+pub(crate) struct Heard {
+    progress: broadcast::Sender<(RunId, Progress)>,
+    /// Of files that runs and clients change.
+    pub(crate) changed: broadcast::Sender<Changed>,
+}
+
+impl Heard {
+    pub(crate) fn new() -> Self {
+        Self { progress: broadcast::channel(KEPT).0, changed: broadcast::channel(KEPT).0 }
+    }
+
+    pub(crate) fn listen(&self) -> broadcast::Receiver<(RunId, Progress)> {
+        self.progress.subscribe()
+    }
+}
+
+/// The next of what is told. Whoever was too slow for some goes on with the oldest that is kept.
+pub(crate) async fn next_of<T: Clone>(heard: &mut broadcast::Receiver<T>) -> T {
+    loop {
+        match heard.recv().await {
+            Ok(told) => return told,
+            Err(RecvError::Lagged(lost)) => debug!(lost, "a listener is slow"),
+            Err(RecvError::Closed) => std::future::pending().await,
+        }
+    }
+}
+
+/// All that has been told by now.
+pub(crate) fn rest_of<T: Clone>(heard: &mut broadcast::Receiver<T>) -> Vec<T> {
+    let mut rest = Vec::new();
+    loop {
+        match heard.try_recv() {
+            Ok(told) => rest.push(told),
+            Err(TryRecvError::Lagged(_)) => {}
+            Err(TryRecvError::Empty | TryRecvError::Closed) => return rest,
+        }
+    }
+}
+
+impl Watch for Heard {
+    fn is_watching(&self) -> bool {
+        self.progress.receiver_count() + self.changed.receiver_count() > 0
+    }
+
+    fn record(&self, id: &RunId, _: u64, record: &Record, run: &Run) {
+        for event in &record.events {
+            if let Event::Replied { reply: Reply::Output(output), .. } = event {
+                for change in changed(&output.changes) {
+                    let _ = self.changed.send(change);
+                }
+            }
+        }
+        if self.progress.receiver_count() == 0 {
+            return;
+        }
+        let done = run.steps().filter(|step| step.has_ended()).count();
+        for message in record.events.iter().filter_map(|event| in_words(event, run)) {
+            let _ = self.progress.send((id.clone(), Progress { done, steps: run.steps().count(), message }));
+        }
+    }
+
+    fn delta(&self, _: &RunId, _: &Address, _: Delta<'_>) {}
+}
+
+fn in_words(event: &Event, run: &Run) -> Option<String> {
+    let name = |id: &StepId| {
+        let step = run.step(id);
+        step.map_or_else(|| id.to_string(), |step| format!("{} ({})", step.spec.id, step.spec.agent))
+    };
+    match event {
+        Event::Planned { .. } => Some(format!("planned: {} steps", run.steps().count())),
+        Event::Wanted { id, effect: Effect::Ask } if id.turn == 0 => Some(format!("{} begins", name(&id.step))),
+        Event::Wanted { id, effect: Effect::Call } => {
+            let call = run.call_at(id)?;
+            Some(format!("{} calls {}", name(&id.step), call.name))
+        }
+        Event::StepDone { step, .. } => Some(format!("{} is done", name(step))),
+        Event::StepFailed { step, why } => Some(format!("{} failed: {}", name(step), why.message)),
+        Event::StepSkipped { step, .. } => Some(format!("{} is skipped", name(step))),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_listener_that_was_too_slow_goes_on_with_what_is_kept() {
+        let (send, mut heard) = broadcast::channel(2);
+        for n in 0..5 {
+            send.send(n).unwrap();
+        }
+        assert_eq!((next_of(&mut heard).await, next_of(&mut heard).await), (3, 4));
+        for n in 5..9 {
+            send.send(n).unwrap();
+        }
+        assert_eq!(rest_of(&mut heard), [7, 8]);
+        send.send(9).unwrap();
+        assert_eq!(next_of(&mut heard).await, 9);
+    }
+}

@@ -1,0 +1,249 @@
+//! Drives the runs that come in by this process, and goes on with those of the process before.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tracing::warn;
+use updraft_engine::{Engine, Handle, PersonResponse, ResponseStatus};
+use updraft_journal::{Filter, Journal};
+use updraft_run::{Goal, Input, RunId, Status};
+
+use crate::fault::Fault;
+use crate::journal::new_id;
+use crate::moment;
+use crate::places::unguessable;
+use crate::resume::Resumed;
+use crate::settings::Settings;
+use crate::start::NewGoal;
+use crate::workbench::Workbench;
+
+/// The door of runs that other programs ask for.
+pub(super) const DOOR: &str = "mcp";
+/// How often we look at a run that another process drives: its end writes nothing.
+const LOOK: Duration = Duration::from_millis(500);
+/// How long the effect of what was said to a run is waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// What a run is opened for that nobody is at work on. Stopping is always possible.
+#[derive(Clone, Copy)]
+enum Waking {
+    ToGoOn,
+    ToStop,
+}
+
+/// The runs of this process. Cheap to clone.
+#[derive(Clone)]
+pub struct Runs(Arc<Inner>);
+
+struct Inner {
+    bench: Workbench,
+    engine: Engine,
+    workspace: String,
+    stop: CancellationToken,
+    tasks: TaskTracker,
+    /// Those driven here; the token is cancelled when one rests.
+    driven: Mutex<BTreeMap<RunId, CancellationToken>>,
+    /// One at a time opens runs, so that nobody finds a run owned by ourselves.
+    opening: tokio::sync::Mutex<()>,
+}
+
+impl Runs {
+    pub(super) fn new(bench: Workbench, engine: Engine, stop: CancellationToken) -> Self {
+        let workspace = bench.folder.display().to_string();
+        let (tasks, driven, opening) = (TaskTracker::new(), Mutex::default(), tokio::sync::Mutex::default());
+        Self(Arc::new(Inner { bench, engine, workspace, stop, tasks, driven, opening }))
+    }
+
+    pub(super) fn settings(&self) -> &Settings {
+        &self.0.bench.settings
+    }
+
+    pub(super) fn journal(&self) -> &Journal {
+        self.0.engine.journal()
+    }
+
+    pub(super) fn is_stopping(&self) -> bool {
+        self.0.stop.is_cancelled()
+    }
+
+    fn driven(&self) -> MutexGuard<'_, BTreeMap<RunId, CancellationToken>> {
+        self.0.driven.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A run of this workspace, by its whole id. Others are not shown to whoever comes in here.
+    pub(super) fn find(&self, id: &str) -> Result<RunId, Fault> {
+        let unknown = || Fault::usage(format!("there is no run `{id}` in this workspace"));
+        let id = RunId::parse(id).map_err(|_| unknown())?;
+        let head = self.journal().head(&id).map_err(|_| unknown())?;
+        if head.workspace == self.0.workspace { Ok(id) } else { Err(unknown()) }
+    }
+
+    /// The newest runs of this workspace.
+    pub(super) fn newest(&self, most: usize) -> Result<Vec<RunId>, Fault> {
+        let workspace = Some(self.0.workspace.clone());
+        let filter = Filter { workspace, limit: Some(most), ..Filter::default() };
+        let runs = self.journal().list(&filter)?;
+        Ok(runs.into_iter().map(|run| run.id).collect())
+    }
+
+    /// Starts a run; when it is done, the goal is safe on disk and the run goes on by itself.
+    pub(super) async fn start(&self, goal: Goal) -> Result<RunId, Fault> {
+        if self.is_stopping() {
+            return Err(Fault::failed("the server is stopping; ask again when it is back"));
+        }
+        let id = new_id()?;
+        let goal = Goal { door: DOOR.to_owned(), ..goal };
+        let new = NewGoal { goal, ..NewGoal::default() };
+        let handle = Box::pin(self.0.bench.start(id.clone(), new)).await?;
+        self.drive(handle);
+        Ok(id)
+    }
+
+    /// Does something on the side, until it is done or everything stops.
+    pub(super) fn aside(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.0.tasks.spawn(work);
+    }
+
+    fn drive(&self, handle: Handle) {
+        let (runs, id, rests) = (self.clone(), handle.id().clone(), CancellationToken::new());
+        self.driven().insert(id.clone(), rests.clone());
+        self.0.tasks.spawn(async move {
+            let rested = Box::pin(handle.drive()).await;
+            runs.driven().remove(&id);
+            match rested {
+                // What was said to it while it came to rest is taken up at once.
+                Ok(rested) if !rested.was_stopped && !rested.run.is_over() => {
+                    if runs.journal().inbox(&id).is_ok_and(|inbox| !inbox.is_empty()) {
+                        let _ = runs.wake(&id, Waking::ToGoOn).await;
+                    }
+                }
+                Ok(_) => {}
+                Err(error) => warn!(run = %id, %error, "a run stopped"),
+            }
+            rests.cancel();
+        });
+    }
+
+    /// Goes on with a run, unless someone is at work on it.
+    async fn wake(&self, id: &RunId, waking: Waking) -> Result<(), Fault> {
+        let _turn = self.0.opening.lock().await;
+        if self.driven().contains_key(id) || self.is_stopping() {
+            return Ok(());
+        }
+        let opened = match waking {
+            Waking::ToGoOn => self.0.bench.resume(id, Vec::new()).await,
+            Waking::ToStop => self.0.bench.reopen(id).await,
+        };
+        match opened {
+            Ok(Resumed::Here(handle)) => {
+                self.drive(*handle);
+                Ok(())
+            }
+            // Its owner reads what is left for it.
+            Ok(Resumed::Elsewhere { .. }) => Ok(()),
+            Err(fault) => Err(Fault { message: format!("run {id} does not go on here: {}", fault.message), ..fault }),
+        }
+    }
+
+    /// Gives a person's word on a question to a run. Refused when another was first.
+    pub(super) async fn give(&self, response: &PersonResponse<'_>) -> Result<(), Fault> {
+        let overtaken =
+            |stands: &str| Fault::usage(format!("{} was already {stands}; this does not count", response.at));
+        if let Some((stands, is_same)) = response.send(moment::now()).await? {
+            return if is_same { Ok(()) } else { Err(overtaken(&stands)) };
+        }
+        self.until_taken(response.id, response.input).await?;
+        match response.status()? {
+            ResponseStatus::Counts | ResponseStatus::Waits => Ok(()),
+            ResponseStatus::Overtaken(stands) => Err(overtaken(&stands)),
+            ResponseStatus::Unwanted => {
+                Err(Fault::usage(format!("the run no longer waits for an answer to {}", response.at)))
+            }
+        }
+    }
+
+    /// Says something to a run. It is on disk before it is taken, and its effect is waited for a moment.
+    pub(super) async fn tell(&self, id: &RunId, input: Input) -> Result<(), Fault> {
+        let key = unguessable(16).map_err(Fault::failed)?;
+        self.journal().send(id, &key, &input, moment::now()).await?;
+        self.until_taken(id, &input).await
+    }
+
+    async fn until_taken(&self, id: &RunId, input: &Input) -> Result<(), Fault> {
+        let stops = matches!(input, Input::Pause | Input::Cancel { step: None, .. });
+        self.wake(id, if stops { Waking::ToStop } else { Waking::ToGoOn }).await?;
+        let mut changes = self.journal().changes();
+        let deadline = tokio::time::Instant::now() + PATIENCE;
+        while self.journal().inbox(id)?.iter().any(|waiting| waiting.input == *input)
+            && tokio::time::Instant::now() < deadline
+        {
+            let _ = tokio::time::timeout(LOOK, changes.next()).await;
+        }
+        Ok(())
+    }
+
+    /// Waits until nothing more happens in a run without a person. May be dropped.
+    pub(super) async fn until_rest(&self, id: &RunId) -> Result<(), Fault> {
+        loop {
+            let here = self.driven().get(id).cloned();
+            if let Some(rests) = here {
+                if self.asks_a_person(id) {
+                    return Ok(());
+                }
+                tokio::select! {
+                    () = rests.cancelled() => {}
+                    // Whoever the run calls may have a question while the call is under way.
+                    _ = tokio::time::timeout(LOOK, self.journal().changed()) => {}
+                }
+                continue;
+            }
+            let head = self.journal().head(id)?;
+            if !head.is_owned() {
+                return Ok(());
+            }
+            let _ = tokio::time::timeout(LOOK, self.journal().changed()).await;
+        }
+    }
+
+    /// Whether a run that is driven here waits for nothing but a person.
+    fn asks_a_person(&self, id: &RunId) -> bool {
+        let waits = self.journal().head(id).is_ok_and(|head| head.status == Status::Waiting);
+        waits && self.0.engine.load(id).is_ok_and(|run| !updraft_engine::waiting_for(&run).is_empty())
+    }
+
+    /// Goes on with the runs of the process before: those that came in by our door and were cut off, and those that
+    /// have been answered since.
+    pub(super) async fn recover(&self) -> Result<usize, Fault> {
+        let list = |status| self.journal().list(&Filter { status: Some(status), ..Filter::default() });
+        let mut left = list(Status::Running)?;
+        left.retain(updraft_journal::Summary::was_cut_off);
+        for run in list(Status::Waiting)? {
+            if !run.is_owned() && self.journal().inbox(&run.id).is_ok_and(|inbox| !inbox.is_empty()) {
+                left.push(run);
+            }
+        }
+        left.retain(|run| run.workspace == self.0.workspace);
+        let mut count = 0;
+        for run in left {
+            let is_ours = self.0.engine.load(&run.id).is_ok_and(|run| run.goal().door == DOOR);
+            if !is_ours {
+                continue;
+            }
+            match self.wake(&run.id, Waking::ToGoOn).await {
+                Ok(()) => count += 1,
+                Err(fault) => warn!(run = %run.id, why = fault.in_one_line(), "a run was left as it is"),
+            }
+        }
+        Ok(count)
+    }
+
+    /// Waits until the runs have stopped, which they do when the engine is told to. What is left goes on next time.
+    pub(super) async fn finish(&self) {
+        self.0.tasks.close();
+        self.0.tasks.wait().await;
+        self.0.bench.close().await;
+        self.journal().clone().close().await;
+    }
+}

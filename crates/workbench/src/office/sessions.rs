@@ -1,0 +1,298 @@
+//! Conversations of several questions: kept in the journal's file, bounded in number, length and age.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tracing::warn;
+use updraft_journal::{Change, Journal, Stored};
+use updraft_run::Origins;
+
+use crate::places::unguessable;
+
+/// How a question that goes on with a conversation is put.
+const CONVERSATION: &str = include_str!("conversation.md");
+/// What conversations are stored under.
+const SCOPE: &str = "sessions";
+/// How many conversations there may be, how long, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionLimits {
+    /// How long a conversation may rest.
+    pub age: Duration,
+    /// How often those that have rested too long are let go.
+    pub sweep: Duration,
+    /// Conversations at once; beyond, the one that rested longest goes.
+    pub most: usize,
+    /// Questions that a conversation remembers.
+    pub turns: usize,
+}
+
+impl Default for SessionLimits {
+    fn default() -> Self {
+        Self { age: Duration::from_mins(30), sweep: Duration::from_mins(1), most: 256, turns: 20 }
+    }
+}
+
+/// Characters of one question or answer that are remembered.
+const LONGEST: usize = 8_000;
+
+/// The conversations of a workspace. Nothing of them is held here, so that any process can go on with one.
+pub(super) struct Sessions {
+    journal: Journal,
+    workspace: String,
+    limits: SessionLimits,
+}
+
+/// What was said in a conversation, the oldest first.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Conversation {
+    workspace: String,
+    /// Questions and their answers.
+    turns: VecDeque<(String, String)>,
+    /// Runs and their questions, where the answer is not known yet.
+    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
+    open: VecDeque<(String, String)>,
+    /// Where words of the answers came from.
+    #[serde(default, skip_serializing_if = "Origins::is_empty")]
+    origins: Origins,
+}
+
+impl Sessions {
+    pub(super) fn new(journal: Journal, workspace: String, limits: SessionLimits) -> Self {
+        Self { journal, workspace, limits }
+    }
+
+    /// A new conversation; beyond the most, the one that rested longest goes. Nobody can guess its id.
+    pub(super) async fn begin(&self) -> Result<String, String> {
+        let id = unguessable(16)?;
+        let begun = Conversation { workspace: self.workspace.clone(), ..Conversation::default() };
+        let text = serde_json::to_string(&begun).map_err(|error| error.to_string())?;
+        let set = move |_| (Change::Set(text.clone()), ());
+        self.journal.change_stored(SCOPE, &id, set).await.map_err(|error| error.to_string())?;
+        self.sweep().await;
+        Ok(id)
+    }
+
+    /// A question as it is put to the agents: with what was said before in this conversation, and where words of that came
+    /// from: an answer may repeat what a page says, and is not the user's word for being in their question.
+    pub(super) async fn put(&self, id: &str, question: &str) -> Result<(String, Origins), String> {
+        let question = question.to_owned();
+        let put = move |said: &mut Conversation| {
+            let turns = said.turns.iter().map(|(question, answer)| (question.as_str(), answer.as_str()));
+            (with_conversation(&question, &turns.collect::<Vec<_>>()), said.origins.clone())
+        };
+        let put = self.change(id, put).await?;
+        put.ok_or_else(|| "this session is not known or has expired; leave `session` out to begin anew".to_owned())
+    }
+
+    /// Remembers that a run pursues a question. It may be answered when nobody waits for it any more.
+    pub(super) async fn asked(&self, id: &str, run: &str, question: &str) -> Result<(), String> {
+        let (most, asked) = (self.limits.turns, (run.to_owned(), short(question)));
+        let add = move |said: &mut Conversation| {
+            said.open.push_back(asked.clone());
+            while said.open.len() > most {
+                said.open.pop_front();
+            }
+        };
+        self.change(id, add).await.map(drop)
+    }
+
+    /// The runs whose answers are not known yet.
+    pub(super) fn open(&self, id: &str) -> Result<Vec<String>, String> {
+        let stored = self.journal.stored(SCOPE, id).map_err(|error| error.to_string())?;
+        let open = stored.as_ref().and_then(|stored| known(stored, &self.workspace, self.limits.age));
+        Ok(open.into_iter().flat_map(|said| said.open).map(|(run, _)| run).collect())
+    }
+
+    /// Remembers what a question came to, and where words of the answer came from; without an answer, forgets it. What has
+    /// gone, or was heard before, changes nothing.
+    pub(super) async fn answered(&self, id: &str, run: &str, answer: Option<(&str, &Origins)>) -> Result<(), String> {
+        let (most, run) = (self.limits.turns, run.to_owned());
+        let answer = answer.map(|(answer, origins)| (short(answer), origins.clone()));
+        let take = move |said: &mut Conversation| {
+            let Some(at) = said.open.iter().position(|(open, _)| *open == run) else { return };
+            let Some((_, question)) = said.open.remove(at) else { return };
+            if let Some((answer, origins)) = &answer {
+                said.origins.merge(origins);
+                said.turns.push_back((question, answer.clone()));
+                while said.turns.len() > most {
+                    said.turns.pop_front();
+                }
+            }
+        };
+        self.change(id, take).await.map(drop)
+    }
+
+    /// Lets go of those that have rested too long.
+    pub(super) async fn sweep(&self) {
+        if let Err(error) = self.journal.sweep_stored(SCOPE, self.limits.age, self.limits.most).await {
+            warn!(%error, "old conversations could not be removed");
+        }
+    }
+
+    /// Takes over what earlier versions kept in a folder, a file each, and removes that.
+    pub(super) async fn take_over(&self, folder: &Path) {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let changed = entry.metadata().and_then(|about| about.modified());
+            let is_fresh = changed.is_ok_and(|at| at.elapsed().is_ok_and(|age| age < self.limits.age));
+            let text = std::fs::read_to_string(entry.path()).unwrap_or_default();
+            if is_fresh && serde_json::from_str::<Conversation>(&text).is_ok() {
+                let set = move |stored: Option<Stored>| {
+                    (stored.map_or_else(|| Change::Set(text.clone()), |_| Change::Nothing), ())
+                };
+                let kept = self.journal.change_stored(SCOPE, &entry.file_name().to_string_lossy(), set).await;
+                if let Err(error) = kept {
+                    warn!(%error, "a conversation could not be taken over");
+                    return;
+                }
+            }
+        }
+        let _ = std::fs::remove_dir_all(folder);
+    }
+
+    /// Changes a conversation of this workspace that has not rested too long; gives nothing where there is none.
+    async fn change<T: Send + 'static>(
+        &self,
+        id: &str,
+        change: impl Fn(&mut Conversation) -> T + Send + 'static,
+    ) -> Result<Option<T>, String> {
+        let (workspace, age) = (self.workspace.clone(), self.limits.age);
+        let change = move |stored: Option<Stored>| {
+            let found = stored.as_ref().and_then(|stored| known(stored, &workspace, age));
+            let Some(mut said) = found else { return (Change::Nothing, None) };
+            let given = change(&mut said);
+            (serde_json::to_string(&said).map_or(Change::Nothing, Change::Set), Some(given))
+        };
+        self.journal.change_stored(SCOPE, id, change).await.map_err(|error| error.to_string())
+    }
+}
+
+fn known(stored: &Stored, workspace: &str, age: Duration) -> Option<Conversation> {
+    let said: Conversation = serde_json::from_str(&stored.value).ok().filter(|_| stored.age < age)?;
+    (said.workspace == workspace).then_some(said)
+}
+
+/// A question as it is put to the agents where it goes on with a conversation: with the questions and answers before it, the
+/// oldest first, each cut to its size.
+pub fn with_conversation(question: &str, turns: &[(&str, &str)]) -> String {
+    if turns.is_empty() {
+        return question.to_owned();
+    }
+    let said = turns.iter().map(|(question, answer)| format!("User: {}\n\nAnswer: {}", short(question), short(answer)));
+    let said = said.collect::<Vec<_>>().join("\n\n");
+    let (before, after) = CONVERSATION.trim().split_once("{said}").unwrap_or((CONVERSATION, ""));
+    format!("{}{said}{after}", before.replace("{question}", question))
+}
+
+fn short(text: &str) -> String {
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{} […]", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = "https://a.example/page";
+    const LIMITS: SessionLimits =
+        SessionLimits { age: Duration::from_mins(30), sweep: Duration::from_mins(1), most: 256, turns: 3 };
+
+    fn sessions(folder: &tempfile::TempDir, workspace: &str, limits: SessionLimits) -> Sessions {
+        let journal = Journal::open(&folder.path().join("journal.db"), updraft_journal::Options::default()).unwrap();
+        Sessions::new(journal, workspace.to_owned(), limits)
+    }
+
+    async fn say(sessions: &Sessions, id: &str, question: &str, answer: &str) {
+        sessions.asked(id, "run", question).await.unwrap();
+        sessions.answered(id, "run", Some((answer, &Origins::of(PAGE)))).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_conversation_goes_on_after_a_restart_and_says_so_in_no_other_workspace() {
+        let folder = tempfile::tempdir().unwrap();
+        let before = sessions(&folder, "/workspace", LIMITS);
+        let id = before.begin().await.unwrap();
+        assert_eq!(before.put(&id, "What is it?").await.unwrap().0, "What is it?");
+        say(&before, &id, "What is it?", "A loom.").await;
+        drop(before);
+        let after = sessions(&folder, "/workspace", LIMITS);
+        let (put, origins) = after.put(&id, "Who made it?").await.unwrap();
+        assert!(put.starts_with("Who made it?") && put.contains("User: What is it?\n\nAnswer: A loom."), "{put}");
+        assert_eq!(origins.names(), [PAGE], "what it was made of is not forgotten");
+        let elsewhere = sessions(&folder, "/elsewhere", LIMITS);
+        assert!(elsewhere.put(&id, "Who made it?").await.unwrap_err().contains("leave `session` out"));
+    }
+
+    #[tokio::test]
+    async fn a_question_is_answered_once_even_after_a_restart_and_one_whose_run_is_gone_is_forgotten() {
+        let folder = tempfile::tempdir().unwrap();
+        let before = sessions(&folder, "/workspace", LIMITS);
+        let id = before.begin().await.unwrap();
+        before.asked(&id, "one", "Which colour?").await.unwrap();
+        before.asked(&id, "two", "Which size?").await.unwrap();
+        assert_eq!(before.put(&id, "And now?").await.unwrap(), ("And now?".to_owned(), Origins::default()));
+        drop(before);
+        let after = sessions(&folder, "/workspace", LIMITS);
+        assert_eq!(after.open(&id).unwrap(), ["one", "two"]);
+        after.answered(&id, "two", None).await.unwrap();
+        after.answered(&id, "one", Some(("Blue.", &Origins::default()))).await.unwrap();
+        after.answered(&id, "one", Some(("Red.", &Origins::default()))).await.unwrap();
+        assert!(after.open(&id).unwrap().is_empty());
+        let (put, _) = after.put(&id, "And now?").await.unwrap();
+        assert!(put.contains("User: Which colour?\n\nAnswer: Blue."), "{put}");
+        assert!(!put.contains("size") && !put.contains("Red"), "{put}");
+    }
+
+    #[tokio::test]
+    async fn a_conversation_that_rests_too_long_is_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let patient = sessions(&folder, "/workspace", LIMITS);
+        let id = patient.begin().await.unwrap();
+        let hasty = sessions(&folder, "/workspace", SessionLimits { age: Duration::ZERO, ..LIMITS });
+        assert!(hasty.put(&id, "Still there?").await.unwrap_err().contains("expired"));
+        assert!(patient.put(&id, "Still there?").await.is_ok());
+        hasty.sweep().await;
+        assert!(patient.put(&id, "Still there?").await.is_err());
+    }
+
+    #[tokio::test]
+    async fn beyond_the_most_the_one_that_rested_longest_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let sessions = sessions(&folder, "/workspace", SessionLimits { most: 2, ..LIMITS });
+        let (first, second) = (sessions.begin().await.unwrap(), sessions.begin().await.unwrap());
+        assert_eq!((first.len(), first == second), (32, false));
+        sessions.put(&first, "?").await.unwrap();
+        sessions.begin().await.unwrap();
+        assert!(sessions.put(&first, "?").await.is_ok() && sessions.put(&second, "?").await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_conversation_remembers_only_its_last_turns() {
+        let folder = tempfile::tempdir().unwrap();
+        let sessions = sessions(&folder, "/workspace", LIMITS);
+        let id = sessions.begin().await.unwrap();
+        for n in 0..=LIMITS.turns {
+            say(&sessions, &id, &format!("question {n}."), &"x".repeat(LONGEST + 5)).await;
+        }
+        let (put, _) = sessions.put(&id, "go on").await.unwrap();
+        assert!(!put.contains("question 0.") && put.contains("question 1."));
+        assert!(put.contains("[…]") && put.len() < (LONGEST + 100) * (LIMITS.turns + 1));
+    }
+
+    #[tokio::test]
+    async fn what_earlier_versions_kept_in_files_is_taken_over_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let old = folder.path().join("sessions");
+        std::fs::create_dir(&old).unwrap();
+        let id = "0123456789abcdef0123456789abcdef";
+        let text = r#"{"workspace": "/workspace", "turns": [["What is it?", "A loom."]]}"#;
+        std::fs::write(old.join(id), text).unwrap();
+        std::fs::write(old.join("half.new"), "{").unwrap();
+        let sessions = sessions(&folder, "/workspace", LIMITS);
+        sessions.take_over(&old).await;
+        assert!(sessions.put(id, "Who made it?").await.unwrap().0.contains("Answer: A loom.") && !old.exists());
+    }
+}

@@ -1,0 +1,147 @@
+//! Runs as they are shown to and steered by whoever is outside.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use updraft_engine::{EdgeList, PersonResponse, node_link};
+use updraft_run::{Address, Effect, Goal, Input, Kind, Mode, Run, RunId, Verdict};
+
+use super::runs::Runs;
+use super::shapes::{View, Work};
+use super::view;
+use crate::fault::Fault;
+
+/// Runs in a list for others: the newest are what anyone looks for.
+const LISTED: usize = 50;
+
+impl Runs {
+    fn seen(&self, id: &RunId) -> Result<View, Fault> {
+        view::view(self.journal(), id)
+    }
+
+    /// Says something to a run that is not over, and gives how it stands then.
+    async fn say(&self, run: &str, input: impl FnOnce(&Run) -> Result<Input, Fault>) -> Result<View, Fault> {
+        let id = self.find(run)?;
+        let report = view::report(self.journal(), &id)?;
+        if report.run.is_over() {
+            return Err(Fault::usage(format!("run {id} is over already: it is {}", report.run.status())));
+        }
+        let input = input(&report.run)?;
+        match input.question() {
+            Some(at) => {
+                let journal = self.journal();
+                self.give(&PersonResponse { journal, id: &id, seen: &report.run, at, input: &input }).await?;
+            }
+            None => self.tell(&id, input).await?,
+        }
+        self.seen(&id)
+    }
+
+    /// Begins to pursue a goal. When this is done, the goal is safe on disk.
+    pub async fn dispatch(&self, work: &Work) -> Result<View, Fault> {
+        let text = work.goal.clone();
+        let id = self.start(goal(work, text)).await?;
+        self.seen(&id)
+    }
+
+    /// How a run stands.
+    pub fn view(&self, run: &str) -> Result<View, Fault> {
+        self.seen(&self.find(run)?)
+    }
+
+    /// Lets a run begin nothing new.
+    pub async fn pause(&self, run: &str) -> Result<View, Fault> {
+        self.say(run, |_| Ok(Input::Pause)).await
+    }
+
+    /// Goes on with a run that was paused, cut off or short of budget.
+    pub async fn resume(&self, run: &str) -> Result<View, Fault> {
+        self.say(run, |_| Ok(Input::Resume { budget: None, approvals: None })).await
+    }
+
+    /// Stops a run for good.
+    pub async fn cancel(&self, run: &str) -> Result<View, Fault> {
+        let id = self.find(run)?;
+        self.say(run, |_| Ok(Input::Cancel { by: "a client".into(), step: None })).await?;
+        // What had begun is being stopped: that is soon.
+        let _ = tokio::time::timeout(Duration::from_secs(2), self.until_rest(&id)).await;
+        self.seen(&id)
+    }
+
+    /// Allows or refuses a call; without an id, the only one that waits.
+    pub async fn approve(&self, run: &str, id: Option<&str>, allow: bool, because: String) -> Result<View, Fault> {
+        self.say(run, |run| {
+            let is_approval = |effect: &Effect| matches!(effect, Effect::Approval { .. });
+            let at = meant(run, id, is_approval, "an approval")?;
+            Ok(Input::Verdict {
+                id: Some(at),
+                verdict: Verdict { allow, by: "a client".into(), because, ..Verdict::default() },
+            })
+        })
+        .await
+    }
+
+    /// Answers a question; without an id, the only one that is open.
+    pub async fn answer(&self, run: &str, id: Option<&str>, text: String) -> Result<View, Fault> {
+        self.say(run, |run| {
+            let is_question = |effect: &Effect| matches!(effect, Effect::Question { .. });
+            let at = meant(run, id, is_question, "an answer")?;
+            if let Some(Effect::Question { inquiry: Some(inquiry), .. }) = run.open().get(&at).map(|o| &o.effect) {
+                inquiry.read(&text).map_err(|why| Fault::usage(format!("the answer does not fit: {why}")))?;
+            }
+            Ok(Input::Answer { id: Some(at), text })
+        })
+        .await
+    }
+
+    /// Says that a question will not be answered.
+    pub async fn decline(&self, run: &str, id: &str) -> Result<View, Fault> {
+        self.say(run, |run| {
+            let is_question = |effect: &Effect| matches!(effect, Effect::Question { .. });
+            let at = meant(run, Some(id), is_question, "an answer")?;
+            Ok(Input::Decline { id: Some(at), by: "a client".into(), dismissed: false })
+        })
+        .await
+    }
+
+    /// The newest runs.
+    pub fn list(&self) -> Result<Vec<View>, Fault> {
+        let newest = self.newest(LISTED)?;
+        newest.iter().map(|id| self.seen(id)).collect()
+    }
+
+    /// A run with its steps, variables and figures.
+    pub fn report(&self, run: &str) -> Result<Value, Fault> {
+        Ok(view::report(self.journal(), &self.find(run)?)?.to_json())
+    }
+
+    /// A run's graph as node-link data.
+    pub fn graph(&self, run: &str) -> Result<Value, Fault> {
+        Ok(node_link(&view::report(self.journal(), &self.find(run)?)?, EdgeList::default()))
+    }
+}
+
+pub(super) fn goal(work: &Work, text: String) -> Goal {
+    let mode = work.agent.clone().map_or(Mode::Plan, Mode::Agent);
+    Goal { text, mode, ..Goal::default() }
+}
+
+/// The one open question or approval that is meant.
+fn meant(run: &Run, id: Option<&str>, wanted: impl Fn(&Effect) -> bool, what: &str) -> Result<Address, Fault> {
+    let open = run.open().iter().filter(|(_, open)| wanted(&open.effect)).map(|(at, _)| at.clone());
+    let open: Vec<Address> = open.collect();
+    let listed = || open.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    match (id, open.as_slice()) {
+        (_, []) => Err(Fault::usage(format!("the run does not wait for {what}; it is {}", run.status()))),
+        (None, [one]) => Ok(one.clone()),
+        (None, _) => Err(Fault::usage(format!("several are open; say which one with `id`: {}", listed()))),
+        (Some(id), _) => {
+            let at: Address =
+                id.parse().map_err(|_| Fault::usage(format!("`{id}` is not an id; open are: {}", listed())))?;
+            // People name the call as well as its approval.
+            let at = if what == "an approval" { at.sibling(Kind::Approve, at.n) } else { at };
+            let found = open.contains(&at).then_some(at);
+            found.ok_or_else(|| Fault::usage(format!("`{id}` is not open; open are: {}", listed())))
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! A run as someone outside sees it.
+
+use serde_json::Value;
+use updraft_engine::{Report, command_to_go_on, failure_of, waiting_for, why_stopped};
+use updraft_journal::Journal;
+use updraft_run::{Phase, Run, RunId, State, Status};
+
+use super::shapes::{View, Wait};
+use crate::fault::Fault;
+use crate::moment;
+
+/// How a run stands, from its journal.
+pub(super) fn view(journal: &Journal, id: &RunId) -> Result<View, Fault> {
+    Ok(of(&report(journal, id)?))
+}
+
+pub(super) fn report(journal: &Journal, id: &RunId) -> Result<Report, Fault> {
+    Ok(Report::of(journal, id)?)
+}
+
+pub(super) fn of(report: &Report) -> View {
+    let run = &report.run;
+    let waits: Vec<Wait> = waiting_for(run).iter().map(wait).collect();
+    let status = seen(run, report.head.is_owned());
+    View {
+        run: report.head.id.to_string(),
+        status,
+        message: message(&report.head.id, run, status, &waits),
+        goal: run.goal().text.clone(),
+        answer: report.answer(),
+        waits: if status == Status::Waiting { waits } else { Vec::new() },
+        done: run.steps().filter(|step| step.has_ended()).count(),
+        steps: run.steps().count(),
+        statistics: serde_json::to_value(report.statistics()).unwrap_or_default(),
+        created: moment::iso(report.head.created),
+        updated: moment::iso(report.ended),
+    }
+}
+
+/// How a run stands for someone outside: one that rests until it is resumed is paused, whatever the reason.
+fn seen(run: &Run, is_owned: bool) -> Status {
+    match run.standing() {
+        // It may have been answered by now, and its owner has not taken it yet: then it is about to go on.
+        Status::Running | Status::Waiting if run.is_at_rest() && (!is_owned || !waiting_for(run).is_empty()) => {
+            Status::Waiting
+        }
+        Status::Exhausted => Status::Paused,
+        // Whoever was at work on it is gone, and nobody else has taken it.
+        Status::Running | Status::Waiting | Status::Cancelling if !is_owned => Status::Paused,
+        Status::New | Status::Running | Status::Waiting | Status::Cancelling => Status::Running,
+        other => other,
+    }
+}
+
+fn message(id: &RunId, run: &Run, status: Status, waits: &[Wait]) -> String {
+    match status {
+        Status::Done => "it ended well".to_owned(),
+        Status::Failed | Status::Cancelled => failure_of(run).map(|why| why.message.clone()).unwrap_or_default(),
+        Status::Waiting => waits.first().map_or_else(|| "it waits".to_owned(), |wait| wait.text.clone()),
+        Status::Paused => match run.phase() {
+            Phase::Exhausted(_) => {
+                let why = why_stopped(run).unwrap_or_default();
+                format!("{why}; `{}` goes on", command_to_go_on(id, run))
+            }
+            Phase::Paused => "a person paused it".to_owned(),
+            _ => "it was interrupted: the process that was at work on it is gone; resume it to go on".to_owned(),
+        },
+        _ => at_work(run),
+    }
+}
+
+fn at_work(run: &Run) -> String {
+    let is_busy = |state: &State| !matches!(state, State::Waiting | State::Ready);
+    let busy = run.steps().filter(|step| !step.has_ended() && is_busy(&step.state));
+    let busy: Vec<String> = busy.take(3).map(|step| format!("{} ({})", step.spec.id, step.spec.agent)).collect();
+    if busy.is_empty() { "it is about to go on".to_owned() } else { format!("at work: {}", busy.join(", ")) }
+}
+
+fn wait(value: &Value) -> Wait {
+    let text = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
+    let options = value["options"].as_array().into_iter().flatten();
+    Wait {
+        id: text("id"),
+        is_approval: value["kind"] == "approval",
+        text: text("text"),
+        options: options.filter_map(Value::as_str).map(str::to_owned).collect(),
+        call: value["call"].clone(),
+        form: Some(value["form"].clone()).filter(Value::is_object),
+        is_inquiry: value["from"].is_string(),
+    }
+}

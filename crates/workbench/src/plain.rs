@@ -1,0 +1,73 @@
+//! Files and texts that may come from anyone: read without waiting and in bounds, shown without being obeyed.
+
+use std::fmt::Write as _;
+use std::io::{Error, Read, Result};
+use std::path::Path;
+
+/// Bytes of a file of settings. The longest that people write are a hundredth of it.
+pub const LARGEST_SETTINGS: u64 = 1 << 20;
+
+/// What is in an ordinary file of at most so many bytes.
+pub fn read(path: &Path, most: u64) -> Result<Vec<u8>> {
+    let file = updraft_tools::open_plain(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(Error::other("it is no ordinary file; put one in its place, or remove it"));
+    }
+    let mut bytes = Vec::new();
+    file.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(Error::other(format!("it is larger than {} MiB; make it shorter", most >> 20)));
+    }
+    Ok(bytes)
+}
+
+/// The same, as text.
+pub fn read_text(path: &Path) -> Result<String> {
+    let bytes = read(path, LARGEST_SETTINGS)?;
+    String::from_utf8(bytes).map_err(|_| Error::other("it is no text in UTF-8"))
+}
+
+/// Text from a model or a file, for a terminal: characters that could move the cursor or turn the line around are shown,
+/// not obeyed.
+pub fn harmless(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\t' => shown.push(c),
+            c if steers(c) => {
+                let _ = write!(shown, "\\u{{{:x}}}", c as u32);
+            }
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+/// Whether a character could steer a terminal.
+pub fn steers(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{61c}')
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use rustix::fs::{CWD, Mode};
+
+    use super::*;
+
+    #[test]
+    fn neither_pipes_nor_folders_nor_huge_files_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        rustix::fs::mknodat(CWD, at("pipe"), rustix::fs::FileType::Fifo, Mode::RWXU, 0).unwrap();
+        std::fs::write(at("huge"), vec![b'#'; (1 << 20) + 1]).unwrap();
+        std::fs::write(at("largest"), vec![b'#'; 1 << 20]).unwrap();
+        for (path, says) in [(at("pipe"), "no ordinary file"), (at("huge"), "larger than 1 MiB")] {
+            let error = read_text(&path).unwrap_err().to_string();
+            assert!(error.contains(says), "{error}");
+        }
+        assert!(read_text(folder.path()).is_err());
+        assert_eq!(read_text(&at("largest")).unwrap().len(), 1 << 20);
+    }
+}

@@ -1,0 +1,161 @@
+//! What is needed to reach models, from the environment and the settings. Only this file reads keys.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use updraft_models::{
+    Access, Cache, Error, Google, Http, Keys, Limits, Model, Patience, Reach, Recordings, Token, for_purpose,
+    is_purpose, providers,
+};
+
+use crate::fault::Fault;
+use crate::places::{self, Places};
+use crate::settings::{Settings, read_dotenv};
+use crate::{Flags, journal};
+
+/// What is needed to reach models. `.env` counts only in a trusted workspace, and never over the environment.
+pub fn access(places: &Places, settings: &Settings, workspace: &Path) -> Access {
+    let own = if settings.standing.is_trusted() { read_dotenv(&workspace.join(".env")) } else { BTreeMap::default() };
+    let find = |name: &str| places::set(name).or_else(|| own.get(name).filter(|value| !value.is_empty()).cloned());
+    let any = |names: &[&str]| names.iter().find_map(|name| find(name));
+    let models = &settings.meant.models;
+    let mut reach: BTreeMap<String, Reach> = BTreeMap::new();
+    for provider in providers() {
+        let found = Reach { key: any(provider.keys).map(Token::new), base: any(provider.bases), speech: None };
+        if found != Reach::default() {
+            reach.insert(provider.name.to_owned(), found);
+        }
+    }
+    for (name, provider) in &models.providers {
+        let entry = reach.entry(name.clone()).or_default();
+        if let Some(base) = &provider.value.base {
+            entry.base = Some(base.clone());
+        }
+        if let Some(variable) = &provider.value.key_env {
+            entry.key = find(variable).map(Token::new);
+        }
+        let is_known = updraft_models::provider(name).is_some();
+        entry.speech = provider.value.speech.or((!is_known).then_some(updraft_models::Speech::Chat));
+    }
+    let (silence, stall) = (&settings.meant.silence, settings.meant.stall.value.0);
+    // Whoever waits longer within an answer waits as long for its beginning.
+    let silence = if silence.is_default() { silence.value.0.max(stall) } else { silence.value.0 };
+    Access {
+        http: http(&find),
+        reach,
+        google: Google {
+            project: any(&["GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT"]),
+            location: any(&["GOOGLE_CLOUD_LOCATION", "GOOGLE_CLOUD_REGION"]),
+            credentials: find("GOOGLE_APPLICATION_CREDENTIALS").map(PathBuf::from).or_else(gcloud_credentials),
+            metadata: find("GCE_METADATA_HOST"),
+        },
+        prices: models.prices.iter().map(|(name, price)| (name.clone(), price.value)).collect(),
+        limit: models.limits.iter().map(|(name, limit)| (name.clone(), limit.value.clone())).collect(),
+        limits: limits(places),
+        profiles: models.profiles.iter().map(|(name, spec)| (name.clone(), spec.value.clone())).collect(),
+        probe: settings.meant.probe.value,
+        patience: Patience {
+            silence: Duration::from_millis(silence.max(1_000)),
+            stall: Duration::from_millis(stall.max(1_000)),
+            outage: Duration::from_millis(settings.meant.max_wait.value.0),
+            ..Patience::default()
+        },
+        cache: settings.meant.cache.value.then(|| Cache::at(places.data.join("answers"))),
+        recorded: Some(recordings(places)),
+        keys: Some(keys(places, workspace)),
+    }
+}
+
+/// Reads the keys again, as they are set when it is asked: in settings, and in `.env` of a trusted workspace.
+fn keys(places: &Places, workspace: &Path) -> Keys {
+    let (places, workspace) = (places.clone(), workspace.to_owned());
+    Keys(Arc::new(move || {
+        // Settings that cannot be read change nothing.
+        let Ok(settings) = Settings::load(&places, &workspace, &Flags::default()) else { return BTreeMap::new() };
+        let reach = access(&places, &settings, &workspace).reach;
+        reach.into_iter().filter_map(|(provider, reach)| Some((provider, reach.key?))).collect()
+    }))
+}
+
+/// A model's name as it will be understood from any folder.
+pub fn model_spec(spec: &str) -> String {
+    match spec.trim().strip_prefix("scripted/") {
+        Some(file) => match Path::new(file).canonicalize() {
+            Ok(real) => format!("scripted/{}", real.display()),
+            Err(_) => spec.to_owned(),
+        },
+        None => spec.trim().to_owned(),
+    }
+}
+
+/// A model's name with the earlier run it means written out: `last` means another one by tomorrow.
+pub fn settled(places: &Places, spec: &str) -> Result<String, Fault> {
+    let Some(run) = spec.strip_prefix("recorded/") else { return Ok(spec.to_owned()) };
+    Ok(format!("recorded/{}", journal::find_run(&journal::open_with_runs(places)?, run)?))
+}
+
+/// The limits that all processes keep together. Tests of many processes shorten what is called a minute.
+fn limits(places: &Places) -> Limits {
+    let file = places.data.join("limits.db");
+    match places::set("UPDRAFT_TEST_MINUTE_MS").and_then(|number| number.parse().ok()) {
+        Some(number) => Limits::over(Some(file), Duration::from_millis(number)),
+        None => Limits::at(file),
+    }
+}
+
+/// Answers of earlier runs, found when they are asked for.
+fn recordings(places: &Places) -> Recordings {
+    let places = places.clone();
+    Recordings(Arc::new(move |run| {
+        let wrong = |what: String| Error::Config { what, hint: "`updraft runs` lists the runs there are".to_owned() };
+        let found = journal::open_with_runs(&places).and_then(|journal| {
+            let id = journal::find_run(&journal, run)?;
+            Ok(updraft_engine::recorded(&journal, &id)?)
+        });
+        Ok(Arc::new(found.map_err(|fault| wrong(fault.message))?) as Arc<dyn Model>)
+    }))
+}
+
+/// Where gcloud keeps what `gcloud auth application-default login` made.
+fn gcloud_credentials() -> Option<PathBuf> {
+    let file = places::home()?.join(".config/gcloud/application_default_credentials.json");
+    file.is_file().then_some(file)
+}
+
+/// The connections: through a proxy where one is set; this machine is always reached without.
+fn http(find: &dyn Fn(&str) -> Option<String>) -> Http {
+    let proxy = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"].iter().find_map(|name| places::set(name));
+    let except = find("NO_PROXY").or_else(|| find("no_proxy"));
+    proxy.map_or_else(Http::default, |proxy| Http::through(proxy, except.as_deref()))
+}
+
+/// The model that an agent's file asks for: a model, a profile, or what it is for. Where people chose one model for
+/// everything, purposes do not count.
+pub fn agents_model(wanted: &str, asked: &str, chosen: &str, access: &Access) -> Option<String> {
+    if let Some(own) = access.profiles.get(wanted) {
+        return Some(own.clone());
+    }
+    if !is_purpose(wanted) {
+        return Some(wanted.to_owned());
+    }
+    let is_free = asked == "auto" || is_purpose(asked) || access.profiles.contains_key(asked);
+    is_free.then(|| for_purpose(wanted, chosen, access)).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn purposes_count_only_where_the_choice_was_left_to_us() {
+        let mut access = Access::default();
+        access.profiles.insert("mine".into(), "openai/gpt-5.4".into());
+        let model = |wanted: &str, asked: &str| agents_model(wanted, asked, "openai/gpt-5.4-mini", &access);
+        assert_eq!(model("strong", "auto").as_deref(), Some("openai/gpt-5.4 | openai/gpt-5.4-mini"));
+        assert_eq!(model("strong", "openai/gpt-5.4-mini"), None);
+        assert_eq!(model("mine", "openai/gpt-5.4-mini").as_deref(), Some("openai/gpt-5.4"));
+        assert_eq!(model("gemini/x", "builtin").as_deref(), Some("gemini/x"));
+    }
+}

@@ -1,0 +1,162 @@
+//! Going on with a run that is there.
+
+use std::path::PathBuf;
+
+use updraft_engine::{Engine, Handle, outlives_its_process};
+use updraft_journal::Journal;
+use updraft_run::{Address, Approvals, Input, Run, RunId, SharedTools, Terms};
+
+use crate::fault::Fault;
+use crate::flags::{Confine, Flags};
+use crate::notice::Notice;
+use crate::places::{self, Places};
+use crate::servers::Wanted;
+use crate::settings::Settings;
+use crate::workbench::{Attendance, Purpose, Workbench};
+use crate::{confine, journal};
+
+/// A run that was to go on.
+pub enum Resumed {
+    /// It goes on here, when the handle is driven.
+    Here(Box<Handle>),
+    /// Another process is at work on it.
+    Elsewhere {
+        /// That process.
+        pid: u32,
+    },
+}
+
+/// A run as the journal has it, and the folder it is to go on in.
+pub struct StoredRun<'a> {
+    /// The run.
+    pub run: &'a Run,
+    /// The journal.
+    pub journal: &'a Journal,
+    /// The folder.
+    pub folder: PathBuf,
+}
+
+impl<'a> StoredRun<'a> {
+    /// One that goes on in its own folder.
+    pub fn new(run: &'a Run, journal: &'a Journal) -> Result<Self, Fault> {
+        Ok(Self { run, journal, folder: folder_of(run)? })
+    }
+}
+
+/// The folder a run works in: where it began, or where it was taken over. The folder that a file names is none: until
+/// somebody has said where, it is the current one.
+pub fn folder_of(run: &Run) -> Result<PathBuf, Fault> {
+    if run.is_imported() { places::workspace(None) } else { Ok(PathBuf::from(&run.settings().workspace)) }
+}
+
+impl Workbench {
+    /// Opens a workbench for one run of a journal, under the flags it began with where no others are said, and held to what
+    /// it was granted.
+    pub fn open_for(
+        stored: &StoredRun<'_>,
+        places: &Places,
+        mut flags: Flags,
+        attendance: Attendance,
+    ) -> Result<Self, Fault> {
+        let StoredRun { run, journal, folder } = stored;
+        let says_rights = !flags.confine.recorded().is_empty();
+        let mut notices = Vec::new();
+        let granted = run.settings().grants.as_ref();
+        // What a file says was granted, nobody here has granted.
+        if let Some(began) = granted.filter(|_| !run.is_imported()) {
+            notices.extend(confine::keep(&began.flags, &mut flags.confine));
+        }
+        let mut settings = Settings::load(places, folder, &flags)?;
+        if let Some(began) = granted {
+            notices.extend(confine::lost(began, &settings.meant.sandbox, &flags.confine));
+            notices.extend(confine::hold_to(began, &mut settings.meant.sandbox, &flags.confine));
+        }
+        let only_reads = !run.is_imported() && run.settings().approvals == Approvals::ReadOnly;
+        if only_reads && flags.approvals.is_none() {
+            settings.meant.approvals.value = Approvals::ReadOnly;
+        }
+        let mut bench = Self::with(places, folder, flags, settings, attendance)?;
+        bench.purpose = Purpose::OneRun { says_rights };
+        bench.use_journal((*journal).clone());
+        for notice in notices {
+            bench.tell(Notice::Rights(notice));
+        }
+        Ok(bench)
+    }
+
+    /// Goes on with a run, and then says `then` to it. Refused where it would get more here than it began with, and where
+    /// its folder is gone: a run that finds nothing would come to a wrong end.
+    pub async fn resume(&self, id: &RunId, then: Vec<Input>) -> Result<Resumed, Fault> {
+        if !self.folder.is_dir() && !journal::load(self.journal()?, id)?.is_over() {
+            return Err(Fault::usage(format!("the folder of run {id} is not there: `{}`", self.folder.display()))
+                .hint("put it back where it was, and resume; nothing was done"));
+        }
+        self.level().await?;
+        let kit = self.kit(Wanted::All).await?;
+        let mut handle = match open(&kit.engine, id).await? {
+            Resumed::Here(handle) => handle,
+            elsewhere @ Resumed::Elsewhere { .. } => return Ok(elsewhere),
+        };
+        self.tell_unused(id, handle.run())?;
+        if !handle.run().is_over() {
+            if let Some(terms) = self.going_on(handle.run()).await? {
+                handle.send(terms);
+            }
+            handle.send(self.tighten(kit));
+        }
+        for input in then {
+            handle.send(input);
+        }
+        Ok(Resumed::Here(handle))
+    }
+
+    /// Opens a run only to stop it, which is always possible.
+    pub async fn reopen(&self, id: &RunId) -> Result<Resumed, Fault> {
+        open(&self.kit(Wanted::All).await?.engine, id).await
+    }
+
+    /// What a run is told that goes on here; nothing where that is as it was. Refused where it would get more than it began
+    /// with: on a workbench for many runs in any way, on its own where commands are confined less and nobody said so.
+    /// Rights that are said now are remembered, together with those that were kept.
+    pub async fn going_on(&self, run: &Run) -> Result<Option<Input>, Fault> {
+        let level = self.level().await?;
+        let is_shared = self.purpose == Purpose::ManyRuns;
+        let shared = is_shared.then(|| SharedTools {
+            approvals: self.settings.meant.approvals.value,
+            grants: confine::grants(&self.settings, &Confine::default()),
+        });
+        let says_rights = self.purpose == Purpose::OneRun { says_rights: true };
+        let terms = Terms {
+            level,
+            is_agreed: !is_shared && self.flags.confine.level.is_some(),
+            shared,
+            flags: says_rights.then(|| self.flags.confine.recorded()),
+        };
+        match run.may_go_on(&terms) {
+            Ok(level) if level == run.settings().sandbox && terms.flags.is_none() => Ok(None),
+            Ok(_) => Ok(Some(Input::GoOn { terms: Box::new(terms) })),
+            Err(denial) => Err(confine::denied(&self.places, denial, level, is_shared).await?),
+        }
+    }
+
+    /// Tells of answers that came too late: the process before ended before it took them, and with it the call that had
+    /// asked.
+    pub(crate) fn tell_unused(&self, id: &RunId, run: &Run) -> Result<(), Fault> {
+        let inbox = self.journal()?.inbox(id)?;
+        let asked = inbox.iter().filter_map(|waiting| waiting.input.question());
+        let is_lost = |at: &&Address| run.open().contains_key(*at) && !outlives_its_process(run, at);
+        asked.filter(is_lost).for_each(|at| self.tell(Notice::Unused(at.clone())));
+        Ok(())
+    }
+}
+
+/// Opens a run, unless another process is at work on it.
+pub(crate) async fn open(engine: &Engine, id: &RunId) -> Result<Resumed, Fault> {
+    match engine.open(id).await {
+        Ok(handle) => Ok(Resumed::Here(Box::new(handle))),
+        Err(updraft_engine::Error::Journal(updraft_journal::Error::Owned { pid, .. })) => {
+            Ok(Resumed::Elsewhere { pid })
+        }
+        Err(other) => Err(other.into()),
+    }
+}

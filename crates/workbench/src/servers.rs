@@ -1,0 +1,221 @@
+//! Which MCP servers there are, from files and the environment, and what they are lent.
+
+mod apart;
+mod keys;
+mod named;
+mod program;
+pub mod vouched;
+pub mod waiting;
+mod wanted;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use updraft_journal::hash_of;
+use updraft_mcp::config::{Fault as Wrong, Format, Link, ServerConfig, Servers as Theirs, fetching, read_theirs};
+use updraft_mcp::{Host, Proxy, Servers};
+use updraft_run::Approvals;
+use updraft_tools::{Dispatcher, Log, Look, Registry, Tool};
+
+use crate::fault::Fault;
+use crate::places::{self, Places};
+use crate::settings::Settings;
+use crate::{Tell, confine, dropins, plain, tools};
+
+pub use keys::KeyFiles;
+pub use named::{Variables, is_list, of_workspace};
+pub(crate) use program::program_files;
+pub use wanted::{Wanted, leave_out_mistaken};
+
+/// How long a run waits for servers that it has never met. Those that are known are not waited for, nor those that did
+/// not come when they were waited for a short while ago.
+const FIRST_MEETING: Duration = Duration::from_secs(10);
+
+/// Where what servers fetched is kept, in the folder for MCP.
+const FETCHED: &str = "fetched";
+
+/// The servers that are configured for a workspace.
+#[derive(Default)]
+pub struct Configured {
+    /// Each with the file it stands in.
+    pub servers: Vec<(ServerConfig, String)>,
+    /// What is wrong with others.
+    pub faults: Vec<Wrong>,
+    /// What is to be said about servers that are not started in the workspace.
+    pub apart: Vec<String>,
+    /// What every tool's name begins with, where people chose.
+    prefix: Option<String>,
+}
+
+/// Where the user's own servers are written.
+pub fn own_file(places: &Places) -> PathBuf {
+    places.config.join("mcp.json")
+}
+
+/// Reads every place where servers may be named. The user's own win over the workspace's of the same name.
+pub fn configured(places: &Places, settings: &Settings, workspace: &Path) -> Configured {
+    let is_trusted = settings.standing.is_trusted();
+    let variables = Variables::of(workspace, is_trusted);
+    let mut all = Configured { prefix: variables.find("MCP_TOOL_PREFIX"), ..Configured::default() };
+    let is_off = |word: String| matches!(word.to_lowercase().as_str(), "false" | "0" | "no" | "off");
+    if variables.set("MCP_ENABLED").is_some_and(is_off) {
+        return all;
+    }
+    let own = named::of_user(places, workspace);
+    let theirs = if is_trusted { named::of_workspace(workspace) } else { (Vec::new(), Vec::new()) };
+    for ((sources, faults), of_workspace) in [(own, false), (theirs, true)] {
+        all.faults.extend(faults);
+        for source in sources {
+            let (mut servers, faults) = source.servers(&variables);
+            for server in &mut servers {
+                server.of_workspace = of_workspace;
+            }
+            all.take((servers, faults), &source.shown);
+        }
+    }
+    if !is_trusted {
+        all.apart = all.servers.iter().filter_map(|(server, _)| apart::remark(server, workspace)).collect();
+    }
+    all
+}
+
+impl Configured {
+    fn take(&mut self, (servers, faults): (Vec<ServerConfig>, Vec<Wrong>), file: &str) {
+        let known: BTreeSet<String> = self.servers.iter().map(|(server, _)| server.name.clone()).collect();
+        for server in servers {
+            if !known.contains(&server.name) {
+                self.servers.push((server, file.to_owned()));
+            }
+        }
+        self.faults.extend(faults);
+    }
+
+    /// What every server's tool is named with.
+    pub fn prefix(&self) -> &str {
+        self.prefix.as_deref().unwrap_or("mcp")
+    }
+
+    /// Those that are switched on, and what they are lent. Nothing is started.
+    pub async fn servers(&self, places: &Places, settings: &Settings, workspace: &Path) -> Result<Servers, Fault> {
+        let on: Vec<ServerConfig> =
+            self.servers.iter().filter(|(server, _)| server.enabled).map(|(server, _)| server.clone()).collect();
+        let needs_sandbox = on.iter().any(|server| matches!(server.link, Link::Stdio { .. }));
+        let mut host = host(places, settings, workspace, needs_sandbox).await?;
+        if let Some(prefix) = &self.prefix {
+            prefix.clone_into(&mut host.prefix);
+        }
+        Ok(Servers::new(on, host))
+    }
+}
+
+/// What servers are lent in this workspace.
+pub async fn host(places: &Places, settings: &Settings, workspace: &Path, needs_sandbox: bool) -> Result<Host, Fault> {
+    let state = places.state.join("mcp");
+    let mut host = Host::new(workspace, state.join("logs"));
+    let confinement = confine::confinement(places, settings);
+    if needs_sandbox {
+        host.sandbox = confinement.sandbox().await.map_err(|failure| failure.message);
+    }
+    host.policy = confinement.policy_for(workspace);
+    host.environment = places::all();
+    // Outside of runs nobody calls who could ask, and servers' questions are declined.
+    host.inquires = true;
+    host.vouched = vouched::seals(places);
+    host.memory = Some(state.join("known"));
+    host.keys = Some(Arc::new(KeyFiles::new(places)));
+    // What a server leaves there in one workspace it does not find in another.
+    let of_workspace = hash_of(workspace.as_os_str().as_encoded_bytes()).to_string();
+    if settings.meant.rules().approvals == Approvals::ReadOnly {
+        host.instead = Some(state.join("scratch").join(&of_workspace[..16]));
+    }
+    host.private = Some(state.join("private").join(&of_workspace[..16]));
+    host.fetched = Some(state.join(FETCHED));
+    host.is_apart = !settings.standing.is_trusted();
+    host.log = Log::to(|line| tracing::info!(target: "updraft::mcp", "{}", plain::harmless(line)));
+    let proxy = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"].iter().find_map(|name| places::set(name));
+    let except = places::set("NO_PROXY").or_else(|| places::set("no_proxy"));
+    host.proxy = proxy.map(|address| Proxy { address, except });
+    Ok(host)
+}
+
+/// A dispatcher of our own tools and those of the servers that are wanted, and these, to be closed at the end.
+pub async fn dispatcher(
+    places: &Places,
+    settings: &Settings,
+    workspace: &Path,
+    wanted: Wanted<'_>,
+    tell: &Tell,
+) -> Result<(Dispatcher, Servers, Vec<String>), Fault> {
+    let mut configured = configured(places, settings, workspace);
+    let mut remarks: Vec<String> = configured.faults.iter().map(ToString::to_string).collect();
+    let (mut registry, listing) = tools::registry(places, workspace, settings, Look::Kept).await?;
+    let prefix = configured.prefix().to_owned();
+    configured.servers.retain(|(server, _)| wanted.needs(&prefix, &server.name, &registry));
+    let servers = configured.servers(places, settings, workspace).await?;
+    remarks.append(&mut configured.apart);
+    remarks.extend(dropins::remarks(&listing));
+    let taken: BTreeSet<String> = registry.iter().map(|tool| tool.spec().name.clone()).collect();
+    let own = registry.clone();
+    let offered = waiting::aloud(&servers, tell, servers.offered(FIRST_MEETING, &taken)).await;
+    remarks.extend(add(&mut registry, &servers, offered));
+    for server in servers.iter().filter(|server| server.manifest().is_none()) {
+        let (name, why) = (&server.config().name, server.why_absent());
+        remarks.push(format!(
+            "MCP server `{name}` has no tools for this run: {why}\n  hint: `updraft mcp check {name}` waits for it"
+        ));
+    }
+    let dispatcher =
+        Dispatcher::new(registry, settings.meant.tools.limits()).with_witness(confine::witness(places, settings));
+    if servers.iter().next().is_some() {
+        let shared = dispatcher.clone();
+        servers.follow(taken, move |servers, tools| {
+            let mut registry = own.clone();
+            for remark in add(&mut registry, servers, tools) {
+                tracing::debug!(remark, "a tool of a server");
+            }
+            shared.replace(registry);
+        });
+    }
+    Ok((dispatcher, servers, remarks))
+}
+
+/// Adds servers' tools to ours; gives what is to be said about those that were left out.
+fn add(registry: &mut Registry, servers: &Servers, tools: Vec<Arc<dyn Tool>>) -> Vec<String> {
+    let taken = tools.into_iter().map(|tool| registry.insert_changing(tool));
+    let faults = taken.filter_map(|taken| taken.err().map(|error| format!("left out: {error}"))).collect();
+    for (bare, name) in servers.bare_names() {
+        registry.shorten(&bare, &name);
+    }
+    faults
+}
+
+/// What to do about a program that fetches what it runs and can reach no network.
+pub fn cut_off<'a>(line: impl Iterator<Item = &'a str>) -> Option<String> {
+    let program = fetching(line)?;
+    Some(format!(
+        "`{program}` fetches what it runs, and servers reach no network unless you allow it: add it with `--network host` \
+         (\"sandbox\": {{\"network\": \"host\"}} in its entry), or install the server and name its program"
+    ))
+}
+
+/// Forgets what the user's own server of that name fetched.
+pub fn forget_fetched(places: &Places, name: &str) {
+    let mut host = Host::new(&places.state, &places.state);
+    host.fetched = Some(places.state.join("mcp").join(FETCHED));
+    if let Some(folder) = host.fetched_by_own(name) {
+        let _ = std::fs::remove_dir_all(folder);
+    }
+}
+
+/// How a file of servers is written, by its ending.
+pub fn format_of(file: &Path) -> Format {
+    if file.extension().is_some_and(|ending| ending == "toml") { Format::Toml } else { Format::Json }
+}
+
+/// The servers in a file, as they are written there.
+pub fn written_in(file: &Path) -> Result<Theirs, Fault> {
+    let text = plain::read_text(file).map_err(|error| Fault::file("read", file, &error))?;
+    Ok(read_theirs(&text, format_of(file), &file.display().to_string()))
+}

@@ -1,0 +1,134 @@
+//! Where MCP servers are named, and whose word each place is: the user's own, or the workspace's, which must be trusted.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use updraft_mcp::config::{Fault as Wrong, Format, ServerConfig, Written, read, read_written};
+
+use super::{format_of, own_file};
+use crate::places::{self, Places};
+use crate::plain::read_text;
+use crate::settings::read_dotenv;
+
+/// The files of a workspace that name servers. They count only in a trusted one.
+const IN_WORKSPACE: [&str; 3] = [".updraft/mcp.json", ".mcp.json", "mcp_servers.json"];
+/// Variables that hold a list of servers.
+const LISTS: [&str; 2] = ["UPDRAFT_MCP_SERVERS", "GEMINI_MCP_SERVERS"];
+/// The variable that names a file of servers.
+const FILE: &str = "MCP_SERVERS_CONFIG";
+
+/// One place that names servers.
+pub struct Source {
+    /// What people call it.
+    pub shown: String,
+    /// The file, where it is one.
+    pub file: Option<PathBuf>,
+    text: String,
+    format: Format,
+}
+
+/// The places that are the user's own: the environment, and files outside of the workspace.
+pub(crate) fn of_user(places: &Places, workspace: &Path) -> (Vec<Source>, Vec<Wrong>) {
+    let mut found = lists(&|name| places::set(name), "");
+    let mut faults = Vec::new();
+    if let Some(file) = places::set(FILE).filter(|file| !is_of_workspace(file, workspace)) {
+        named_file(Path::new(&file), &mut found, &mut faults);
+    }
+    let files = [own_file(places), places.config.join("mcp_servers.json")];
+    found.extend(files.iter().filter_map(|file| Source::read(file)));
+    (found, faults)
+}
+
+/// The places that are the workspace's: its files, whoever names them, and what its `.env` says.
+pub fn of_workspace(workspace: &Path) -> (Vec<Source>, Vec<Wrong>) {
+    let dotenv = read_dotenv(&workspace.join(".env"));
+    let of_dotenv = |name: &str| dotenv.get(name).filter(|value| !value.trim().is_empty()).cloned();
+    let mut found = lists(&of_dotenv, " in .env");
+    let mut faults = Vec::new();
+    let named = places::set(FILE).or_else(|| of_dotenv(FILE));
+    if let Some(file) = named.filter(|file| places::set(FILE).is_none() || is_of_workspace(file, workspace)) {
+        named_file(&workspace.join(file), &mut found, &mut faults);
+    }
+    found.extend(IN_WORKSPACE.iter().filter_map(|file| Source::read(&workspace.join(file))));
+    (found, faults)
+}
+
+/// Whether the name of a file in the user's environment means one that the workspace brings: one that is named from
+/// there, or lies in it. Whoever made the workspace wrote it, and agents can change it.
+fn is_of_workspace(file: &str, workspace: &Path) -> bool {
+    let path = Path::new(file);
+    let real = path.canonicalize();
+    !path.is_absolute() || path.starts_with(workspace) || real.is_ok_and(|real| real.starts_with(workspace))
+}
+
+/// A file of the workspace's servers that the user's environment names, for whoever says what does not count.
+pub fn is_list(file: &str) -> bool {
+    IN_WORKSPACE.contains(&file) || places::set(FILE).is_some_and(|named| Path::new(&named).ends_with(file))
+}
+
+fn lists(find: &dyn Fn(&str) -> Option<String>, place: &str) -> Vec<Source> {
+    let source = |name: &&str| {
+        let text = find(name)?;
+        Some(Source { shown: format!("{name}{place}"), file: None, text, format: Format::Json })
+    };
+    LISTS.iter().filter_map(source).collect()
+}
+
+/// A file that somebody names is missed where it is not there.
+fn named_file(file: &Path, found: &mut Vec<Source>, faults: &mut Vec<Wrong>) {
+    match Source::read(file) {
+        Some(source) => found.push(source),
+        None => faults.push(Wrong {
+            file: FILE.to_owned(),
+            server: None,
+            field: None,
+            what: format!("the file `{}` cannot be read; name one that is there, or unset it", file.display()),
+        }),
+    }
+}
+
+impl Source {
+    fn read(file: &Path) -> Option<Self> {
+        let text = read_text(file).ok()?;
+        let shown = file.display().to_string();
+        Some(Self { shown, file: Some(file.to_owned()), text, format: format_of(file) })
+    }
+
+    /// The servers as they are meant, and what is wrong with others.
+    pub fn servers(&self, variables: &Variables<'_>) -> (Vec<ServerConfig>, Vec<Wrong>) {
+        read(&self.text, self.format, &self.shown, &|name| variables.find(name))
+    }
+
+    /// The servers as they are written.
+    pub fn written(&self) -> Vec<(String, Written)> {
+        read_written(&self.text, self.format, &self.shown).0
+    }
+}
+
+/// The variables that configurations may name: the environment's, those of a trusted workspace, and two places.
+pub struct Variables<'a> {
+    workspace: &'a Path,
+    dotenv: BTreeMap<String, String>,
+}
+
+impl<'a> Variables<'a> {
+    /// With those of the workspace's `.env`, where they count.
+    pub fn of(workspace: &'a Path, counts: bool) -> Self {
+        let dotenv = if counts { read_dotenv(&workspace.join(".env")) } else { BTreeMap::default() };
+        Self { workspace, dotenv }
+    }
+
+    /// A variable, by the name that files write it with.
+    pub fn find(&self, name: &str) -> Option<String> {
+        match name {
+            "workspaceFolder" => Some(self.workspace.display().to_string()),
+            "userHome" => places::home().map(|home| home.display().to_string()),
+            other => places::env(other).or_else(|| self.dotenv.get(other).cloned()),
+        }
+    }
+
+    /// The same, where it says something.
+    pub fn set(&self, name: &str) -> Option<String> {
+        self.find(name).filter(|value| !value.trim().is_empty())
+    }
+}

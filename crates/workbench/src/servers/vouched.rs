@@ -1,0 +1,26 @@
+//! Which servers' descriptions the user has looked at and takes as their own words.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use crate::fault::Fault;
+use crate::list_file;
+use crate::places::Places;
+
+fn file(places: &Places) -> PathBuf {
+    places.state.join("mcp").join("vouched.json")
+}
+
+/// The seals of the descriptions that count.
+pub fn seals(places: &Places) -> BTreeSet<String> {
+    list_file::load::<BTreeMap<String, String>>(&file(places)).into_values().collect()
+}
+
+/// Keeps the seal of a server's descriptions in place of an older one, or takes it back. False if nothing changes.
+pub fn keep(places: &Places, server: &str, seal: Option<&str>) -> Result<bool, Fault> {
+    let before = list_file::change(&file(places), |all: &mut BTreeMap<String, String>| match seal {
+        Some(seal) => all.insert(server.to_owned(), seal.to_owned()),
+        None => all.remove(server),
+    })?;
+    Ok(before.as_deref() != seal)
+}

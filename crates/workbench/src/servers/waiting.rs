@@ -1,0 +1,35 @@
+//! Servers that take long to start are waited for aloud: who, for how long, and what they last said.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use updraft_mcp::{Server, Servers};
+
+use crate::{Notice, Tell};
+
+/// Before the first word, and between two.
+const QUIET: Duration = Duration::from_secs(5);
+
+/// Waits for something that servers are started for, and tells of those that take long.
+pub async fn aloud<T>(servers: &Servers, tell: &Tell, work: impl Future<Output = T>) -> T {
+    let (began, mut work) = (Instant::now(), pin!(work));
+    loop {
+        if let Ok(done) = tokio::time::timeout(QUIET, &mut work).await {
+            return done;
+        }
+        for server in servers.iter().filter(|server| server.is_starting()) {
+            tell(Notice::Waiting(words(server, began.elapsed())));
+        }
+    }
+}
+
+fn words(server: &Server, waited: Duration) -> String {
+    let name = &server.config().name;
+    let what = match server.config().fetching() {
+        Some(program) => format!("; `{program}` fetches what it runs, which can take minutes the first time"),
+        None => String::new(),
+    };
+    let said = server.last_words().map(|said| format!(" (it last said: {said})")).unwrap_or_default();
+    format!("waiting for MCP server `{name}` since {} s{what}{said}", waited.as_secs())
+}

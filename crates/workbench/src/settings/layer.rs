@@ -1,0 +1,175 @@
+//! One source of settings: a file, the environment or the flags.
+
+use std::path::{Path, PathBuf};
+
+use toml::Spanned;
+use updraft_run::{Approvals, Millis};
+
+use super::meant::Origin;
+use super::web::WrittenWeb;
+use super::written::{Written, WrittenBudget, WrittenLog, dollars_to_cost};
+use crate::fault::Fault;
+use crate::{moment, places, plain};
+
+/// What one source says, and where it stands.
+pub(crate) struct Layer {
+    pub(crate) written: Written,
+    pub(crate) origin: Origin,
+    pub(crate) file: PathBuf,
+    text: String,
+}
+
+impl Layer {
+    /// Reads a file; one that is not there says nothing.
+    pub(crate) fn file(path: &Path, origin: Origin) -> Result<Self, Fault> {
+        let text = match plain::read_text(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(Fault::config(format!("could not read `{}`: {error}", path.display()))),
+        };
+        let written = toml::from_str(&text).map_err(|error| in_words(path, &text, &error))?;
+        Ok(Self { written, origin, file: path.to_owned(), text })
+    }
+
+    /// `UPDRAFT_MODEL` and its like.
+    pub(crate) fn environment() -> Result<Self, Fault> {
+        let dollars = |text: &str| {
+            text.parse().map_err(|_| "expected dollars, for instance 0.50".into()).and_then(dollars_to_cost)
+        };
+        let time = |text: &str| moment::duration(text).map(|length| Millis(length.as_millis() as u64));
+        let approvals = |text: &str| {
+            Approvals::from_word(text).ok_or_else(|| "expected `ask`, `refuse`, `allow` or `read-only`".into())
+        };
+        let written = Written {
+            model: places::set("UPDRAFT_MODEL").map(unplaced),
+            turns: number("UPDRAFT_TURNS")?,
+            query_turns: number("UPDRAFT_QUERY_TURNS")?,
+            agent_turns: number("UPDRAFT_AGENT_TURNS")?,
+            max_wait: parsed("UPDRAFT_MAX_WAIT", time)?,
+            silence: parsed("UPDRAFT_SILENCE", time)?,
+            stall: parsed("UPDRAFT_STALL", time)?,
+            parallel: number("UPDRAFT_PARALLEL")?,
+            revisits: number("UPDRAFT_REVISITS")?,
+            replans: number("UPDRAFT_REPLANS")?,
+            plan_attempts: number("UPDRAFT_PLAN_ATTEMPTS")?,
+            repeats: number("UPDRAFT_REPEATS")?,
+            max_steps: number("UPDRAFT_MAX_STEPS")?,
+            compact_at: number("UPDRAFT_COMPACT_AT")?,
+            compact_keep: number("UPDRAFT_COMPACT_KEEP")?,
+            max_output: number("UPDRAFT_MAX_OUTPUT")?,
+            think: places::set("UPDRAFT_THINK").map(unplaced),
+            probe: parsed("UPDRAFT_PROBE", yes_or_no)?,
+            cache: parsed("UPDRAFT_CACHE", yes_or_no)?,
+            approvals: parsed("UPDRAFT_APPROVALS", approvals)?,
+            mode: parsed("UPDRAFT_MODE", |text| {
+                Approvals::from_mode(text).ok_or_else(|| "expected `read-only`, `workspace` or `full`".into())
+            })?,
+            budget: WrittenBudget {
+                cost: parsed("UPDRAFT_BUDGET", dollars)?,
+                tokens: number("UPDRAFT_MAX_TOKENS")?,
+                time: parsed("UPDRAFT_MAX_TIME", time)?,
+                turns: number("UPDRAFT_MAX_TURNS")?,
+                calls: number("UPDRAFT_MAX_CALLS")?,
+            },
+            web: WrittenWeb { loopback: parsed("UPDRAFT_WEB_LOOPBACK", yes_or_no)?, ..WrittenWeb::default() },
+            log: WrittenLog { level: places::set("UPDRAFT_LOG").map(unplaced) },
+            ..Written::default()
+        };
+        Ok(Self { written, origin: Origin::Environment, file: PathBuf::new(), text: String::new() })
+    }
+
+    /// What was said on the command line.
+    pub(crate) fn flags(written: Written) -> Self {
+        Self { written, origin: Origin::Flag, file: PathBuf::new(), text: String::new() }
+    }
+
+    /// Where a value came from, in one line.
+    pub(crate) fn source<T>(&self, value: &Spanned<T>) -> String {
+        match self.origin {
+            Origin::User | Origin::Workspace | Origin::Stranger => {
+                format!("{} {}", self.origin.word(), self.place(value))
+            }
+            Origin::Default | Origin::Environment | Origin::Flag => self.origin.word().to_owned(),
+        }
+    }
+
+    /// Where a value stands, for a person.
+    pub(crate) fn place<T>(&self, value: &Spanned<T>) -> String {
+        match self.origin {
+            Origin::Default => "default".into(),
+            Origin::Environment => "the environment".into(),
+            Origin::Flag => "the command line".into(),
+            Origin::User | Origin::Workspace | Origin::Stranger => {
+                format!("{}:{}", self.file.display(), line_of(&self.text, value.span().start))
+            }
+        }
+    }
+}
+
+fn unplaced<T>(value: T) -> Spanned<T> {
+    Spanned::new(0..0, value)
+}
+
+fn parsed<T>(name: &str, parse: impl Fn(&str) -> Result<T, String>) -> Result<Option<Spanned<T>>, Fault> {
+    let Some(text) = places::set(name) else { return Ok(None) };
+    parse(text.trim())
+        .map(|value| Some(unplaced(value)))
+        .map_err(|why| Fault::config(format!("{name} is `{text}`; {why}")))
+}
+
+fn number<T: std::str::FromStr>(name: &str) -> Result<Option<Spanned<T>>, Fault> {
+    parsed(name, |text| text.parse().map_err(|_| "expected a whole number".into()))
+}
+
+fn yes_or_no(text: &str) -> Result<bool, String> {
+    match text {
+        "1" | "true" | "yes" | "on" => Ok(true),
+        "0" | "false" | "no" | "off" => Ok(false),
+        _ => Err("expected yes or no".into()),
+    }
+}
+
+fn line_of(text: &str, at: usize) -> usize {
+    text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count() + 1
+}
+
+/// What TOML or serde found wrong, with the file, the line and close names.
+fn in_words(path: &Path, text: &str, error: &toml::de::Error) -> Fault {
+    let line = error.span().map_or(1, |span| line_of(text, span.start));
+    let place = format!("{}:{line}", path.display());
+    let message = error.message();
+    let Some(rest) = message.strip_prefix("unknown field `") else {
+        return Fault::config(format!("{place}: {message}"));
+    };
+    let mut names = rest.split('`');
+    let unknown = names.next().unwrap_or_default();
+    let known: Vec<&str> = names.skip(1).step_by(2).collect();
+    Fault::config(format!("{place}: `{unknown}` is not a setting"))
+        .hint(format!("there is {}", updraft_run::close_to(unknown, &known)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(text: &str) -> (String, Vec<String>) {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config.toml");
+        std::fs::write(&file, text).unwrap();
+        let fault = Layer::file(&file, Origin::User).err().unwrap();
+        (fault.message.replace(&folder.path().display().to_string(), ""), fault.hints)
+    }
+
+    #[test]
+    fn an_unknown_key_is_named_with_its_line_and_close_names() {
+        let (message, hints) = fault("model = \"builtin\"\n\nturn = 3\n");
+        assert_eq!(message, "/config.toml:3: `turn` is not a setting");
+        assert_eq!(hints, ["there is `turns`"]);
+    }
+
+    #[test]
+    fn a_value_of_another_kind_is_named_with_its_line() {
+        let (message, _) = fault("[budget]\ntime = \"soon\"\n");
+        assert!(message.starts_with("/config.toml:2: `soon` is not a length of time"), "{message}");
+    }
+}

@@ -1,0 +1,216 @@
+//! What settings say about models: profiles, providers, limits and prices.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Deserialize;
+use toml::Spanned;
+use updraft_models::{Limit, Price, Spec, Speech};
+
+use super::layer::Layer;
+use super::meant::{Origin, Sourced};
+use crate::fault::Fault;
+use crate::moment;
+
+/// A table `[profiles.NAME]`: a model, those to fall back to, and how they are used.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WrittenProfile {
+    model: String,
+    #[serde(default)]
+    fallback: Vec<String>,
+    think: Option<String>,
+    temperature: Option<f64>,
+    max_output: Option<u64>,
+    tools: Option<String>,
+    images: Option<bool>,
+}
+
+/// A table `[providers.NAME]`: where a provider is and what its key is called.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WrittenProvider {
+    base_url: Option<String>,
+    key_env: Option<String>,
+    speaks: Option<String>,
+}
+
+/// A table `[limits."provider/name"]` or `[limits.provider]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WrittenLimit {
+    requests_per_minute: Option<u32>,
+    tokens_per_minute: Option<u64>,
+    spacing: Option<String>,
+    concurrency: Option<u32>,
+}
+
+/// A table `[prices."provider/name"]`, in dollars per million tokens.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WrittenPrice {
+    pub(crate) input: f64,
+    pub(crate) output: f64,
+    #[serde(default)]
+    pub(crate) cached: Option<f64>,
+    #[serde(default)]
+    pub(crate) stored: Option<f64>,
+}
+
+/// A provider as it is meant.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Provider {
+    pub(crate) base: Option<String>,
+    pub(crate) key_env: Option<String>,
+    pub(crate) speech: Option<Speech>,
+}
+
+/// All that is meant about models.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Models {
+    pub(crate) profiles: BTreeMap<String, Sourced<String>>,
+    pub(crate) providers: BTreeMap<String, Sourced<Provider>>,
+    pub(crate) limits: BTreeMap<String, Sourced<Limit>>,
+    pub(crate) prices: BTreeMap<String, Sourced<Price>>,
+}
+
+impl Models {
+    /// Takes over what a layer says. A stranger says nothing here: whoever sets an address gets the key.
+    pub(super) fn take(&mut self, layer: &Layer, ignored: &mut Vec<String>) -> Result<(), Fault> {
+        let written = &layer.written;
+        table("profile", &mut self.profiles, layer, &written.profiles, ignored, WrittenProfile::meant)?;
+        table("provider", &mut self.providers, layer, &written.providers, ignored, WrittenProvider::meant)?;
+        table("limit", &mut self.limits, layer, &written.limits, ignored, WrittenLimit::meant)?;
+        table("price", &mut self.prices, layer, &written.prices, ignored, |price| price.meant())
+    }
+
+    /// Every entry: name, value as TOML, where it came from.
+    pub(super) fn list(&self) -> Vec<(String, String, String)> {
+        let mut rows = Vec::new();
+        for (name, profile) in &self.profiles {
+            rows.push((format!("profiles.{name}"), format!("{:?}", profile.value), profile.from.clone()));
+        }
+        for (name, provider) in &self.providers {
+            let Provider { base, key_env, .. } = &provider.value;
+            let value = format!(
+                "{{ base_url = {:?}, key_env = {:?} }}",
+                base.as_deref().unwrap_or_default(),
+                key_env.as_deref().unwrap_or_default()
+            );
+            rows.push((format!("providers.{name}"), value, provider.from.clone()));
+        }
+        for (name, limit) in &self.limits {
+            rows.push((format!("limits.{name:?}"), limit_in_words(&limit.value), limit.from.clone()));
+        }
+        for (name, price) in &self.prices {
+            let dollars = |nano: u64| nano as f64 / 1000.0;
+            let Price { input, output, cached, stored } = price.value;
+            let value = format!(
+                "{{ input = {}, output = {}, cached = {}, stored = {} }}",
+                dollars(input),
+                dollars(output),
+                dollars(cached),
+                dollars(stored)
+            );
+            rows.push((format!("prices.{name:?}"), value, price.from.clone()));
+        }
+        rows
+    }
+}
+
+/// A limit as a line.
+pub fn limit_in_words(limit: &Limit) -> String {
+    let Limit { requests, tokens, spacing, concurrency } = limit;
+    let mut parts = Vec::new();
+    parts.extend(requests.map(|n| format!("{n} requests a minute")));
+    parts.extend(tokens.map(|n| format!("{n} tokens a minute")));
+    if !spacing.is_zero() {
+        parts.push(format!("{} s apart", spacing.as_secs_f64()));
+    }
+    parts.extend(concurrency.map(|n| format!("{n} at once")));
+    if parts.is_empty() { "none".to_owned() } else { parts.join(", ") }
+}
+
+fn table<W: Clone, T>(
+    what: &str,
+    meant: &mut BTreeMap<String, Sourced<T>>,
+    layer: &Layer,
+    written: &BTreeMap<String, Spanned<W>>,
+    ignored: &mut Vec<String>,
+    understand: impl Fn(&W) -> Result<T, String>,
+) -> Result<(), Fault> {
+    for (name, entry) in written {
+        if layer.origin == Origin::Stranger {
+            ignored.push(format!("the {what} of {name}"));
+            continue;
+        }
+        let place = layer.place(entry);
+        let value = understand(entry.get_ref())
+            .map_err(|why| Fault::config(format!("{place}: the {what} of `{name}`: {why}")))?;
+        meant.insert(name.clone(), Sourced { value, from: layer.source(entry) });
+    }
+    Ok(())
+}
+
+impl WrittenProfile {
+    /// The model with its settings, and those to fall back to, as one text.
+    fn meant(&self) -> Result<String, String> {
+        let settings = [
+            ("think", self.think.clone()),
+            ("temperature", self.temperature.map(|number| number.to_string())),
+            ("max_output", self.max_output.map(|number| number.to_string())),
+            ("tools", self.tools.clone()),
+            ("images", self.images.map(|images| if images { "yes" } else { "no" }.to_owned())),
+        ];
+        let settings: Vec<String> =
+            settings.into_iter().filter_map(|(key, value)| Some(format!("{key}={}", value?))).collect();
+        let all = std::iter::once(&self.model).chain(&self.fallback).map(|model| {
+            let sign = if model.contains('?') { '&' } else { '?' };
+            let text = if settings.is_empty() { model.clone() } else { format!("{model}{sign}{}", settings.join("&")) };
+            let spec = Spec::parse(&text).map_err(|error| error.to_string())?;
+            if spec.name.is_empty() && spec.provider != "builtin" {
+                return Err(format!("`{model}` is not a model; expected PROVIDER/NAME"));
+            }
+            Ok(spec.to_string())
+        });
+        Ok(all.collect::<Result<Vec<_>, _>>()?.join(" | "))
+    }
+}
+
+impl WrittenProvider {
+    fn meant(&self) -> Result<Provider, String> {
+        let speech = match self.speaks.as_deref() {
+            None => None,
+            Some("openai" | "chat") => Some(Speech::Chat),
+            Some("responses") => Some(Speech::Responses),
+            Some("anthropic") => Some(Speech::Anthropic),
+            Some("gemini") => Some(Speech::Gemini),
+            Some("ollama") => Some(Speech::Ollama),
+            Some(other) => {
+                return Err(format!("`speaks` is `{other}`; expected openai, responses, anthropic, gemini or ollama"));
+            }
+        };
+        Ok(Provider { base: self.base_url.clone(), key_env: self.key_env.clone(), speech })
+    }
+}
+
+impl WrittenLimit {
+    fn meant(&self) -> Result<Limit, String> {
+        let spacing = self.spacing.as_deref().map(moment::duration).transpose()?.unwrap_or(Duration::ZERO);
+        if self.requests_per_minute == Some(0) || self.tokens_per_minute == Some(0) || self.concurrency == Some(0) {
+            return Err("nothing could ever be asked with a limit of 0".to_owned());
+        }
+        let (requests, tokens) = (self.requests_per_minute, self.tokens_per_minute);
+        Ok(Limit { requests, tokens, spacing, concurrency: self.concurrency })
+    }
+}
+
+impl WrittenPrice {
+    fn meant(self) -> Result<Price, String> {
+        let all = [Some(self.input), Some(self.output), self.cached, self.stored];
+        if all.into_iter().flatten().any(|price| !price.is_finite() || price < 0.0) {
+            return Err("a price is not a number from 0".to_owned());
+        }
+        Ok(Price::per_million(self.input, self.output, self.cached, self.stored))
+    }
+}

@@ -1,0 +1,167 @@
+//! `[tools]`: where tools of the user's own are dropped and what runs them, and how much any call may take and give.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use serde::Deserialize;
+use toml::Spanned;
+use updraft_run::Millis;
+use updraft_tools::Limits;
+
+use super::meant::{Sourced, Taking};
+use super::written::{size, time};
+use crate::fault::Fault;
+use crate::moment;
+
+/// Bytes that a model can be shown at once: less tells nothing, and more than this no model reads.
+const SIZES: RangeInclusive<u64> = 1_000..=10_000_000;
+
+/// The table `[tools]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct WrittenTools {
+    pub(super) folders: Option<Spanned<Vec<String>>>,
+    python: Option<Spanned<String>>,
+    #[serde(deserialize_with = "time")]
+    time: Option<Spanned<Millis>>,
+    #[serde(deserialize_with = "time")]
+    built_in_time: Option<Spanned<Millis>>,
+    #[serde(deserialize_with = "size")]
+    read: Option<Spanned<u64>>,
+    #[serde(deserialize_with = "size")]
+    output: Option<Spanned<u64>>,
+    retries: Option<Spanned<u32>>,
+    #[serde(deserialize_with = "time")]
+    backoff: Option<Spanned<Millis>>,
+}
+
+/// What is meant by it.
+#[derive(Clone, Debug)]
+pub struct Tools {
+    /// Relative to the workspace, or whole paths.
+    pub folders: Sourced<Vec<String>>,
+    /// A name to be found on `PATH`, or a path that may be relative to the workspace; empty for that of agents' code.
+    pub(crate) python: Sourced<String>,
+    /// How long one call may take.
+    pub(crate) time: Sourced<Millis>,
+    /// The same for the tools that come with the program and have no time of their own.
+    built_in_time: Sourced<Millis>,
+    /// Bytes that `read_file` gives at once.
+    read: Sourced<u64>,
+    /// Bytes of any tool's output that a model is shown.
+    output: Sourced<u64>,
+    /// How often a call that may be repeated is tried again after a failure that may pass.
+    retries: Sourced<u32>,
+    /// The wait before the first new try; it doubles from then on.
+    backoff: Sourced<Millis>,
+}
+
+impl Default for Tools {
+    fn default() -> Self {
+        let limits = Limits::default();
+        let millis = |time: Duration| Sourced::default_of(Millis(time.as_millis() as u64));
+        Self {
+            folders: Sourced::default_of(vec!["tools".into(), ".updraft/tools".into()]),
+            python: Sourced::default_of(String::new()),
+            time: Sourced::default_of(Millis(60_000)),
+            built_in_time: millis(limits.time),
+            read: Sourced::default_of(limits.read as u64),
+            output: Sourced::default_of(limits.output as u64),
+            retries: Sourced::default_of(limits.retries),
+            backoff: millis(limits.backoff),
+        }
+    }
+}
+
+impl Tools {
+    /// Takes over what a layer says.
+    pub(super) fn take(&mut self, taking: &mut Taking<'_>, written: &WrittenTools) -> Result<(), Fault> {
+        taking.free("tools.folders", &mut self.folders, written.folders.as_ref());
+        taking.free("tools.python", &mut self.python, written.python.as_ref());
+        taking.ordered("tools.time", &mut self.time, written.time.as_ref(), |new, old| new <= old);
+        let built_in = written.built_in_time.as_ref();
+        taking.ordered("tools.built_in_time", &mut self.built_in_time, built_in, |new, old| new <= old);
+        taking.within("tools.read", SIZES, &mut self.read, written.read.as_ref())?;
+        taking.within("tools.output", SIZES, &mut self.output, written.output.as_ref())?;
+        taking.within("tools.retries", 0..=10, &mut self.retries, written.retries.as_ref())?;
+        taking.ordered("tools.backoff", &mut self.backoff, written.backoff.as_ref(), |new, old| new >= old);
+        Ok(())
+    }
+
+    /// The limits of calls.
+    pub(crate) fn limits(&self) -> Limits {
+        let time = |millis: Millis| Duration::from_millis(millis.0);
+        let output = self.output.value as usize;
+        Limits {
+            // A file is cut once, by the tool that knows its lines, so what is read stays below what is shown.
+            read: (self.read.value as usize).min(output - output / 8),
+            output,
+            time: time(self.built_in_time.value),
+            retries: self.retries.value,
+            backoff: time(self.backoff.value),
+            ..Limits::default()
+        }
+    }
+
+    /// Every setting: name, value as TOML, where it came from.
+    pub(super) fn list(&self) -> Vec<(String, String, String)> {
+        vec![
+            ("tools.folders".into(), format!("{:?}", self.folders.value), self.folders.from.clone()),
+            ("tools.python".into(), format!("{:?}", self.python.value), self.python.from.clone()),
+            ("tools.time".into(), format!("{:?}", moment::length(self.time.value)), self.time.from.clone()),
+            (
+                "tools.built_in_time".into(),
+                format!("{:?}", moment::length(self.built_in_time.value)),
+                self.built_in_time.from.clone(),
+            ),
+            ("tools.read".into(), self.read.value.to_string(), self.read.from.clone()),
+            ("tools.output".into(), self.output.value.to_string(), self.output.from.clone()),
+            ("tools.retries".into(), self.retries.value.to_string(), self.retries.from.clone()),
+            ("tools.backoff".into(), format!("{:?}", moment::length(self.backoff.value)), self.backoff.from.clone()),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use crate::settings::{Layer, Meant, Origin};
+
+    fn taken(origin: Origin, text: &str) -> Result<Meant, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config.toml");
+        std::fs::write(&file, text).unwrap();
+        let mut meant = Meant::default();
+        meant.take(&Layer::file(&file, origin).unwrap(), &mut Vec::new()).map_err(|fault| fault.message)?;
+        Ok(meant)
+    }
+
+    const LIMITS: &str = "[tools]\nread = \"200 KB\"\noutput = \"1 MiB\"\nretries = 0\nbackoff = \"3 s\"\nbuilt_in_time = \"5 s\"\n\
+                          [web]\ntime = \"5 s\"\ntext = 20000\n[sessions]\nage = \"1h\"\nsweep = \"10 s\"\nmost = 3\nturns = 4\n\
+                          [bridge]\nread = \"1 MB\"\n";
+
+    #[test]
+    fn limits_are_those_of_the_settings() {
+        let meant = taken(Origin::User, LIMITS).unwrap();
+        let tools = meant.tools.limits();
+        assert_eq!((tools.read, tools.output, tools.retries), (200_000, 1 << 20, 0));
+        assert_eq!((tools.backoff, tools.time), (Duration::from_secs(3), Duration::from_secs(5)));
+        let web = meant.web.web().map_err(|fault| fault.message).unwrap().limits;
+        assert_eq!((web.time, web.text), (Duration::from_secs(5), 20_000));
+        let sessions = meant.serving.sessions();
+        assert_eq!((sessions.age, sessions.sweep), (Duration::from_hours(1), Duration::from_secs(10)));
+        assert_eq!((sessions.most, sessions.turns, meant.serving.bridge_read.value), (3, 4, 1_000_000));
+        assert_eq!(taken(Origin::User, "[tools]\noutput = 8000\n").unwrap().tools.limits().read, 7_000);
+    }
+
+    #[test]
+    fn what_is_no_limit_is_named_and_a_stranger_can_only_lower() {
+        let stranger = taken(Origin::Stranger, LIMITS).unwrap();
+        let tools = stranger.tools.limits();
+        assert_eq!((tools.read, tools.retries, stranger.serving.bridge_read.value), (100_000, 0, 100_000));
+        let wrong = |text: &str| taken(Origin::User, text).unwrap_err();
+        assert!(wrong("[sessions]\nsweep = \"0 s\"\n").contains("`sessions.sweep` is 0.0 s; expected from"));
+        assert!(wrong("[tools]\nread = 5\n").contains("`tools.read` is 5; expected a number from 1000"));
+    }
+}

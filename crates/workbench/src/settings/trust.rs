@@ -1,0 +1,302 @@
+//! Which workspaces' files count in full: their path, and a hash of what counted when they were trusted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::Metadata;
+use std::path::{Path, PathBuf};
+
+use updraft_journal::hash_of;
+
+use super::layer::Layer;
+use super::meant::Origin;
+use crate::fault::Fault;
+use crate::places::Places;
+use crate::servers::{self, Variables, program_files};
+use crate::{list_file, plain};
+
+/// Files that can be looked after in one workspace.
+const MOST: usize = 100_000;
+/// How many of them are told apart by their content, and how many bytes of one and of all.
+const MOST_HASHED: usize = 10_000;
+const LARGEST_HASHED: u64 = 64 << 20;
+const MOST_BYTES: u64 = 512 << 20;
+
+/// How a workspace stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Its files count.
+    Trusted,
+    /// It has files that would count if it were trusted.
+    Stranger(Vec<String>),
+    /// It was trusted, and what counts has changed since.
+    Changed,
+}
+
+impl Standing {
+    /// Whether its files count in full.
+    pub fn is_trusted(&self) -> bool {
+        *self == Standing::Trusted
+    }
+
+    /// What does not count, in words. Settings are named one by one elsewhere.
+    pub fn ignored(&self) -> Vec<String> {
+        match self {
+            Standing::Trusted => Vec::new(),
+            Standing::Changed => vec!["its agents, prompts, .env, MCP servers and prices".into()],
+            Standing::Stranger(files) => {
+                let mut words: Vec<String> = Vec::new();
+                let mut add = |is_there: bool, word: &str| words.extend(is_there.then(|| word.to_owned()));
+                add(files.iter().any(|file| file.starts_with(".updraft/agents/")), "what its agents would widen");
+                add(files.iter().any(|file| file.starts_with(".updraft/prompts/")), "its prompts");
+                add(files.iter().any(|file| file == ".env"), "its .env");
+                add(files.iter().any(|file| servers::is_list(file)), "its MCP servers");
+                words
+            }
+        }
+    }
+}
+
+/// The workspaces that were trusted, by their canonical path.
+pub struct Trusted {
+    file: PathBuf,
+    /// The user's own settings, which may name folders of tools.
+    settings: PathBuf,
+    folders: BTreeMap<String, String>,
+}
+
+impl Trusted {
+    /// Those of this machine.
+    pub fn load(places: &Places) -> Self {
+        let file = places.state.join("trusted.json");
+        let folders = list_file::load(&file);
+        Self { file, settings: places.settings(), folders }
+    }
+
+    /// How a workspace stands. Of a stranger's only so much is looked at as people are told.
+    pub fn standing(&self, workspace: &Path) -> Standing {
+        if !self.folders.contains_key(&workspace.display().to_string()) {
+            let tools = self.folders_of_tools(workspace).into_iter().filter(|folder| workspace.join(folder).is_dir());
+            let lists = servers::of_workspace(workspace).0.into_iter().filter_map(|source| source.file);
+            let mut files = settings_of(workspace);
+            files.extend(tools.chain(lists.map(|file| within(workspace, &file))));
+            return Standing::Stranger(files.iter().map(|file| file.to_string_lossy().into_owned()).collect());
+        }
+        let counted = self.what_counts(workspace);
+        if self.is_as_trusted(workspace, &counted) { Standing::Trusted } else { Standing::Changed }
+    }
+
+    /// Whether what counts is as it was when the workspace was trusted.
+    pub fn is_as_trusted(&self, workspace: &Path, counted: &Counted) -> bool {
+        let hash = counted.hash.as_ref().ok();
+        hash.is_some() && self.folders.get(&workspace.display().to_string()) == hash
+    }
+
+    /// What of a workspace only counts in full if it is trusted, as it is now.
+    pub fn what_counts(&self, workspace: &Path) -> Counted {
+        let mut files = settings_of(workspace);
+        files.extend(of_servers(workspace));
+        let mut seen = BTreeSet::new();
+        let folders = self.folders_of_tools(workspace);
+        let large = folders.into_iter().find(|folder| !walk(workspace, folder, MOST, &mut seen, &mut files));
+        files.sort();
+        files.dedup();
+        let hash = large.map_or_else(|| Ok(fingerprint(workspace, &files)), Err);
+        Counted { files, hash }
+    }
+
+    /// The folders in which tools are looked for.
+    fn folders_of_tools(&self, workspace: &Path) -> BTreeSet<PathBuf> {
+        let mut tools: BTreeSet<PathBuf> = ["tools", ".updraft/tools"].map(PathBuf::from).into();
+        // Settings that cannot be read are named when they are needed, and name no folders here.
+        let files = [self.settings.clone(), workspace.join(".updraft/config.toml")];
+        for layer in files.iter().filter_map(|file| Layer::file(file, Origin::Stranger).ok()) {
+            let named = layer.written.tools.folders.iter().flat_map(|list| list.get_ref().iter());
+            let within = named.filter_map(|name| workspace.join(name).strip_prefix(workspace).ok().map(Path::to_owned));
+            tools.extend(within.map(|path| path.components().collect()));
+        }
+        tools
+    }
+
+    /// Records a workspace as it was looked at.
+    pub fn add(&self, workspace: &Path, counted: &Counted) -> Result<(), Fault> {
+        let hash = counted.hash.clone().map_err(|folder| too_much(&folder))?;
+        list_file::change(&self.file, |folders: &mut BTreeMap<String, String>| {
+            folders.insert(workspace.display().to_string(), hash);
+        })
+    }
+
+    /// Takes the trust back; false if there was none.
+    pub fn remove(&self, workspace: &Path) -> Result<bool, Fault> {
+        list_file::change(&self.file, |folders: &mut BTreeMap<String, String>| {
+            folders.remove(&workspace.display().to_string()).is_some()
+        })
+    }
+}
+
+/// What of a workspace only counts in full if it is trusted.
+pub struct Counted {
+    /// In path order.
+    pub files: Vec<PathBuf>,
+    /// What tells it apart from what it may become; or the folder in which there is too much for that.
+    pub hash: Result<String, PathBuf>,
+}
+
+/// Refuses a folder of tools in which there is too much to look after.
+pub fn too_much(folder: &Path) -> Fault {
+    let shown = folder.display();
+    Fault::config(format!("tools are looked for in `{shown}`, and more lies there than can be looked after")).hint(
+        "move what is no tool out of it, links too, or name another folder: `[tools] folders` in .updraft/config.toml",
+    )
+}
+
+/// Settings, agents and prompts.
+fn settings_of(workspace: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = [".env", ".updraft/config.toml"].map(PathBuf::from).into();
+    found.retain(|file| workspace.join(file).is_file());
+    for folder in [".updraft/agents", ".updraft/prompts"].map(Path::new) {
+        let entries = std::fs::read_dir(workspace.join(folder)).into_iter().flatten().flatten();
+        found.extend(entries.map(|entry| folder.join(entry.file_name())));
+    }
+    found
+}
+
+/// The files that name MCP servers, and those that such servers are started from: whoever can change these has the
+/// server's grants and keys.
+fn of_servers(workspace: &Path) -> Vec<PathBuf> {
+    let variables = Variables::of(workspace, true);
+    let mut files = Vec::new();
+    for source in servers::of_workspace(workspace).0 {
+        files.extend(source.servers(&variables).0.iter().flat_map(|server| program_files(server, workspace)));
+        files.extend(source.file);
+    }
+    files.iter().map(|file| within(workspace, file)).collect()
+}
+
+fn within(workspace: &Path, file: &Path) -> PathBuf {
+    file.strip_prefix(workspace).unwrap_or(file).to_owned()
+}
+
+/// Every file beneath a folder, links followed: tools import others. What Python has compiled of them is not read. False where
+/// there are more than so many.
+fn walk(workspace: &Path, folder: &Path, most: usize, seen: &mut BTreeSet<PathBuf>, found: &mut Vec<PathBuf>) -> bool {
+    let before = found.len();
+    let mut waiting = vec![folder.to_owned()];
+    while let Some(folder) = waiting.pop() {
+        let at = workspace.join(&folder);
+        match at.canonicalize() {
+            Ok(real) => {
+                if !seen.insert(real) {
+                    continue;
+                }
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            // Too deep for its path to be written.
+            Err(_) => return false,
+        }
+        let Ok(entries) = std::fs::read_dir(&at) else {
+            found.push(folder);
+            continue;
+        };
+        let mut entries: Vec<_> = entries.flatten().take(most + 1).collect();
+        // Which of two links comes first is the same each time.
+        entries.sort_by_key(std::fs::DirEntry::file_name);
+        for entry in entries.iter().filter(|entry| entry.file_name() != "__pycache__") {
+            if found.len() + waiting.len() >= before + most {
+                return false;
+            }
+            let path = folder.join(entry.file_name());
+            let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) || (is_link && entry.path().is_dir()) {
+                waiting.push(path.clone());
+                found.extend(is_link.then_some(path));
+            } else {
+                found.push(path);
+            }
+        }
+    }
+    true
+}
+
+fn fingerprint(workspace: &Path, files: &[PathBuf]) -> String {
+    let mut whole = Vec::new();
+    let mut bytes_left = MOST_BYTES;
+    for (at, file) in files.iter().enumerate() {
+        let path = workspace.join(file);
+        let most = if at < MOST_HASHED { LARGEST_HASHED.min(bytes_left) } else { 0 };
+        let is_short = path.metadata().is_ok_and(|about| at < MOST_HASHED && about.len() <= most);
+        let read = is_short.then(|| plain::read(&path, most).ok()).flatten();
+        let said = if let Some(bytes) = read {
+            bytes_left -= bytes.len() as u64;
+            hash_of(&bytes).to_string()
+        } else {
+            // What is not read is told apart by all else that is known of it, and nobody can set when it was changed.
+            let about = [path.symlink_metadata(), path.metadata()];
+            about.map(|about| about.map_or_else(|_| String::new(), |about| told(&about))).join(" ")
+        };
+        whole.extend_from_slice(file.as_os_str().as_encoded_bytes());
+        whole.extend_from_slice(format!("\0{said}\0").as_bytes());
+    }
+    hash_of(&whole).to_string()
+}
+
+#[cfg(unix)]
+fn told(about: &Metadata) -> String {
+    use std::os::unix::fs::MetadataExt;
+    let times = [about.mtime(), about.mtime_nsec(), about.ctime(), about.ctime_nsec()];
+    format!("{} {} {} {times:?}", about.mode(), about.len(), about.ino())
+}
+
+/// Less is known here. Untested.
+#[cfg(not(unix))]
+fn told(about: &Metadata) -> String {
+    format!("{} {:?} {:?}", about.len(), about.created().ok(), about.modified().ok())
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use super::*;
+
+    fn walked(workspace: &Path, most: usize) -> (bool, Vec<PathBuf>) {
+        let mut found = Vec::new();
+        let is_whole = walk(workspace, Path::new("tools"), most, &mut BTreeSet::new(), &mut found);
+        found.sort();
+        (is_whole, found)
+    }
+
+    #[test]
+    fn a_folder_is_walked_as_deep_as_it_is_and_links_once() {
+        let workspace = tempfile::tempdir().unwrap();
+        let deep = (0..40).fold(PathBuf::from("tools"), |path, _| path.join("d"));
+        std::fs::create_dir_all(workspace.path().join(&deep)).unwrap();
+        std::fs::create_dir_all(workspace.path().join("elsewhere")).unwrap();
+        for file in [deep.join("a.py"), "elsewhere/b.py".into()] {
+            std::fs::write(workspace.path().join(file), "").unwrap();
+        }
+        for (to, name) in [("../elsewhere", "link"), (".", "round"), ("../tools", "again")] {
+            std::os::unix::fs::symlink(to, workspace.path().join("tools").join(name)).unwrap();
+        }
+        let (is_whole, found) = walked(workspace.path(), 100);
+        assert!(is_whole);
+        let links = ["again", "link", "link/b.py", "round"].map(|name| Path::new("tools").join(name));
+        assert_eq!(found, [vec![links[0].clone(), deep.join("a.py")], links[1..].to_vec()].concat());
+        assert!(!walked(workspace.path(), 4).0, "what is left out is said");
+    }
+
+    #[test]
+    fn what_is_too_much_to_be_read_is_told_apart_by_when_it_was_changed() {
+        let workspace = tempfile::tempdir().unwrap();
+        let file = workspace.path().join("last.py");
+        let mut files: Vec<PathBuf> = (0..MOST_HASHED).map(|n| format!("{n}").into()).collect();
+        files.push("last.py".into());
+        std::fs::write(&file, "A = 1").unwrap();
+        let when = file.metadata().unwrap().modified().unwrap();
+        let before = fingerprint(workspace.path(), &files);
+        assert_eq!(before, fingerprint(workspace.path(), &files));
+        // The same length, in the same file, with the same time set.
+        let other = workspace.path().join("other");
+        std::fs::write(&other, "A = 2").unwrap();
+        std::fs::File::options().write(true).open(&other).unwrap().set_modified(when).unwrap();
+        std::fs::rename(&other, &file).unwrap();
+        assert_ne!(before, fingerprint(workspace.path(), &files));
+    }
+}

@@ -1,0 +1,187 @@
+//! What was written: every field optional, each with its place in the file.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer};
+use toml::Spanned;
+use updraft_run::{Approvals, Budget, Cost, Millis};
+
+use super::models::{WrittenLimit, WrittenPrice, WrittenProfile, WrittenProvider};
+use super::rules::WrittenRules;
+use super::sandbox::WrittenSandbox;
+use super::serving::{WrittenBridge, WrittenSessions};
+use super::tools::WrittenTools;
+use super::web::WrittenWeb;
+use crate::moment;
+
+/// A `config.toml` as it was written.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Written {
+    pub(crate) model: Option<Spanned<String>>,
+    pub(crate) turns: Option<Spanned<u32>>,
+    pub(crate) query_turns: Option<Spanned<u32>>,
+    pub(crate) agent_turns: Option<Spanned<u32>>,
+    pub(crate) parallel: Option<Spanned<u32>>,
+    pub(crate) revisits: Option<Spanned<u32>>,
+    pub(crate) replans: Option<Spanned<u32>>,
+    pub(crate) plan_attempts: Option<Spanned<u32>>,
+    pub(crate) repeats: Option<Spanned<u32>>,
+    pub(crate) max_steps: Option<Spanned<u32>>,
+    pub(crate) compact_at: Option<Spanned<u64>>,
+    pub(crate) compact_keep: Option<Spanned<u32>>,
+    pub(crate) max_output: Option<Spanned<u64>>,
+    #[serde(deserialize_with = "approvals")]
+    pub(crate) approvals: Option<Spanned<Approvals>>,
+    /// The other name of `approvals`, in three words.
+    #[serde(deserialize_with = "mode")]
+    pub(crate) mode: Option<Spanned<Approvals>>,
+    pub(crate) deny: Option<Spanned<Vec<String>>>,
+    pub(crate) rules: WrittenRules,
+    pub(crate) budget: WrittenBudget,
+    pub(crate) step_budget: WrittenBudget,
+    pub(crate) think: Option<Spanned<String>>,
+    #[serde(deserialize_with = "time")]
+    pub(crate) silence: Option<Spanned<Millis>>,
+    #[serde(deserialize_with = "time")]
+    pub(crate) stall: Option<Spanned<Millis>>,
+    #[serde(deserialize_with = "time")]
+    pub(crate) max_wait: Option<Spanned<Millis>>,
+    pub(crate) probe: Option<Spanned<bool>>,
+    pub(crate) cache: Option<Spanned<bool>>,
+    pub(crate) profiles: BTreeMap<String, Spanned<WrittenProfile>>,
+    pub(crate) providers: BTreeMap<String, Spanned<WrittenProvider>>,
+    pub(crate) limits: BTreeMap<String, Spanned<WrittenLimit>>,
+    pub(crate) prices: BTreeMap<String, Spanned<WrittenPrice>>,
+    pub(crate) tools: WrittenTools,
+    pub(crate) python: WrittenPython,
+    pub(crate) web: WrittenWeb,
+    pub(crate) sessions: WrittenSessions,
+    pub(crate) bridge: WrittenBridge,
+    pub(crate) log: WrittenLog,
+    pub(crate) sandbox: WrittenSandbox,
+    pub(crate) undo: WrittenUndo,
+}
+
+/// The tables `[budget]` and `[step_budget]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct WrittenBudget {
+    #[serde(deserialize_with = "cost")]
+    pub(crate) cost: Option<Spanned<Cost>>,
+    pub(crate) tokens: Option<Spanned<u64>>,
+    #[serde(deserialize_with = "time")]
+    pub(crate) time: Option<Spanned<Millis>>,
+    pub(crate) turns: Option<Spanned<u64>>,
+    pub(crate) calls: Option<Spanned<u64>>,
+}
+
+impl From<Budget> for WrittenBudget {
+    /// As it was said on the command line.
+    fn from(budget: Budget) -> Self {
+        let Budget { cost, tokens, time, turns, calls } = budget;
+        Self { cost: said(cost), tokens: said(tokens), time: said(time), turns: said(turns), calls: said(calls) }
+    }
+}
+
+/// A value of the command line, which has no place in a file.
+pub(crate) fn said<T>(value: Option<T>) -> Option<Spanned<T>> {
+    value.map(|value| Spanned::new(0..0, value))
+}
+
+/// The table `[python]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct WrittenPython {
+    pub(crate) program: Option<Spanned<String>>,
+    pub(crate) packages: Option<Spanned<bool>>,
+}
+
+/// The table `[log]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct WrittenLog {
+    pub(crate) level: Option<Spanned<String>>,
+}
+
+/// The table `[undo]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct WrittenUndo {
+    pub(crate) commands: Option<Spanned<bool>>,
+}
+
+/// `approvals`: one of four words.
+fn approvals<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Spanned<Approvals>>, D::Error> {
+    known(deserializer, Approvals::from_word, "`allow`, `ask`, `refuse`, `read-only`")
+}
+
+/// `mode`: one of three words.
+fn mode<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Spanned<Approvals>>, D::Error> {
+    known(deserializer, Approvals::from_mode, "`read-only`, `workspace`, `full`")
+}
+
+fn known<'de, D: Deserializer<'de>>(
+    deserializer: D,
+    read: fn(&str) -> Option<Approvals>,
+    all: &str,
+) -> Result<Option<Spanned<Approvals>>, D::Error> {
+    let word = Spanned::<String>::deserialize(deserializer)?;
+    let found = read(word.get_ref());
+    let unknown = || serde::de::Error::custom(format!("unknown variant `{}`, expected one of {all}", word.get_ref()));
+    Ok(Some(Spanned::new(word.span(), found.ok_or_else(unknown)?)))
+}
+
+/// Dollars, as a number.
+fn cost<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Spanned<Cost>>, D::Error> {
+    let dollars = Spanned::<f64>::deserialize(deserializer)?;
+    let cost = dollars_to_cost(*dollars.get_ref()).map_err(serde::de::Error::custom)?;
+    Ok(Some(Spanned::new(dollars.span(), cost)))
+}
+
+/// A length of time, as text.
+pub(super) fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Spanned<Millis>>, D::Error> {
+    let text = Spanned::<String>::deserialize(deserializer)?;
+    let length = moment::duration(text.get_ref()).map_err(serde::de::Error::custom)?;
+    Ok(Some(Spanned::new(text.span(), Millis(length.as_millis() as u64))))
+}
+
+/// Bytes: a number, or text such as `100 KB` or `2 MiB`.
+pub(super) fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Spanned<u64>>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Size {
+        Bytes(u64),
+        Text(String),
+    }
+    let written = Spanned::<Size>::deserialize(deserializer)?;
+    let bytes = match written.get_ref() {
+        Size::Bytes(bytes) => *bytes,
+        Size::Text(text) => bytes_in(text).map_err(serde::de::Error::custom)?,
+    };
+    Ok(Some(Spanned::new(written.span(), bytes)))
+}
+
+fn bytes_in(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let digits = text.trim_end_matches(|one: char| !one.is_ascii_digit());
+    let unit = match text[digits.len()..].trim() {
+        "" | "B" => Some(1),
+        "KB" | "kB" | "K" => Some(1_000),
+        "KiB" => Some(1 << 10),
+        "MB" | "M" => Some(1_000_000),
+        "MiB" => Some(1 << 20),
+        _ => None,
+    };
+    let bytes = unit.zip(digits.trim().parse::<u64>().ok()).and_then(|(unit, number)| number.checked_mul(unit));
+    bytes.ok_or_else(|| format!("`{text}` is no size; expected for instance `100 KB` or `2 MiB`"))
+}
+
+/// Dollars as an exact amount.
+pub(crate) fn dollars_to_cost(dollars: f64) -> Result<Cost, String> {
+    if dollars.is_finite() && (0.0..=1e9).contains(&dollars) {
+        Ok(Cost((dollars * 1e9).round() as u64))
+    } else {
+        Err(format!("`{dollars}` is not an amount of dollars; expected a number from 0"))
+    }
+}

@@ -1,0 +1,119 @@
+//! Starting a run.
+
+use updraft_engine::{Handle, NewRun};
+use updraft_models::{Chosen, is_purpose};
+use updraft_run::{Goal, Graph, Level, Mode, RunId, Settings as Rules};
+
+use crate::fault::Fault;
+use crate::notice::Notice;
+use crate::servers::Wanted;
+use crate::workbench::{Kit, Workbench};
+use crate::{confine, places, reach, tools};
+
+/// What a run is asked to do.
+#[derive(Clone, Debug, Default)]
+pub struct NewGoal {
+    /// The goal.
+    pub goal: Goal,
+    /// The bytes of its pictures.
+    pub pictures: Vec<Vec<u8>>,
+    /// The plan, where there is one already.
+    pub plan: Option<Graph>,
+}
+
+impl Workbench {
+    /// Starts a run. When this is done the goal is safe on disk; whoever drives the handle carries it out.
+    pub async fn start(&self, id: RunId, new: NewGoal) -> Result<Handle, Fault> {
+        let asked = self.asked_model()?;
+        let chosen = self.model().await?;
+        self.remark(&asked, chosen);
+        let level = self.level().await?;
+        let kit = self.kit(self.wanted(&new.goal)).await?;
+        self.tell_left_out(kit);
+        let mut agents = kit.agents.clone();
+        agents.reword(|rules| tools::rules_in_full(&kit.dispatcher, &kit.servers, rules));
+        let tools = |wanted: &[String]| kit.dispatcher.registry().specs_for(wanted);
+        let only_reads = |name: &str| tools::only_reads(&kit.dispatcher, name);
+        let models = |wanted: &str| reach::agents_model(wanted, &asked, &chosen.spec, &self.access);
+        let run = NewRun {
+            settings: self.rules(&new.goal, &chosen.spec, level, kit),
+            goal: new.goal,
+            budget: self.settings.meant.budget(),
+            plan: new.plan,
+            agents: &agents,
+            prompts: &self.prompts,
+            tools: &tools,
+            only_reads: &only_reads,
+            models: &models,
+            pictures: new.pictures,
+        };
+        Ok(kit.engine.start(id, run).await?)
+    }
+
+    /// Every fault that can be found before anything is started; `faults` are those that were found in the plan before.
+    pub fn check(&self, new: &NewGoal, mut faults: Vec<String>) -> Result<(), Fault> {
+        let run = NewRun {
+            goal: new.goal.clone(),
+            settings: self.settings.meant.rules(),
+            budget: self.settings.meant.budget(),
+            plan: new.plan.clone(),
+            agents: &self.agents,
+            prompts: &self.prompts,
+            tools: &|_| Vec::new(),
+            only_reads: &|_| true,
+            models: &|_| None,
+            pictures: new.pictures.clone(),
+        };
+        match run.check() {
+            Err(updraft_engine::Error::Plan(more)) => faults.extend(more),
+            other => other?,
+        }
+        if faults.is_empty() { Ok(()) } else { Err(updraft_engine::Error::Plan(faults).into()) }
+    }
+
+    /// The tools that agents of a run may use. Who works on a plan is not known before it is made.
+    fn wanted(&self, goal: &Goal) -> Wanted<'_> {
+        match &goal.mode {
+            Mode::Agent(name) => self.agents.get(name).map_or(Wanted::All, |agent| Wanted::Of(&agent.tools)),
+            Mode::Plan | Mode::Swarm | Mode::Given => Wanted::All,
+        }
+    }
+
+    /// The rules that a run begins with.
+    fn rules(&self, goal: &Goal, model: &str, level: Level, kit: &Kit) -> Rules {
+        let mut rules = self.settings.meant.rules();
+        model.clone_into(&mut rules.model);
+        rules.workspace = self.folder.display().to_string();
+        rules.workspace_trusted = self.settings.standing.is_trusted();
+        rules.sandbox = level;
+        rules.grants = Some(confine::grants(&self.settings, &self.flags.confine));
+        rules.strange_tools = kit.dispatcher.registry().strange();
+        if matches!(goal.mode, Mode::Agent(_)) {
+            rules.query_turns = self.settings.meant.agent_turns.value;
+        }
+        rules.least_turns = self.flags.budget.turns.map(|turns| u32::try_from(turns).unwrap_or(u32::MAX));
+        tools::name_in_full(&kit.dispatcher, &kit.servers, &mut rules);
+        rules
+    }
+
+    /// Tells of the model, and of what does not count.
+    fn remark(&self, asked: &str, chosen: &Chosen) {
+        let Chosen { spec, why, .. } = chosen;
+        let why = match (asked, spec.as_str()) {
+            ("auto", "builtin") => {
+                Some("no key found; `updraft models` shows how to connect a language model".to_owned())
+            }
+            (asked, _) if asked == "auto" || is_purpose(asked) => {
+                why.split_once(": ").map(|(_, reason)| reason.to_owned())
+            }
+            _ => None,
+        };
+        self.tell(Notice::Model { name: spec.clone(), why });
+        if let Some(ignored) = self.settings.remark() {
+            self.tell(Notice::Ignored(ignored));
+        }
+        if places::home().and_then(|home| home.canonicalize().ok()).as_ref() == Some(&self.folder) {
+            self.tell(Notice::HomeFolder);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The tools of a workspace, and rules that name them.
+
+use std::path::{Path, PathBuf};
+
+use updraft_engine::Marks;
+use updraft_mcp::Servers;
+use updraft_run::{Class, Rule};
+use updraft_tools::worker::Python;
+use updraft_tools::{Dispatcher, Listing, Look, Registry};
+
+use crate::fault::Fault;
+use crate::places::Places;
+use crate::settings::Settings;
+use crate::{confine, dropins};
+
+/// The tools for a workspace: those that are always there, and those dropped into folders.
+pub async fn dispatcher(places: &Places, workspace: &Path, settings: &Settings) -> Result<Dispatcher, Fault> {
+    Ok(with_listing(places, workspace, settings, Look::Kept).await?.0)
+}
+
+/// The same, and what is to be said about dropped-in files.
+pub async fn with_listing(
+    places: &Places,
+    workspace: &Path,
+    settings: &Settings,
+    look: Look,
+) -> Result<(Dispatcher, Listing), Fault> {
+    let (registry, listing) = registry(places, workspace, settings, look).await?;
+    let witness = confine::witness(places, settings);
+    Ok((Dispatcher::new(registry, settings.meant.tools.limits()).with_witness(witness), listing))
+}
+
+/// The same, to add others to.
+pub(crate) async fn registry(
+    places: &Places,
+    workspace: &Path,
+    settings: &Settings,
+    look: Look,
+) -> Result<(Registry, Listing), Fault> {
+    let confinement = confine::confinement(places, settings);
+    let always = Registry::standard(&settings.meant.tools.limits()).with_commands(confinement.clone());
+    let mut registry = always.with_web(settings.meant.web.web()?).with_python(confinement.clone(), python(settings));
+    let listing = dropins::of(places, workspace, settings, confinement).register(&mut registry, look).await;
+    Ok((registry, listing))
+}
+
+/// The Python that runs agents' code.
+pub fn python(settings: &Settings) -> Python {
+    let program = &settings.meant.python_program.value;
+    let program = (!program.is_empty()).then(|| PathBuf::from(program));
+    Python { program, packages: settings.meant.python_packages.value, ..Python::default() }
+}
+
+/// Whether a tool only reads. What is not there is not offered anyway.
+pub fn only_reads(dispatcher: &Dispatcher, name: &str) -> bool {
+    let is_pure = dispatcher.registry().get(name).is_none_or(|tool| tool.traits().class == Class::Pure);
+    is_pure || name == updraft_run::ASK_USER
+}
+
+/// Rules that name a tool by a shorter name are meant for the tool. Those that hold something back are meant for one that
+/// a server adds during the run, too.
+pub(crate) fn name_in_full(dispatcher: &Dispatcher, servers: &Servers, rules: &mut updraft_run::Settings) {
+    let registry = dispatcher.registry();
+    let denied: Vec<String> = rules.deny.iter().flat_map(|name| names_later(&registry, servers, name)).collect();
+    rules.deny.extend(denied);
+    rules.deny.iter_mut().for_each(|name| in_full(&registry, name));
+    rules_in_full(dispatcher, servers, &mut rules.rules);
+}
+
+/// The names that a server's tool may get during the run which a rule knows by a shorter one. A tool of ours that really has
+/// the name goes before.
+fn names_later(registry: &Registry, servers: &Servers, name: &str) -> Vec<String> {
+    if registry.get(name).is_none() { servers.names_for(name) } else { Vec::new() }
+}
+
+fn in_full(registry: &Registry, name: &mut String) {
+    if let Some(full) = registry.full_name(name).map(str::to_owned) {
+        *name = full;
+    }
+}
+
+/// The same of one list of rules: a run's, or an agent's own.
+pub(crate) fn rules_in_full(dispatcher: &Dispatcher, servers: &Servers, rules: &mut updraft_run::Rules) {
+    let registry = dispatcher.registry();
+    for list in [&mut rules.ask, &mut rules.deny] {
+        let more = |rule: &Rule| {
+            let names = names_later(&registry, servers, &rule.tool);
+            names.into_iter().map(|tool| Rule { tool, ..rule.clone() }).collect::<Vec<_>>()
+        };
+        let added: Vec<Rule> = list.iter().flat_map(more).collect();
+        list.extend(added);
+    }
+    let updraft_run::Rules { allow, ask, deny } = rules;
+    allow.iter_mut().chain(ask).chain(deny).for_each(|rule| in_full(&registry, &mut rule.tool));
+}
+
+/// Which files hold words from outside, in every workspace.
+pub fn marks(places: &Places) -> Marks {
+    Marks::at(&places.state.join("origins"))
+}
